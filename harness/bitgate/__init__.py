@@ -1,0 +1,3 @@
+"""bitgate gates GPU kernels on bits."""
+
+__version__ = "0.1.0"
