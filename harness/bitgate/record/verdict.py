@@ -1,0 +1,144 @@
+"""The closed set of verdicts, and the data that a verdict carries. Standard library only: merging needs no HIP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Outcome(str, Enum):
+    """What can be said of one planned case. Nothing else ever stands in a record."""
+
+    # Compared.
+    PASS = "PASS"
+    MISMATCH = "MISMATCH"
+    NONDETERMINISTIC = "NONDETERMINISTIC"
+    CORRUPTED = "CORRUPTED"
+    # Not compared: the kernel or its build did not get that far.
+    CRASHED = "CRASHED"
+    HUNG = "HUNG"
+    BUILD_FAILED = "BUILD_FAILED"
+    REFUSED = "REFUSED"
+    # Not compared: nobody's defect, or one that is known.
+    NOT_RUN = "NOT_RUN"
+    KNOWN_BUG = "KNOWN_BUG"
+    LOST = "LOST"
+    INFRA = "INFRA"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+MEANING: dict[Outcome, str] = {
+    Outcome.PASS: "every bit of the result equals the reference (or lies within its per-element bound)",
+    Outcome.MISMATCH: "the result differs from the reference",
+    Outcome.NONDETERMINISTIC: "two runs on the same input differ",
+    Outcome.CORRUPTED: "a guard zone, an input or a gap between rows was written",
+    Outcome.CRASHED: "the kernel faulted: a bad address, a missed barrier, a stack overflow, a HIP error",
+    Outcome.HUNG: "the kernel did not end within its time limit",
+    Outcome.BUILD_FAILED: "the kernel library did not compile, link or load",
+    Outcome.REFUSED: "the kernel rejected the problem and named the clause",
+    Outcome.NOT_RUN: "the case was not run, for the reason given",
+    Outcome.KNOWN_BUG: "the case failed exactly as its known bug records",
+    Outcome.LOST: "the case was planned but no result of it was found",
+    Outcome.INFRA: "the device was lost, or the host ran out of memory or disk",
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the wrong cells have in common: kinds from KINDS, most telling first, one sentence, and the evidence."""
+
+    kinds: tuple[str, ...]
+    sentence: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+KINDS: tuple[str, ...] = (
+    "never_written",
+    "zero",
+    "poison",
+    "missing_sub_gemm",
+    "wrong_group",
+    "wrong_image",
+    "channel_tail",
+    "k_tail",
+    "border",
+    "pad_side",
+    "shifted",
+    "overflow",
+    "rounding",
+    "race",
+    "other",
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why bits can be compared: ``bound`` (largest sum of |a||b|, in units of the data's grid) is below ``exact_range``.
+
+    ``density`` is the share of non-zero inputs, ``sensitivity`` the share of single lost terms that would show.
+    ``holds`` is false for fills that make no exactness claim.
+    """
+
+    bound: int
+    exact_range: int
+    density: float
+    sensitivity: float
+    holds: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a verdict is about. Two records with the same key are attempts at the same thing."""
+
+    case: str
+    kernel: str
+    instance: str
+    options: tuple[tuple[str, str], ...]
+    fill: str
+    seed: int
+    schedule: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One case's outcome with everything that a report, a dashboard or a person needs to act on it."""
+
+    key: Key
+    outcome: Outcome
+    reason: str = ""
+    expected: bool = False
+    """True if the plan expected a REFUSED or NOT_RUN exactly like this one."""
+    suite: str = ""
+    test: str = ""
+    """pytest node id of the test that asked, empty from the command line."""
+    tier: str = ""
+    platform: str = ""
+    device_kind: str = ""
+    device_name: str = ""
+    digest: str = ""
+    reference: str = ""
+    certificate: Certificate | None = None
+    dispatch: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    diagnosis: Diagnosis | None = None
+    repro: str = ""
+    foreign: str = ""
+    """The same problem as a ckProfiler command line."""
+    human: str = ""
+    fingerprint: dict[str, str] = field(default_factory=dict)
+    plan: str = ""
+
+    @property
+    def compared(self) -> bool:
+        return self.outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
+
+    @property
+    def green(self) -> bool:
+        if self.outcome in (Outcome.REFUSED, Outcome.NOT_RUN):
+            return self.expected
+        return self.outcome in (Outcome.PASS, Outcome.KNOWN_BUG)

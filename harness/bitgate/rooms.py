@@ -1,0 +1,54 @@
+"""Where the rooms are: kernels, suites, ci and reports of a checkout, else the copies that the wheel carries."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from bitgate.errors import UsageError
+
+
+@lru_cache(maxsize=1)
+def root() -> Path:
+    """The folder that holds the rooms: the checkout around this package, or the package's own data."""
+    here = Path(__file__).resolve().parent
+    checkout = here.parent.parent
+    if (checkout / "kernels" / "include" / "bitgate" / "abi.h").is_file():
+        return checkout
+    packed = here / "_rooms"
+    if (packed / "kernels").is_dir():
+        return packed
+    raise UsageError(f"no kernels folder found beside {here}: reinstall bitgate, or run from a checkout")
+
+
+def room(name: str) -> Path:
+    return root() / name
+
+
+def cache_dir() -> Path:
+    """``$BITGATE_CACHE``, else the user's cache folder."""
+    stated = os.environ.get("BITGATE_CACHE")
+    if stated:
+        return Path(stated).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitgate"
+
+
+def out_dir() -> Path:
+    """``$BITGATE_OUT``, else ``out`` in the current folder."""
+    return Path(os.environ.get("BITGATE_OUT") or "out").absolute()
+
+
+def threads() -> int:
+    """``$BITGATE_THREADS``, else the cores this process may use divided by the workers of a parallel test run."""
+    stated = os.environ.get("BITGATE_THREADS")
+    if stated:
+        try:
+            count = int(stated)
+        except ValueError:
+            count = 0
+        if count < 1:
+            raise UsageError(f"BITGATE_THREADS={stated}: give a positive number")
+        return count
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT") or 1)
+    return max(1, len(os.sched_getaffinity(0)) // workers)
