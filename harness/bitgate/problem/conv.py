@@ -236,7 +236,7 @@ def _check(p: ConvProblem) -> None:
         padded = p.input[axis] + p.left_pad[axis] + p.right_pad[axis]
         if window > padded:
             raise ProblemError(
-                f"axis {axis}: the dilated filter covers {window} cells but the padded input has {padded}: no output cell"
+                f"axis {axis}: the dilated filter covers {window} cells, the padded input has {padded}: no output cell"
             )
     if p.layout not in INPUT_LAYOUTS[ndim]:
         raise ProblemError(f"layout '{p.layout}' is not one of {', '.join(INPUT_LAYOUTS[ndim])} ({ndim}D)")

@@ -19,7 +19,7 @@ _SPATIAL = {1: "w", 2: "hw", 3: "dhw"}
 _FILTER = {1: "x", 2: "yx", 3: "zyx"}
 
 GAP = 8
-"""Elements that ``gap`` adds to the pitch of the fastest row of each tensor: 16 bytes in f16, so vectors stay aligned."""
+"""Elements that ``gap`` adds to the pitch of each tensor's fastest row: 16 bytes in f16, so vectors stay aligned."""
 
 
 def output_layout(layout: str) -> str:

@@ -76,7 +76,7 @@ KINDS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why bits can be compared: ``bound`` (largest sum of |a||b|, in units of the data's grid) is below ``exact_range``.
+    """Why bits can be compared: ``bound`` (largest sum of |a||b|, in units of the grid) is below ``exact_range``.
 
     ``density`` is the share of non-zero inputs, ``sensitivity`` the share of single lost terms that would show.
     ``holds`` is false for fills that make no exactness claim.

@@ -1,0 +1,95 @@
+"""The ``bitgate`` command: a lazy table of subcommands, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from bitgate import __version__
+from bitgate.errors import UsageError
+
+# name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
+COMMANDS: dict[str, str] = {
+    "verify": "bitgate.cli.verify",
+    "run": "bitgate.cli.run",
+    "cases": "bitgate.cli.cases",
+    "kernels": "bitgate.cli.kernels",
+    "compile": "bitgate.cli.compile",
+    "doctor": "bitgate.cli.doctor",
+    "explain": "bitgate.cli.explain",
+    "faults": "bitgate.cli.faults",
+    "report": "bitgate.cli.report",
+    "ci": "bitgate.cli.ci",
+}
+
+
+class LazyGroup(TyperGroup):
+    """Loads a subcommand's module when the subcommand is named."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        command = typer.main.get_command(import_module(COMMANDS[cmd_name]).app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def bitgate(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """Gate GPU kernels on bits: build them, run them, compare every bit with a CPU reference.
+
+    Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared, 130 interrupted.
+    """
+    if version:
+        typer.echo(f"bitgate {__version__}")
+        raise typer.Exit(0)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; prints one line for every error that is the user's to mend."""
+    try:
+        code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except UsageError as error:
+        print(f"bitgate: {error}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        print("bitgate: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe went away (``bitgate cases | head``): not an error, but Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"bitgate: {error}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a bad option: click's own usage error
+            error.show()  # type: ignore[attr-defined]
+            return 2
+        raise

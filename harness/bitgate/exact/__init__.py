@@ -1,0 +1,1 @@
+"""Exactness: integer fills with their certificate, references, digests."""
