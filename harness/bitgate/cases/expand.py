@@ -74,7 +74,8 @@ def _fits(chosen: Mapping[str, Any], row: Row, step: Mapping[str, Any]) -> bool:
 
 def _dimensions(shape: str) -> int:
     """As many as the longest list of numbers: ``y3x3_h28x28_s2`` is 2D."""
-    return max(len(numbers.split("x")) for numbers in re.findall(r"_[yhsdpq](\d+(?:x\d+)*)", shape)) if "_" in shape else 0
+    lists = re.findall(r"_[yhsdpq](\d+(?:x\d+)*)", shape)
+    return max((len(numbers.split("x")) for numbers in lists), default=0)
 
 
 def _problem(chosen: Mapping[str, Any], row: Row) -> ConvProblem:

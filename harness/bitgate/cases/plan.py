@@ -95,7 +95,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Any) -> Plan:
-        """Raises PlanError if a key is missing, unknown or of the wrong type, or if the stated id is not the ids' own."""
+        """Raises PlanError if a key is missing, unknown or of the wrong type, or the id is not the cases' own."""
         try:
             if document["schema"] != SCHEMA:
                 raise PlanError(f"schema {document['schema']} is not {SCHEMA}: written by another version of bitgate")
