@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class Plan:
     tier: str
     target: str
     cases: tuple[PlannedItem, ...]
+    created: str = ""
+    """ISO 8601 with zone."""
 
     @cached_property
     def id(self) -> str:
@@ -89,6 +91,7 @@ class Plan:
             "id": self.id,
             "tier": self.tier,
             "target": self.target,
+            "created": self.created,
             "seconds": round(self.seconds, 3),
             "cases": [{**asdict(item), "options": dict(item.options)} for item in self.cases],
         }
@@ -99,7 +102,8 @@ class Plan:
         try:
             if document["schema"] != SCHEMA:
                 raise PlanError(f"schema {document['schema']} is not {SCHEMA}: written by another version of bitgate")
-            plan = cls(document["tier"], document["target"], tuple(_item(case) for case in document["cases"]))
+            cases = tuple(_item(case) for case in document["cases"])
+            plan = cls(document["tier"], document["target"], cases, document.get("created", ""))
         except (KeyError, TypeError, AttributeError) as error:
             raise PlanError(f"not a plan: {type(error).__name__}: {error}") from None
         if document.get("id") != plan.id:
@@ -132,6 +136,3 @@ def repeated(ids: Iterable[str]) -> list[str]:
     for one in ids:
         (twice if one in seen else seen).add(one)
     return sorted(twice)
-
-
-FIELDS: tuple[str, ...] = tuple(f.name for f in fields(PlannedItem))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bitgate.cases.durations import Durations
@@ -173,7 +173,7 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
     )
     seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.problem.flops)
     return PlannedTest(
-        id=_id(candidate, planned.case, f"{family.name}_{instance.name}"),
+        id=_id(candidate, planned.case, f"{family.name}_{instance.name}", setting.target_kind == "host"),
         planned=planned,
         row=row,
         seconds=0.0 if row.refused else seconds,
@@ -197,7 +197,7 @@ def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[s
         why=row.why,
         suite=suite,
     )
-    test_id = _id(candidate, planned.case, "no_kernel")
+    test_id = _id(candidate, planned.case, "no_kernel", setting.target_kind == "host")
     return PlannedTest(test_id, planned, row, 0.0, (_plain(row.name),), nobody=reason)
 
 
@@ -208,13 +208,13 @@ def _schedule(candidate: Candidate, setting: Setting) -> str:
     return candidate.schedule or setting.schedule or PlannedCase.schedule
 
 
-def _id(candidate: Candidate, case: str, kernel: str) -> str:
+def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
     """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
 
     Settings of the whole run stay out: a case keeps its id when a run toggles a gate.
     """
     options = "".join(f"_{name}_{value}" for name, value in candidate.options)
-    schedule = f"_{candidate.schedule}" if candidate.schedule else ""
+    schedule = f"_{candidate.schedule}" if candidate.schedule and on_host else ""
     seed = f"_seed{candidate.seed}" if candidate.seed else ""
     return "__".join([case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
 
@@ -285,7 +285,3 @@ def longest_first(tests: Iterable[PlannedTest]) -> list[PlannedTest]:
 def of_tier(tests: Iterable[PlannedTest], tier: str) -> list[PlannedTest]:
     """Regression contains smoke."""
     return [test for test in tests if tier != SMOKE or test.planned.tier == SMOKE]
-
-
-def with_test(test: PlannedTest, node_id: str) -> PlannedTest:
-    return replace(test, planned=replace(test.planned, test=node_id))
