@@ -80,7 +80,8 @@ def test_a_wrong_name_is_answered_with_the_nearest(
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"), [("BITGATE_HIP_ERROR", Status.HIP_ERROR), ("BITGATE_WORKSPACE", Status.WORKSPACE), ("77", None)]
+    ("status", "expected"),
+    [("BITGATE_HIP_ERROR", Status.HIP_ERROR), ("BITGATE_WORKSPACE", Status.WORKSPACE), ("77", None)],
 )
 def test_a_failing_call_is_told_apart_from_a_refusal(
     tiny_family: KernelFamily,
