@@ -8,6 +8,7 @@
 
 namespace grouped_bwd_data {
 
+inline constexpr int64_t max_length = int64_t{1} << 30; // a coordinate and a tile's length add up in 32 bits
 inline constexpr int64_t max_gemms = 65536;
 inline constexpr int64_t max_groups = 65535;       // gridDim.y
 inline constexpr int64_t max_threads = 4294967295; // gridDim.x * blockDim.x
@@ -37,46 +38,45 @@ inline int32_t check_vector(const char* clause, const char* dimension, int64_t l
   return BITGATE_OK;
 }
 
-// alignment: every vector that a thread moves starts at a multiple of its size.
+// alignment: every vector that a thread moves starts at a multiple of its size. Vectors lie along dimension
+// 2, the channels.
 inline int32_t check_alignment(const bitgate_tensor& tensor, const char* name, int vector, int element_bytes,
                                int promised, bitgate_reason* reason) {
   if (promised % (vector * element_bytes) != 0)
     BITGATE_REFUSE(reason, "alignment", "vectors of %d bytes in %s: only %d bytes of alignment are promised",
                    vector * element_bytes, name, promised);
   for (int i = 0; i < tensor.rank; ++i)
-    if (i != 2 && !(std::strcmp(name, "wei") == 0 && i == 1 && tensor.lengths[i] == 1) &&
-        tensor.lengths[i] > 1 && tensor.strides[i] % vector != 0)
+    if (i != 2 && tensor.lengths[i] > 1 && tensor.strides[i] % vector != 0)
       BITGATE_REFUSE(reason, "alignment",
                      "%s has stride %lld in dimension %d: not a multiple of the vector of %d", name,
                      static_cast<long long>(tensor.strides[i]), i, vector);
   return BITGATE_OK;
 }
 
-// index_range: lengths are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
+// index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
 inline int32_t check_index_range(const ConvShape& shape, int tile_m, int tile_n, int block,
                                  bitgate_reason* reason) {
-  constexpr int64_t limit = INT32_MAX;
   for (int axis = 0; axis < axes; ++axis) {
-    const int64_t reach = shape.dilation[axis] * (shape.filter[axis] - 1);
-    if (shape.output[axis] + reach > limit || shape.input[axis] + shape.left_pad[axis] > limit ||
-        shape.stride[axis] > limit || shape.images > limit || shape.k > limit || shape.c > limit)
-      BITGATE_REFUSE(reason, "index_range",
-                     "axis %d: lengths, or output + dilation * (filter - 1), pass 2^31 - 1", axis);
+    const int64_t window = shape.output[axis] + shape.dilation[axis] * (shape.filter[axis] - 1);
+    const int64_t padded = shape.input[axis] + shape.left_pad[axis];
+    for (const int64_t length : {window, padded, shape.stride[axis], shape.images, shape.k, shape.c})
+      if (length > max_length)
+        BITGATE_REFUSE(reason, "index_range", "a length or coordinate of %lld: at most %lld",
+                       static_cast<long long>(length), static_cast<long long>(max_length));
   }
-  if (shape.groups > max_groups)
-    BITGATE_REFUSE(reason, "index_range", "%lld groups: a grid has at most %lld",
-                   static_cast<long long>(shape.groups), static_cast<long long>(max_groups));
   const int64_t gemms = count_gemms(shape);
   if (gemms > max_gemms)
     BITGATE_REFUSE(reason, "index_range", "%lld sub-GEMMs: at most %lld", static_cast<long long>(gemms),
                    static_cast<long long>(max_gemms));
+  if (shape.groups > max_groups)
+    BITGATE_REFUSE(reason, "index_range", "%lld groups: at most %lld", static_cast<long long>(shape.groups),
+                   static_cast<long long>(max_groups));
   const Geometry geometry = make_geometry(shape, {}, {});
-  const double blocks = static_cast<double>(ceil_div(rows_of(geometry), tile_m)) *
-                        static_cast<double>(ceil_div(shape.c, tile_n)) * max_bucket;
-  if (blocks * block > static_cast<double>(max_threads))
-    BITGATE_REFUSE(reason, "index_range",
-                   "a bucket of %d sub-GEMMs takes %.0f blocks of %d threads: a grid has 2^32 threads",
-                   max_bucket, blocks, block);
+  const double threads = static_cast<double>(ceil_div(rows_of(geometry), tile_m)) *
+                         static_cast<double>(ceil_div(shape.c, tile_n)) * max_bucket * block;
+  if (threads > static_cast<double>(max_threads))
+    BITGATE_REFUSE(reason, "index_range", "a bucket of %d sub-GEMMs takes %.0f threads: at most %lld",
+                   max_bucket, threads, static_cast<long long>(max_threads));
   return BITGATE_OK;
 }
 
@@ -113,7 +113,7 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
 template <class T>
 void fill_output(const bitgate_problem& problem, const ConvShape& shape, const Geometry& geometry, T* dx,
                  const T* d, bitgate::Context& context) {
-  const bool aliased = problem.num_d > 0 && (problem.d_aliases_output & 1) != 0;
+  const bool aliased = problem.num_d > 0 && ((problem.d_aliases_output & 1) != 0 || d == dx);
   int64_t elements = 1, space = 1;
   for (int i = 0; i < problem.in.rank; ++i) {
     elements *= problem.in.lengths[i];

@@ -98,15 +98,14 @@ template <class Tiling>
 BITGATE_HD __forceinline__ void load_a(const Geometry& geometry, const CellsOfA<Tiling>& cells,
                                        int32_t first_k, int thread, typename Tiling::Element* tile) {
   using Cover = typename Tiling::CoverA;
-  using Vector = Pack<typename Tiling::Element, Tiling::Vector::A>;
   const int column = Cover::column(thread);
   const int32_t k = first_k + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const auto* cell = cells.cell[pass];
-    Vector vector{};
+    ChunkOf<typename Tiling::Element, Tiling::Vector::A> chunk{};
     if (cell != nullptr && k < geometry.k)
-      vector = *reinterpret_cast<const Vector*>(cell + k);
-    *reinterpret_cast<Vector*>(tile + Cover::row(thread, pass) * Tiling::pitch_a + column) = vector;
+      chunk = read_chunk<Tiling::Vector::A>(cell + k);
+    write_chunk(tile + Cover::row(thread, pass) * Tiling::pitch_a + column, chunk);
   }
 }
 
@@ -115,16 +114,15 @@ template <class Tiling>
 BITGATE_HD __forceinline__ void load_b(const typename Tiling::Element* w_tap, const Geometry& geometry,
                                        int32_t first_k, const Place& place, typename Tiling::Element* tile) {
   using Cover = typename Tiling::CoverB;
-  using Vector = Pack<typename Tiling::Element, Tiling::Vector::B>;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int row = Cover::row(place.thread, pass);
     const int32_t k = first_k + row;
-    Vector vector{};
+    ChunkOf<typename Tiling::Element, Tiling::Vector::B> chunk{};
     if (k < geometry.k && c < geometry.c)
-      vector = *reinterpret_cast<const Vector*>(w_tap + k * geometry.w.row + c);
-    *reinterpret_cast<Vector*>(tile + row * Tiling::pitch_b + column) = vector;
+      chunk = read_chunk<Tiling::Vector::B>(w_tap + k * geometry.w.row + c);
+    write_chunk(tile + row * Tiling::pitch_b + column, chunk);
   }
 }
 
@@ -206,7 +204,6 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
                                          const Place& place, const typename Tiling::Element* d,
                                          typename Tiling::Element* dx) {
   using Cover = typename Tiling::CoverC;
-  using Vector = Pack<typename Tiling::Element, Tiling::Vector::C>;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
   if (c >= geometry.c)
@@ -216,11 +213,11 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
     int64_t dx_offset, d_offset;
     if (!cell_of_row(geometry, gemm, place.first_row + row, place.group, dx_offset, d_offset))
       continue;
-    Vector vector;
+    typename Tiling::Element values[Tiling::Vector::C];
     for (int i = 0; i < Tiling::Vector::C; ++i)
-      vector.values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
-                                         d + d_offset + (c + i) * geometry.d.column);
-    *reinterpret_cast<Vector*>(dx + dx_offset + c) = vector;
+      values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
+                                  d + d_offset + (c + i) * geometry.d.column);
+    write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
 }
 

@@ -22,7 +22,7 @@ struct bf16 {
   uint16_t bits;
 };
 
-template <class To, class From> BITGATE_HD inline To bits_as(From value) {
+template <class To, class From> BITGATE_HD inline To bits_as(const From& value) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   __builtin_memcpy(&to, &value, sizeof to);
