@@ -59,25 +59,26 @@ class _Source:
         return planned | {verdict.key.target for verdict in self.verdicts}
 
 
-def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False) -> tuple[Ledger, ...]:
+def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
     """One ledger a target from results files, or folders that hold them, in the order given: later attempts win.
 
     A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
+    UsageError if a path does not exist, or holds no results and ``may_be_empty`` is not set.
     """
-    files = dict.fromkeys(file.resolve() for path in paths for file in _results_files(path))
+    files = dict.fromkeys(file.resolve() for path in paths for file in _results_files(path, may_be_empty))
     sources = [_source(file) for file in files]
     targets = sorted({target for source in sources for target in source.targets})
     return tuple(_ledger(target, [s for s in sources if target in s.targets], interrupted) for target in targets)
 
 
-def _results_files(path: Path) -> list[Path]:
+def _results_files(path: Path, may_be_empty: bool) -> list[Path]:
     if path.is_file() or (path.name == RESULTS and path.with_name(PLAN).is_file()):
         return [path]
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
     # A plan without results is a run that died before its first verdict: all of it is lost, none of it silently.
     found = {plan.with_name(RESULTS) for plan in path.rglob(PLAN)} | set(path.rglob(RESULTS))
-    if not found:
+    if not found and not may_be_empty:
         raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
     return sorted(found)
 
