@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.errors import UsageError
 from bitgate.record import Key, Outcome, RecordError, Verdict, read
-from bitgate.report.plan_file import PlanFile, PlannedEntry, read_plan
 
 RESULTS = "results.jsonl"
 PLAN = "plan.json"
@@ -49,7 +49,7 @@ class _Source:
 
     file: Path
     verdicts: tuple[Verdict, ...]
-    plan: PlanFile | None
+    plan: Plan | None
     cut: bool
     started: str
 
@@ -85,24 +85,26 @@ def _results_files(path: Path, may_be_empty: bool) -> list[Path]:
 
 def _source(file: Path) -> _Source:
     plan_path = file.with_name(PLAN)
-    plan = read_plan(plan_path)
-    # A plan is written before the first case, a results file last touched after the last one.
-    modified = (plan_path if plan else file).stat().st_mtime
-    started = datetime.fromtimestamp(int(modified), timezone.utc).isoformat()
-    if not file.is_file():
-        return _Source(file, (), plan, False, started)
     try:
-        return _Source(file, tuple(read(file)), plan, _cut(file), started)
-    except RecordError as error:
+        plan = Plan.read(plan_path) if plan_path.is_file() else None
+        verdicts = tuple(read(file)) if file.is_file() else ()
+    except (PlanError, RecordError) as error:
         raise UsageError(str(error)) from None
+    started = plan.created if plan and plan.created else _modified(file if file.is_file() else plan_path)
+    return _Source(file, verdicts, plan, _cut(file), started)
+
+
+def _modified(file: Path) -> str:
+    return datetime.fromtimestamp(int(file.stat().st_mtime), timezone.utc).isoformat()
 
 
 def _cut(file: Path) -> bool:
     """True if the last line has no end: the process died while it wrote."""
-    size = file.stat().st_size
+    if not file.is_file() or not (size := file.stat().st_size):
+        return False
     with file.open("rb") as stream:
-        stream.seek(max(0, size - 1))
-        return size > 0 and stream.read() != b"\n"
+        stream.seek(size - 1)
+        return stream.read() != b"\n"
 
 
 def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledger:
@@ -110,7 +112,7 @@ def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledge
     plans = [source.plan for source in sources if source.plan and source.plan.target == target]
     recorded = _last_attempts(verdicts)
     missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
-    place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.entries)}
+    place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
     entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
     tiers = (*(plan.tier for plan in plans), *(verdict.tier for verdict in verdicts))
     return Ledger(
@@ -133,19 +135,19 @@ def _last_attempts(verdicts: Iterable[Verdict]) -> list[Entry]:
 
 
 def _missing(
-    plans: Iterable[PlanFile], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
+    plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
 ) -> Iterable[Entry]:
     lost = {
         (planned.key, planned.test): (planned, plan)
         for plan in plans
-        for planned in plan.entries
+        for planned in plan.cases
         if planned.key not in recorded
     }
     sibling = verdicts[-1] if verdicts else None
     return [Entry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
 
 
-def _unrecorded(planned: PlannedEntry, plan: PlanFile, sibling: Verdict | None, interrupted: bool) -> Verdict:
+def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
     """The verdict on a planned key without a record; its device is the one that its siblings ran on."""
     key = planned.key
     outcome, reason = (
