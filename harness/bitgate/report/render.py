@@ -39,7 +39,8 @@ def merge(paths: Sequence[Path], out_dir: Path, *, expected_targets: Sequence[st
 
     A target of ``expected_targets`` without any result gets an empty ledger, which is red.
     """
-    found = {ledger.target: ledger for ledger in read_ledgers(paths)}
+    ledgers_found = read_ledgers(paths, may_be_empty=bool(expected_targets))
+    found = {ledger.target: ledger for ledger in ledgers_found}
     absent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
     ledgers = [*found.values(), *absent.values()]
     files = [out_dir / ledger.target / JUNIT for ledger in ledgers]
