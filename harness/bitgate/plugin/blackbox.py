@@ -1,4 +1,4 @@
-"""The black box: what a worker was verifying when its process died. One small file a worker, written before each case."""
+"""The black box: what a worker was verifying when its process died. A small file a worker, written before each case."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Ending:
             return
         counts = ", ".join(f"{count} {outcome}" for outcome, count in summary.outcomes.items())
         terminalreporter.write_sep("=", f"bitgate: {summary.headline}")
-        terminalreporter.write_line(f"{counts or 'no verdicts'}; {self.run.folder}/{{results.jsonl,junit.xml,summary.md}}")
+        terminalreporter.write_line(f"{counts or 'no verdicts'}; reports are in {self.run.folder}")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

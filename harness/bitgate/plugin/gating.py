@@ -34,7 +34,6 @@ class Gating:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
         self.watchdog = Watchdog(run.timeout, self._hung)
-        faulthandler.enable(file=sys.__stderr__)
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
@@ -65,17 +64,18 @@ class Gating:
 
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
-        return replace(verify(planned, self.run.session), **self.run.about(test, node_id))
+        return self.run.placed(verify(planned, self.run.session), test, node_id)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if planned_test(item) is None:
             return (yield)
         self.box.write(item.nodeid)
-        with self.watchdog.watching(item.nodeid):
-            result = yield
-        self.box.clear()
-        return result
+        try:
+            with self.watchdog.watching(item.nodeid):
+                return (yield)
+        finally:
+            self.box.clear()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -90,13 +90,11 @@ class Gating:
     def _record(self, item: pytest.Item, test: PlannedTest, report: pytest.TestReport) -> None:
         """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree."""
         verdicts = item.stash.get(VERDICTS, [])
-        if report.failed and all(verdict.green for verdict in verdicts):
-            said = _last_line(report)
-            if verdicts:
-                found = Diagnosis(("other",), f"the bits are right, but {item.name.partition('[')[0]} failed: {said}")
-                verdicts[-1] = replace(verdicts[-1], outcome=Outcome.MISMATCH, expected=False, reason=said, diagnosis=found)
-            else:
-                verdicts = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, f"the test ended before a verdict: {said}")]
+        if report.failed and not verdicts:
+            reason = f"the test ended before a verdict: {_first_line(report)}"
+            verdicts = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
+        elif report.failed and all(verdict.green for verdict in verdicts):
+            verdicts[-1] = _contradicted(verdicts[-1], item.name.partition("[")[0], _first_line(report))
         for verdict in verdicts:
             append(self.run.results, verdict)
 
@@ -107,7 +105,7 @@ class Gating:
         append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
         self.box.clear()
         print(f"\n{node_id}: HUNG: {reason}; where every thread is:", file=sys.__stderr__)
-        faulthandler.dump_traceback(sys.__stderr__)
+        faulthandler.dump_traceback(2)
         if not self.run.is_worker:
             self.run.ended = End.STOPPED
             self.run.write_reports()
@@ -124,7 +122,14 @@ def _in_words(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _last_line(report: pytest.TestReport) -> str:
+def _contradicted(verdict: Verdict, test: str, said: str) -> Verdict:
+    """Right bits, yet the test found fault: a wrong path, or the wrong clause."""
+    sentence = f"the verdict alone was {verdict.outcome}, but {test} failed: {said}"
+    diagnosis = Diagnosis(("other",), sentence)
+    return replace(verdict, outcome=Outcome.MISMATCH, expected=False, reason=sentence, diagnosis=diagnosis)
+
+
+def _first_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(crash.message if crash else report.longrepr).strip()
     return text.splitlines()[0] if text else "no message"

@@ -25,7 +25,8 @@ def begin(run: Run) -> None:
     for box in left_behind(run.folder):
         test = run.tests.get(box.test())
         if run.resume and test:
-            append(run.results, stand_in(run, test, box.test(), Outcome.CRASHED, "its process died in a run before this"))
+            verdict = stand_in(run, test, box.test(), Outcome.CRASHED, "its process died in a run before this one")
+            append(run.results, verdict)
         box.clear()
     if run.plan:
         run.plan.write(run.folder / PLAN)
@@ -63,9 +64,10 @@ def settled(run: Run) -> Done:
         raise UsageError(f"--resume: {error}; start afresh without --resume") from None
     _drop_cut_line(run)
     libraries = build(run, {verdict.key.kernel for verdict in recorded})
-    green = {(v.test, v.key) for v in recorded if v.green and v.fingerprint.get("build") == libraries.get(v.key.kernel)}
-    fatal = {(item.test, item.key) for box in left_behind(run.folder) for item in run.earlier if item.test == box.test()}
-    return frozenset(green | fatal)
+    green = [v for v in recorded if v.green and v.fingerprint.get("build") == libraries.get(v.key.kernel)]
+    under_way = {box.test() for box in left_behind(run.folder)}
+    fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
+    return frozenset({(verdict.test, verdict.key) for verdict in green} | fatal)
 
 
 def _drop_cut_line(run: Run) -> None:
@@ -99,7 +101,7 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.repro import repro_line
 
-    return Verdict(
+    verdict = Verdict(
         test.planned.key,
         outcome,
         reason=reason,
@@ -108,5 +110,5 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
         platform=run.target.platform,
         device_kind=run.target.kind,
         device_name=run.target.device_name,
-        **run.about(test, node_id),
     )
+    return run.placed(verdict, test, node_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.plugin.options import pairs
-from bitgate.record import Key
+from bitgate.record import Key, Verdict
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
@@ -96,10 +96,10 @@ class Run:
         except (OSError, PlanError):
             return ()
 
-    def about(self, test: PlannedTest, node_id: str) -> dict[str, str]:
-        """Where a verdict belongs: the spine does not know which test of which plan asked."""
-        return {"suite": test.planned.suite, "test": node_id, "tier": test.planned.tier, "plan": self.plan_id}
-
+    def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
+        """The verdict with where it belongs: the spine does not know which test of which plan asked."""
+        planned = test.planned
+        return replace(verdict, suite=planned.suite, test=node_id, tier=planned.tier, plan=self.plan_id)
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
@@ -152,6 +152,8 @@ def as_pytest_error() -> Iterator[None]:
 def _decide(config: pytest.Config) -> Run:
     option = config.option
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    if worker_input:
+        _share_machine(worker_input)
     target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
@@ -182,6 +184,15 @@ def _decide(config: pytest.Config) -> Run:
         is_worker=bool(worker_input),
         is_controller=not worker_input and bool(option.__dict__.get("tx")) and option.dist != "no",
     )
+
+
+def _share_machine(worker_input: Mapping[str, Any]) -> None:
+    """A worker's part of the machine: its own GPU, before any library looks for one; its share of a stated bound."""
+    variable, token = worker_input.get("bitgate_lease", ("", ""))
+    if variable:
+        os.environ[variable] = token
+    if os.environ.get("BITGATE_THREADS"):
+        os.environ["BITGATE_THREADS"] = str(max(1, rooms.threads() // int(worker_input["workercount"])))
 
 
 def _resume(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The watchdog: one thread a process, which acts when a case does not end. Kernel calls hold no GIL, so it gets its turn."""
+"""The watchdog: a thread that acts when a case does not end. Kernel calls hold no GIL, so it gets its turn."""
 
 from __future__ import annotations
 

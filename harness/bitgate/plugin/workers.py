@@ -10,7 +10,9 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from bitgate import rooms
+from bitgate.device import targets
 from bitgate.plugin.blackbox import BlackBox
+from bitgate.plugin.leases import Leases, devices
 from bitgate.plugin.record import stand_in
 from bitgate.plugin.run import Run
 from bitgate.record import Outcome, append
@@ -24,14 +26,21 @@ class Workers:
 
     def __init__(self, run: Run, config: pytest.Config) -> None:
         self.run = run
+        self.leases = Leases(run.target)
         if config.option.maxworkerrestart is None:
             config.option.maxworkerrestart = str(RESTARTS)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
         return ByProblem(config, log, self.run) if config.getvalue("dist") == "load" else None
 
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput["bitgate_lease"] = self.leases.lend(node.gateway.id)
+
+    def pytest_testnodedown(self, node: WorkerController) -> None:
+        self.leases.take_back(node.gateway.id)
+
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        node: WorkerController = report.node  # type: ignore[attr-defined]
+        node: WorkerController = report.node
         box = BlackBox(self.run.folder, node.gateway.id)
         test = self.run.tests.get(crashitem)
         if test is None or box.test() != crashitem:
@@ -43,7 +52,7 @@ class Workers:
         report.longrepr = f"{verdict.outcome}: {verdict.human}\n  {reason}\n  repro   {verdict.repro}"
 
 
-class ByProblem(LoadScopeScheduling):
+class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """All tests of one problem go to one worker, which then makes its inputs and references once; the dearest problem
     goes first, so that no worker is left alone with it at the end."""
 
@@ -69,18 +78,21 @@ class ByProblem(LoadScopeScheduling):
         workload = self.assigned_work[node]
         fatal = next((unit for unit in workload.values() if not all(unit.values())), None)
         if fatal is not None:
-            victim = next(node_id for node_id, over in fatal.items() if not over)
+            victim: str = next(node_id for node_id, over in fatal.items() if not over)
             super().remove_node(node)
             fatal[victim] = True
             for scope in [scope for scope, unit in self.workqueue.items() if all(unit.values())]:
                 del self.workqueue[scope]
             return victim
-        return super().remove_node(node)
+        super().remove_node(node)
+        return None
 
 
-def count(config: pytest.Config) -> int | None:
-    """Workers of ``-n auto``: one a GPU; on the host one a core, which then shares no cores with the others."""
-    return rooms.threads() if config.option.bitgate_target == "host" else None
+def count(config: pytest.Config) -> int:
+    """Workers of ``-n auto``: one a GPU; on the host one a core, each then with one thread."""
+    stated = config.option.bitgate_target
+    target = targets.named(stated) if stated else targets.best()
+    return len(devices(target)[1]) or rooms.threads()
 
 
 def _death(node: WorkerController) -> str:
