@@ -1,4 +1,4 @@
-"""Why bits can be compared: a rigorous bound on every sum, measured on the data, against what the kernel's types hold."""
+"""Why bits can be compared: a rigorous bound on every sum, measured on the data, beside what the types hold."""
 
 from __future__ import annotations
 
@@ -116,9 +116,8 @@ def _seen_by_a_tap(problem: ConvProblem, x: NDArray[np.bool_]) -> NDArray[np.boo
             positions.append(np.flatnonzero(inside))
             cells.append(cell[inside])
         if all(len(p) for p in positions):
-            # The leading (g, n) axes stay slices, so the index arrays address the spatial axes alone.
-            lead = (slice(None), slice(None))
-            seen[(*lead, *np.ix_(*positions))] |= x[(*lead, *np.ix_(*cells))]
+            images = [np.arange(problem.g), np.arange(problem.n)]
+            seen[np.ix_(*images, *positions)] |= x[np.ix_(*images, *cells)]
     return seen
 
 

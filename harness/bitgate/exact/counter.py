@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
+"""Words modulo 2^64; where 32 bits are meant, below 2^32."""
 
 GOLDEN = 0x9E3779B97F4A7C15
 FULL_DENSITY = 2**32
@@ -21,14 +22,16 @@ def mix64(z: Words) -> Words:
     """A bijection of 64-bit words in which every input bit reaches every output bit (splitmix64's finaliser)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    mixed: Words = z ^ (z >> np.uint64(31))
+    return mixed
 
 
 def mix32(z: Words) -> Words:
     """The same for 32-bit words, held in uint64."""
     z = ((z ^ (z >> np.uint64(16))) * np.uint64(0x7FEB352D)) & _MASK32
     z = ((z ^ (z >> np.uint64(15))) * np.uint64(0x846CA68B)) & _MASK32
-    return z ^ (z >> np.uint64(16))
+    mixed: Words = z ^ (z >> np.uint64(16))
+    return mixed
 
 
 def mix64_int(z: int) -> int:
@@ -62,16 +65,18 @@ def integers(words: Words, range_: int, keep: int) -> NDArray[np.int64]:
 
 def real32(words: Words) -> NDArray[np.float32]:
     """Uniform in [-1, 1) in steps of 2^-23, exact in f32."""
-    return ((words >> np.uint64(40)).astype(np.int64) - 2**23).astype(np.float32) * np.float32(2.0**-23)
+    steps = (words >> np.uint64(40)).astype(np.int64) - 2**23
+    return np.ldexp(steps.astype(np.float32), -23)
 
 
 def real64(words: Words) -> NDArray[np.float64]:
     """Uniform in [-1, 1) in steps of 2^-52, exact in f64."""
-    return ((words >> np.uint64(11)).astype(np.int64) - 2**52).astype(np.float64) * 2.0**-52
+    steps = (words >> np.uint64(11)).astype(np.int64) - 2**52
+    return np.ldexp(steps.astype(np.float64), -52)
 
 
 def digest_sums(bits: NDArray[Any], first: int) -> tuple[int, int]:
-    """The two digest sums of consecutive elements (unsigned, in logical order) that start at logical index ``first``."""
+    """The two digest sums of consecutive elements (unsigned, in logical order); ``first`` is the first one's index."""
     flat = np.ascontiguousarray(bits).reshape(-1)
     per_element = 1
     if flat.dtype.itemsize == 8:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate import rooms
-from bitgate.exact.native_build import native_library
+from bitgate.build.builder import Builder
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem, Tensor
+from bitgate.problem.conv import ConvProblem
 from bitgate.problem.dtype import DTYPES, Dtype
 
 MAX_RANK = 6
@@ -101,7 +101,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 @lru_cache(maxsize=1)
 def library() -> Callable[..., Any]:
     """The loaded library as a function: ``library()(name)`` is the entry point with its types set."""
-    loaded = ctypes.CDLL(str(native_library()))
+    loaded = ctypes.CDLL(str(Builder().native()))
     entries: dict[str, Any] = {}
     for name, (result, arguments) in _SIGNATURES.items():
         entry = getattr(loaded, name)
@@ -268,17 +268,17 @@ def ordered(
     )
 
 
-def ordered_op(problem: ConvProblem, accumulator: Dtype, values: NDArray[Any], d: NDArray[Any] | None) -> None:
-    """``values = op(values, d)`` in place, in the accumulator's type."""
+def ordered_op(problem: ConvProblem, values: NDArray[Any], d: NDArray[Any] | None, threads: int) -> None:
+    """``values = op(values, d)`` in place, in the type of the two arrays: f32 or f64."""
     library()("bitgate_ordered_op")(
         problem.op.code,
         problem.op.alpha,
         problem.op.beta,
-        accumulator.code,
+        values.dtype == np.float64,
         values.ctypes.data,
         None if d is None else d.ctypes.data,
         values.size,
-        rooms.threads(),
+        threads,
     )
 
 
@@ -286,7 +286,6 @@ __all__ = [
     "Differences",
     "Measure",
     "PartView",
-    "Tensor",
     "TensorView",
     "WindowView",
     "count_differences",

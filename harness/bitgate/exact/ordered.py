@@ -2,10 +2,12 @@
 for bit on any finite data.
 
 Order, from +0: filter taps row-major (z, y, x) outermost, then channels (c of x for fwd, k of dy for bwd_data);
-bwd_weight: images outermost, then output positions row-major. acc = fma(a, b, acc) in the accumulator's type: f64 if any
-tensor is f64, i32 (wrapping) if both operands are integers, else f32. Products cut off by the border are left out. Then
-the operation, in that type: scale v = alpha * v; bias and nd1 v = v + d; bilinear v = alpha * v, then fma(beta, d, v);
-relu: v if v > 0 or NaN, else +0. Then one rounding to nearest even; integers saturate.
+bwd_weight: images outermost, then output positions row-major. acc = fma(a, b, acc) in the accumulator's type: f64 if
+any tensor is f64, i32 (wrapping) if both operands are integers, else f32. Products cut off by the border are left out.
+
+Then the operation, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
+bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then one rounding
+to nearest even; integers saturate, and a NaN becomes 0 there.
 
 Nothing here is shared with the exact reference but the numbers: packing and rounding are numpy's, the sums are
 native/ordered.cpp's.
@@ -64,8 +66,9 @@ def ordered_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threa
         threads,
     )
     if problem.op.code != 0:
-        d = _channels_last(inputs["d0"].logical, accumulator) if problem.op.num_d else None
-        native.ordered_op(problem, accumulator, sums, d)
+        sums = sums.astype(np.float64) if accumulator.name == "i32" else sums
+        d = _channels_last(inputs["d0"].logical, sums.dtype) if problem.op.num_d else None
+        native.ordered_op(problem, sums, d, threads)
     result = HostTensor.empty(problem.tensors[problem.result])
     result.logical[...] = np.moveaxis(_round(sums, result.tensor.dtype), -1, 2)
     return result
@@ -76,16 +79,16 @@ def _pack(problem: ConvProblem, host: HostTensor, accumulator: Dtype) -> NDArray
     if problem.dtypes.compute is not None:
         with np.errstate(over="ignore"):
             cells = cells.astype(problem.dtypes.compute.numpy)
-    return _channels_last(cells, accumulator)
+    return _channels_last(cells, accumulator.numpy)
 
 
-def _channels_last(cells: NDArray[Any], accumulator: Dtype) -> NDArray[Any]:
-    return np.ascontiguousarray(np.moveaxis(cells, 2, -1).astype(accumulator.numpy))
+def _channels_last(cells: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(np.moveaxis(cells, 2, -1).astype(dtype))
 
 
 def _round(sums: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     if not dtype.is_float:
         limits = np.iinfo(dtype.numpy)
-        sums = np.clip(np.rint(sums) if sums.dtype.kind == "f" else sums, limits.min, limits.max)
+        sums = np.clip(np.nan_to_num(np.rint(sums)), limits.min, limits.max)
     with np.errstate(over="ignore"):
         return sums.astype(dtype.numpy)

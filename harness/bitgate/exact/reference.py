@@ -1,8 +1,8 @@
 """The exact reference: integer data, so any order of summation gives the same bits, so BLAS may do it.
 
-Each pass is one dense GEMM per chunk of images, beside two native steps that own all indices, types and layouts: `gather`
-makes rows of window positions from an image, `scatter` sums columns into cells, applies the operation, rounds once and
-stores. ::
+Each pass is one dense GEMM per chunk of images, beside two native steps that own all indices, types and layouts:
+`gather` makes rows of window positions from an image, `scatter` sums columns into cells, applies the operation, rounds
+once and stores. ::
 
     fwd         scatter(gather(x, window) @ w^T)
     bwd_data    scatter(dy @ w, window)            col2im: each tap's product is added where the tap points
@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -74,7 +75,7 @@ class _Chunk:
 
 
 def _chunks(groups: int, images: int, bytes_each: int, threads: int) -> list[_Chunk]:
-    """Parts whose columns (``bytes_each`` for a group of an image) fit CHUNK_BYTES, and enough parts for the threads."""
+    """Parts whose columns (``bytes_each`` for a group of an image) fit CHUNK_BYTES, enough of them for the threads."""
     fit = max(1, CHUNK_BYTES // bytes_each)
     by_group = min(groups, fit)
     by_image = max(1, min(fit // by_group, -(-images // threads)))
@@ -251,7 +252,7 @@ def _as_matrix(host: HostTensor, dtype: np.dtype[Any]) -> NDArray[Any] | None:
     g, n, c = tensor.lengths[:3]
     rows = [(n, tensor.strides[1]), *zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
     rows = [(length, stride) for length, stride in rows if length > 1] or [(1, c)]
-    even = all(outer[1] == inner[1] * inner[0] for outer, inner in zip(rows, rows[1:], strict=False))
+    even = all(outer[1] == inner[1] * inner[0] for outer, inner in pairwise(rows))
     pitch = rows[-1][1]
     if host.storage.dtype != dtype or (c > 1 and tensor.strides[2] != 1) or not even or pitch < c:
         return None

@@ -20,20 +20,9 @@ namespace {
 constexpr int64_t block = 64; // channels that advance together
 
 // Integers wrap, as the 32-bit accumulators of a device do.
-inline int32_t multiply(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
-}
-inline int32_t add(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-}
 inline int32_t multiply_add(int32_t a, int32_t b, int32_t acc) {
-  return add(multiply(a, b), acc);
-}
-template <class T> T multiply(T a, T b) {
-  return a * b;
-}
-template <class T> T add(T a, T b) {
-  return a + b;
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) +
+                              static_cast<uint32_t>(acc));
 }
 inline float multiply_add(float a, float b, float acc) {
   return std::fma(a, b, acc);
@@ -132,18 +121,18 @@ void sum_positions(const Sizes& s, const Window& w, const T* x, const T* dy, T* 
   });
 }
 
-// In the accumulator's type, each arithmetic step rounding once.
+// Each arithmetic step rounds once.
 template <class T> T apply(int32_t op, T alpha, T beta, T v, T d) {
   switch (op) {
   case BITGATE_SCALE:
-    return multiply(alpha, v);
+    return alpha * v;
   case BITGATE_BIAS:
   case BITGATE_ADD:
-    return add(v, d);
+    return v + d;
   case BITGATE_BILINEAR:
-    return multiply_add(beta, d, multiply(alpha, v));
+    return multiply_add(beta, d, alpha * v);
   case BITGATE_RELU:
-    return v > 0 || v != v ? v : T(0);
+    return v < 0 ? T(0) : v;
   default:
     return v;
   }
@@ -160,15 +149,6 @@ void ordered(const Sizes& s, const Window& w, int32_t operation, const void* fir
     sum_channels(s, w, operation == BITGATE_FWD, a, b, to, threads);
 }
 
-template <class Run> void with_accumulator(int32_t accumulator, Run&& run) {
-  if (accumulator == BITGATE_F64)
-    run(double{});
-  else if (accumulator == BITGATE_I32)
-    run(int32_t{});
-  else
-    run(float{});
-}
-
 } // namespace
 
 // sizes: g n k c and the image's three lengths. fwd: first = x, second = w [g][tap][c][k], result y.
@@ -178,20 +158,29 @@ BITGATE_NATIVE void bitgate_ordered(const int64_t* sizes, const Window* window, 
                                     int32_t accumulator, const void* first, const void* second, void* result,
                                     int32_t threads) {
   const Sizes s{sizes[0], sizes[1], sizes[2], sizes[3], {sizes[4], sizes[5], sizes[6]}};
-  with_accumulator(accumulator,
-                   [&]<class T>(T) { ordered<T>(s, *window, operation, first, second, result, threads); });
+  const auto run = [&]<class T>(T) { ordered<T>(s, *window, operation, first, second, result, threads); };
+  if (accumulator == BITGATE_F64)
+    run(double{});
+  else if (accumulator == BITGATE_I32)
+    run(int32_t{});
+  else
+    run(float{});
 }
 
-// values[i] = op(values[i], d[i]) in the accumulator's type.
-BITGATE_NATIVE void bitgate_ordered_op(int32_t op, double alpha, double beta, int32_t accumulator,
-                                       void* values, const void* d, int64_t count, int32_t threads) {
-  constexpr int64_t run = 1 << 14;
-  with_accumulator(accumulator, [&]<class T>(T) {
+// values[i] = op(values[i], d[i]), in f64 if wide, else f32.
+BITGATE_NATIVE void bitgate_ordered_op(int32_t op, double alpha, double beta, int32_t wide, void* values,
+                                       const void* d, int64_t count, int32_t threads) {
+  constexpr int64_t stretch = 1 << 14;
+  const auto run = [&]<class T>(T) {
     T* v = static_cast<T*>(values);
     const T* partner = static_cast<const T*>(d);
-    parallel_for((count + run - 1) / run, threads_for(count, threads), [&](int64_t task, int) {
-      for (int64_t i = task * run, end = std::min(count, i + run); i < end; ++i)
+    parallel_for((count + stretch - 1) / stretch, threads_for(count, threads), [&](int64_t task, int) {
+      for (int64_t i = task * stretch, end = std::min(count, i + stretch); i < end; ++i)
         v[i] = apply<T>(op, static_cast<T>(alpha), static_cast<T>(beta), v[i], partner ? partner[i] : T(0));
     });
-  });
+  };
+  if (wide)
+    run(double{});
+  else
+    run(float{});
 }

@@ -59,7 +59,7 @@ template <class T> struct Operation {
     case BITGATE_BILINEAR:
       return alpha * value + beta * d;
     case BITGATE_RELU:
-      return value > 0 ? value : T(0);
+      return value < 0 ? T(0) : value;
     default:
       return value;
     }

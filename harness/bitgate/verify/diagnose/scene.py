@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bitgate.problem import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
-from bitgate.problem.layout import input_letters, output_letters, weight_letters
 from bitgate.verify.compare import Array, bits_of
 
 CELLS = 8_000_000
@@ -110,8 +109,7 @@ class Scene:
     @property
     def letters(self) -> str:
         """One letter an axis of the result."""
-        spelling = {"in": input_letters, "wei": weight_letters, "out": output_letters}[self.problem.result]
-        return spelling(self.problem.ndim)
+        return self.problem.result_letters
 
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
         """For each coordinate of the axis: is any cell with it wrong?"""
