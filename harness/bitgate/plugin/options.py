@@ -55,7 +55,7 @@ def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
     known = ["--tier", "--target", "--load", "--kernel", "--option", "--schedule", "--seed", "--resume", "--select"]
     for argument in arguments:
         name = argument.partition("=")[0]
-        if name.startswith("--") and name in text and (close := get_close_matches(name, known, 1, 0.5)):
+        if name in text.split() and name not in known and (close := get_close_matches(name, known, 1, 0.5)):
             text += f" (did you mean {close[0]}?)"
     print(f"ERROR: {text}", file=sys.stderr)
     return 2
