@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,13 @@ app = typer.Typer()
 
 @app.command()
 def cases(
-    tier: str = typer.Option("regression", help="smoke, or regression, which contains it."),
-    target: str = typer.Option("", help="host, gfx942 ... Need not be present. Default: the best one that is."),
-    kernel: str = typer.Option("", metavar="GLOB", help="Only these family.instance."),
-    load: list[Path] = typer.Option([], metavar="FILE", help="A user's kernel declaration."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it.")] = "regression",
+    target: Annotated[
+        str, typer.Option(help="host, gfx942 ... Need not be present. Default: the best one that is.")
+    ] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """The plan: case, instance, fill, tier, why it is there, and estimated seconds.
 
@@ -34,7 +36,8 @@ def cases(
         refused = f"  must be refused: {item.refused}" if item.refused else ""
         typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
     problems = len({item.case for item in plan.cases})
-    typer.echo(f"{len(plan.cases)} cases over {problems} problems, about {plan.seconds:.0f} s on one worker; plan {plan.id[:12]}")
+    seconds = f"about {plan.seconds:.0f} s on one worker"
+    typer.echo(f"{len(plan.cases)} cases over {problems} problems, {seconds}; plan {plan.id[:12]}")
 
 
 def make_plan(tier: str, target: str, kernel: str = "", load: list[Path] | None = None) -> Plan:

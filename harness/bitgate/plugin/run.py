@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from bitgate.report import Summary
     from bitgate.verify.session import Session
 
+PATIENCE_SECONDS = 300.0
+PATIENCE = 20
+"""Times the estimate."""
+
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
 PLAN = "plan.json"
@@ -60,7 +64,8 @@ class Run:
     tier: str
     folder: Path
     load: tuple[Path, ...]
-    timeout: float
+    timeout: float | None
+    """Seconds that a case may take, if stated."""
     resume: bool
     select: frozenset[str]
     worker: str
@@ -96,6 +101,10 @@ class Run:
             return Plan.read(self.folder / PLAN).cases
         except (OSError, PlanError):
             return ()
+
+    def patience(self, test: PlannedTest) -> float:
+        """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
+        return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
         """The verdict with where it belongs: the spine does not know which test of which plan asked."""
@@ -233,7 +242,9 @@ def _seed(stated: str | None) -> int | None:
     raise UsageError(f"--seed {stated}: give a number from 0 up")
 
 
-def _timeout(stated: str) -> float:
+def _timeout(stated: str | None) -> float | None:
+    if stated is None:
+        return None
     if not re.fullmatch(r"\d+(\.\d+)?", stated) or float(stated) == 0:
         raise UsageError(f"--case-timeout {stated}: give seconds, more than 0")
     return float(stated)
