@@ -56,7 +56,8 @@ class HostTensor:
         # Through the buffer: as_strided does not know all of ml_dtypes' types.
         unsigned = self.storage.view(self.tensor.dtype.bits)
         strides = tuple(stride * unsigned.itemsize for stride in self.tensor.strides)
-        return np.ndarray(self.tensor.lengths, unsigned.dtype, unsigned, strides=strides)
+        cells: NDArray[Any] = np.ndarray(self.tensor.lengths, unsigned.dtype, unsigned, strides=strides)
+        return cells
 
 
 def has_gaps(tensor: Tensor) -> bool:
