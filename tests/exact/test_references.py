@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from small_convolutions import EVERY, UNIFORM, convolutions, exact_sums, gaps, inputs_of
 
 from bitgate.exact import native, reference
@@ -41,13 +42,15 @@ def test_both_references_equal_the_formula_bit_for_bit(problem: ConvProblem) -> 
         assert np.all(gaps(result) == GAP_PATTERN)
 
 
-@given(convolutions())
-@settings(max_examples=30, deadline=None)
-def test_chunks_and_threads_change_nothing(problem: ConvProblem) -> None:
+@given(convolutions(), st.sampled_from([1, 400, 1 << 30]))
+@settings(max_examples=80, deadline=None)
+def test_chunks_and_threads_change_nothing(problem: ConvProblem, image_bytes: int) -> None:
+    """Groups, images and rows a few at a time."""
     inputs = inputs_of(problem)
     whole = exact_reference(problem, inputs, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reference, "CHUNK_BYTES", 1)
+        patch.setattr(reference, "IMAGE_BYTES", image_bytes)
         patch.setattr(reference, "PARALLEL_FLOPS", 0)
         assert native.count_differences(whole, exact_reference(problem, inputs, 3)) == 0
 
