@@ -39,6 +39,8 @@ def select(glob: str | None, load: Sequence[Path] = ()) -> list[tuple[KernelFami
     UsageError with the nearest name if there are none.
     """
     known = families(load)
+    if not known:
+        raise UsageError(f"no kernel family is declared in {rooms.room('kernels')}: give one with --load")
     chosen = [
         (family, instance)
         for family in known.values()
@@ -49,7 +51,7 @@ def select(glob: str | None, load: Sequence[Path] = ()) -> list[tuple[KernelFami
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
         close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.3)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known) or 'none'})")
+        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known)})")
     return chosen
 
 
