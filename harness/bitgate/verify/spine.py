@@ -278,6 +278,7 @@ def _verdict(
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
         fingerprint = {**session.fingerprint(planned.family), "guards": guards}
     seconds = {**case.seconds, "total": perf_counter() - case.started}
+    seconds = {part: round(value, 6) for part, value in seconds.items()}
     return Verdict(
         key=planned.key,
         outcome=outcome,
