@@ -83,7 +83,7 @@ class Builder:
         folder = rooms.room("kernels") / "platforms" / "host"
         sources = sorted((folder / "runtime").glob("*.cpp")) + sorted((folder / "runtime").glob("*.S"))
         includes = (folder / "include", folder / "runtime", rooms.room("kernels") / "include")
-        compile_flags = flags.host_compile(self.compiler.kind)
+        compile_flags = flags.host_runtime(self.compiler.kind)
         link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
         units = _units("host runtime", sources, includes, compile_flags, self.compiler)
         return self._build(_Recipe("host runtime", RUNTIME_SONAME, units, link_flags, self.compiler, includes))

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from bitgate.errors import UsageError
+from bitgate.exact.fill import FILLS
 from bitgate.problem import ConvProblem, ProblemError
 from bitgate.problem.foreign import problems_of
 from bitgate.record import Outcome, Verdict, to_event
@@ -20,7 +21,6 @@ from bitgate.verify.planned import PlannedCase
 
 app = typer.Typer(add_completion=False)
 
-FILLS = ("exact", "decimal", "special", "probe")
 REFERENCES = ("auto", "exact", "ordered", "gpu")
 
 

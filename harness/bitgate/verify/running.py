@@ -15,6 +15,7 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
+from bitgate.errors import UsageError
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
@@ -123,6 +124,21 @@ class _Buffers:
             except HipError as error:
                 fault = self._device.fault()
                 self.damage = self.damage or (fault.text if fault is not None else str(error))
+
+
+def compute_on_device(
+    device: Device, library: KernelLibrary, problem: ConvProblem, instance: str, inputs: Mapping[str, HostTensor]
+) -> HostTensor:
+    """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    blank = HostTensor.empty(problem.tensors[problem.result])
+    blank.storage.view(np.uint8).fill(POISON)
+    workspace = library.workspace_size(problem, instance)
+    schedule = "forward" if device.host is not None else ""
+    run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))
+    if run.crash or run.damage or run.result is None:
+        what = run.crash or run.damage or "it wrote nothing"
+        raise UsageError(f"the reference kernel {library.family.name}.{instance} failed: {what}")
+    return run.result
 
 
 def _execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
