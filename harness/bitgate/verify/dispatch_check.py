@@ -18,15 +18,9 @@ def dispatch_disagreement(
 ) -> str:
     """One sentence naming what differs, empty if nothing does.
 
-    <<<<<<< HEAD
-        The prediction holds whatever the options, if there is one. If the kernel ``decomposes`` (production options, no
-        naive reference), the record must also cover the decomposition, sub-GEMM by sub-GEMM; with another option a path
-        may be wrong on purpose.
-    =======
-        The prediction holds whatever the options, if there is one. With ``decomposes`` the record must also cover the
-        sub-GEMMs, one by one: for kernels that split bwd_data, under production options (with another option a path may
-        be wrong on purpose).
-    >>>>>>> build
+    The prediction holds whatever the options, if there is one. With ``decomposes`` the record must also cover the
+    sub-GEMMs, one by one: for kernels that split bwd_data, under production options (with another option a path may
+    be wrong on purpose).
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
     if decomposes and problem.direction is Pass.BWD_DATA and record.sub_gemms:
