@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.registry import select
 from bitgate.problem import ConvProblem
+from bitgate.verify.planned import Expectation
+
+Choice: TypeAlias = tuple[KernelFamily, Instance, Expectation]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Instances by whether their declaration supports the problem."""
+    """Instances by whether their declaration supports the problem, each with what its library is to say of it."""
 
-    supporting: tuple[tuple[KernelFamily, Instance], ...]
-    refusing: tuple[tuple[KernelFamily, Instance], ...]
+    supporting: tuple[Choice, ...]
+    refusing: tuple[Choice, ...]
 
 
 def candidates(
@@ -48,9 +52,14 @@ def candidates(
 def select_for(
     problem: ConvProblem, chosen: Sequence[tuple[KernelFamily, Instance]], options: Mapping[str, str]
 ) -> Selection:
-    supporting, refusing = [], []
+    supporting: list[Choice] = []
+    refusing: list[Choice] = []
     for family, instance in chosen:
         if problem.direction not in family.operations_of(instance):
             continue
-        (refusing if family.supports(problem, instance, options) else supporting).append((family, instance))
+        refusal = family.supports(problem, instance, options)
+        if refusal is None:
+            supporting.append((family, instance, Expectation()))
+        else:
+            refusing.append((family, instance, Expectation("refused", refusal.clause)))
     return Selection(tuple(supporting), tuple(refusing))
