@@ -34,7 +34,9 @@ def convolve(problem: ConvProblem, inputs: dict[str, np.ndarray]) -> np.ndarray:
             result[at_i] += np.einsum("gnk...,gkc->gnc...", y[at_o], w[at_f])
         else:
             flat = (*x[at_i].shape[:3], -1)
-            result[at_f] += np.einsum("gnko,gnco->gkc", y[at_o].reshape(flat[0], flat[1], problem.k, -1), x[at_i].reshape(flat))
+            result[at_f] += np.einsum(
+                "gnko,gnco->gkc", y[at_o].reshape(flat[0], flat[1], problem.k, -1), x[at_i].reshape(flat)
+            )
     return result.astype(problem.tensors[problem.result].dtype.numpy)
 
 

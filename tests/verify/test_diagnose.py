@@ -29,7 +29,8 @@ def test_eight_of_nine_sub_gemms_missing(patient):
     diagnosis = diagnose(p.scene())
     assert diagnosis.kinds == ("missing_sub_gemm",)
     assert diagnosis.sentence == (
-        "sub-GEMMs 1 to 8 of 9 are missing: their cells of dx, (x + pad) mod 3 not (0, 0), are zero; sub-GEMM 0 is right"
+        "sub-GEMMs 1 to 8 of 9 are missing: their cells of dx, (x + pad) mod 3 not (0, 0), are zero;"
+        " sub-GEMM 0 is right"
     )
     assert diagnosis.evidence["missing_sub_gemm"]["missing"] == "1 to 8"
 
@@ -50,7 +51,9 @@ def test_each_single_sub_gemm(patient, missing):
     diagnosis = diagnose(p.scene())
     assert diagnosis.kinds == ("missing_sub_gemm",)
     tilde = sub_gemms(p.problem)[missing].tilde
-    assert diagnosis.sentence.startswith(f"sub-GEMM {missing} of 4 is missing: its cells of dx, (x + pad) mod 2 = {tilde}")
+    assert diagnosis.sentence.startswith(
+        f"sub-GEMM {missing} of 4 is missing: its cells of dx, (x + pad) mod 2 = {tilde}"
+    )
 
 
 def test_a_missing_sub_gemm_that_was_not_zero_filled_either(patient):

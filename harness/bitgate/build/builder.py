@@ -28,13 +28,24 @@ RUNTIME_SONAME = "libamdhip64.so"
 
 
 @dataclass(frozen=True)
-class _Link:
-    """How units become a library; ``needs`` lists libraries that must exist first, linked by their SONAME."""
+class _Recipe:
+    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
 
-    file: str
     label: str
-    flags: tuple[str, ...]
+    file: str
+    units: tuple[Unit, ...]
+    link_flags: tuple[str, ...]
+    compiler: Compiler
+    folders: tuple[Path, ...]
     needs_runtime: bool = False
+
+    def library(self, cache: Cache, keys: Mapping[Unit, str | None]) -> Path | None:
+        """Where the library of these objects lies; None if an object is unknown."""
+        objects = [keys[unit] for unit in self.units]
+        if None in objects:
+            return None
+        key = sha256(self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *map(str, objects))
+        return cache.folder / "libraries" / key[:32] / self.file
 
 
 class Builder:
@@ -71,12 +82,11 @@ class Builder:
             return find_rocm_runtime()
         folder = rooms.room("kernels") / "platforms" / "host"
         sources = sorted((folder / "runtime").glob("*.cpp")) + sorted((folder / "runtime").glob("*.S"))
-        if not sources:
-            raise UsageError(f"{folder / 'runtime'} holds no sources: reinstall bitgate, or run from a checkout")
         includes = (folder / "include", folder / "runtime", rooms.room("kernels") / "include")
-        units = self._units("host runtime", sources, includes, flags.host_compile(self.compiler.kind))
-        link = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
-        return self._build(units, _Link(RUNTIME_SONAME, "host runtime", link), includes, {})
+        compile_flags = flags.host_compile(self.compiler.kind)
+        link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
+        units = _units("host runtime", sources, includes, compile_flags, self.compiler)
+        return self._build(_Recipe("host runtime", RUNTIME_SONAME, units, link_flags, self.compiler, includes))
 
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
@@ -84,11 +94,9 @@ class Builder:
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
         includes = (folder, rooms.room("kernels") / "include")
         sources = sorted(folder.glob("*.cpp"))
-        if not sources:
-            raise UsageError(f"{folder} holds no sources: reinstall bitgate, or run from a checkout")
-        units = self._units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
-        link = _Link("libbitgate_native.so", "native", flags.host_link(compiler.kind))
-        return self._build(units, link, includes, {}, compiler)
+        units = _units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
+        link_flags = flags.host_link(compiler.kind)
+        return self._build(_Recipe("native", "libbitgate_native.so", units, link_flags, compiler, includes))
 
     def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
         """The family's shared library for this platform.
@@ -97,85 +105,64 @@ class Builder:
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:
-            return self._prebuilt(declaration)
+            return _prebuilt(declaration)
+        return self._build(self._recipe(declaration), _real_overlay(overlay or {}, declaration.folder))
+
+    def find(self, declaration: KernelFamily) -> Path | None:
+        """The family's library if it is built and up to date; builds nothing."""
+        if declaration.library is not None:
+            return _prebuilt(declaration)
+        recipe = self._recipe(declaration)
+        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
+        return library if library is not None and library.is_file() else None
+
+    def _recipe(self, declaration: KernelFamily) -> _Recipe:
+        name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
-            raise UsageError(
-                f"kernel family {declaration.name} is not for platform {self.platform}"
-                f" (its declaration names {', '.join(declaration.platforms)})"
-            )
-        sources = [declaration.folder / source for source in declaration.sources]
-        for source in sources:
-            if not source.is_file():
-                raise UsageError(f"kernel family {declaration.name}: source {source} does not exist")
+            declared = ", ".join(declaration.platforms)
+            raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
         kernels = rooms.room("kernels")
-        replaced = _real_overlay(overlay or {}, declaration.folder)
-        includes: tuple[Path, ...] = (kernels / "include", declaration.folder)
+        includes: tuple[Path, ...] = (kernels / "include", folder)
         if self.platform == "host":
-            compile_flags = flags.host_kernel(self.compiler.kind)
-            link_flags = flags.host_link(self.compiler.kind)
+            compile_flags, link_flags = flags.host_kernel(self.compiler.kind), flags.host_link(self.compiler.kind)
             includes = (kernels / "platforms" / "host" / "include", *includes)
         else:
             compile_flags, link_flags = flags.hip_kernel(self.arch), flags.hip_link(self.arch)
-        units = self._units(declaration.name, sources, includes, compile_flags)
-        link = _Link(f"lib{declaration.name}.so", declaration.name, link_flags, needs_runtime=self.platform == "host")
-        return self._build(units, link, (kernels, declaration.folder), replaced)
+        sources = [folder / source for source in declaration.sources]
+        units = _units(name, sources, includes, compile_flags, self.compiler)
+        needs_runtime = self.platform == "host"
+        return _Recipe(name, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _units(
-        self,
-        label: str,
-        sources: Sequence[Path],
-        includes: tuple[Path, ...],
-        compile_flags: tuple[str, ...],
-        compiler: Compiler | None = None,
-    ) -> list[Unit]:
-        compiler = compiler or self.compiler
-        return [
-            Unit(f"{label} {source.name.partition('.')[0]}", source, includes, compile_flags, compiler)
-            for source in sources
-        ]
-
-    def _build(
-        self,
-        units: Sequence[Unit],
-        link: _Link,
-        folders: Sequence[Path],
-        overlay: Mapping[Path, Path],
-        compiler: Compiler | None = None,
-    ) -> Path:
+    def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
         """Look up or compile every unit, then look up or link the library of their keys."""
-        contents = Contents(self.cache, {str(real): str(other) for real, other in overlay.items()})
-        tree = SourceTree(self.cache, folders, overlay)
+        contents = Contents(self.cache, {str(real): str(other) for real, other in (overlay or {}).items()})
+        tree = SourceTree(self.cache, recipe.folders, overlay or {})
         store = UnitStore(self.cache, contents, tree)
-        compiler = compiler or self.compiler
         try:
-            keys = {unit: store.lookup(unit) for unit in units}
-            library = self._library_path(link, compiler, keys)
+            keys = {unit: store.lookup(unit) for unit in recipe.units}
+            library = recipe.library(self.cache, keys)
             if library is None or not self.cache.used(library):
-                keys |= self._compile(units, keys, store)
-                library = self._library_path(link, compiler, keys)
+                keys |= self._compile(recipe, keys, store)
+                library = recipe.library(self.cache, keys)
                 if library is None:
                     raise KeyboardInterrupt  # the build was stopped before every unit had its object
-                self._link(library, link, compiler, [store.object_path(str(keys[unit])) for unit in units])
+                self._link(library, recipe, [store.object_path(str(keys[unit])) for unit in recipe.units])
             contents.save()
             return library
         finally:
             tree.close()
 
-    def _library_path(self, link: _Link, compiler: Compiler, keys: Mapping[Unit, str | None]) -> Path | None:
-        if any(key is None for key in keys.values()):
-            return None
-        key = sha256(compiler.kind, compiler.version, link.file, *link.flags, *(str(key) for key in keys.values()))
-        return self.cache.folder / "libraries" / key[:32] / link.file
-
-    def _compile(self, units: Sequence[Unit], keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = [unit for unit in units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))]
+    def _compile(self, recipe: _Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
+        todo = [
+            unit for unit in recipe.units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))
+        ]
         if not todo:
             return {}
-        threads = rooms.threads()
-        done = 0
-        compiler = todo[0].compiler.name
+        threads, done = rooms.threads(), 0
         self._progress(
-            f"building {len(todo)} of {len(units)} units with {compiler}, {min(threads, len(todo))} at a time"
+            f"building {recipe.label}: {len(todo)} of {len(recipe.units)} units with {recipe.compiler.name},"
+            f" {min(threads, len(todo))} at a time"
         )
 
         def report(unit: Unit, seconds: float) -> None:
@@ -185,33 +172,49 @@ class Builder:
 
         return compile_all(todo, store, threads, report)
 
-    def _link(self, library: Path, link: _Link, compiler: Compiler, objects: Sequence[Path]) -> None:
+    def _link(self, library: Path, recipe: _Recipe, objects: Sequence[Path]) -> None:
+        needs: list[str] = []
+        if recipe.needs_runtime:
+            runtime = self.runtime()
+            needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
         with self.cache.guarded(), self.cache.lock(library.parent.name):
             if library.is_file():
                 return
-            needs: list[str] = []
-            if link.needs_runtime:
-                runtime = self.runtime()
-                needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
             output = self.cache.temporary(".so")
-            command = [*compiler.command, *link.flags, "-o", str(output), *map(str, objects), *needs]
+            command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
             try:
                 finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
+                text = finished.output if finished else ""
+                if "No space left on device" in text:
+                    raise self.cache.unusable("No space left on device")
                 if finished is None or finished.code != 0:
-                    text = finished.output if finished else ""
-                    if "No space left on device" in text:
-                        raise self.cache.unusable("No space left on device")
-                    raise BuildError(link.label, text)
+                    raise BuildError(recipe.label, text)
                 self.cache.publish(output, library)
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
 
-    def _prebuilt(self, declaration: KernelFamily) -> Path:
-        path = declaration.folder / (declaration.library or "")
-        if not path.is_file():
-            raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
-        return path
+
+def _units(
+    label: str, sources: Sequence[Path], includes: tuple[Path, ...], flags_: tuple[str, ...], compiler: Compiler
+) -> tuple[Unit, ...]:
+    """One unit a source; UsageError if there is none, or one is missing."""
+    if not sources:
+        raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
+    for source in sources:
+        if not source.is_file():
+            raise UsageError(f"{label}: source {source} does not exist")
+    return tuple(
+        Unit(f"{label} {source.name.partition('.')[0].removeprefix(label + '_')}", source, includes, flags_, compiler)
+        for source in sources
+    )
+
+
+def _prebuilt(declaration: KernelFamily) -> Path:
+    path = declaration.folder / (declaration.library or "")
+    if not path.is_file():
+        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
+    return path
 
 
 def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:

@@ -270,18 +270,6 @@ def _matches(family: KernelFamily, instance: Instance, globs: Iterable[str]) -> 
     return any(fnmatchcase(name, glob) for glob in globs for name in names)
 
 
-def longest_first(tests: Iterable[PlannedTest]) -> list[PlannedTest]:
-    """Tests of one problem side by side, so that inputs and references are reused; dearest problem first.
-
-    With several workers the long cases must not come last; among equals the table's order stands.
-    """
-    groups: dict[str, list[PlannedTest]] = {}
-    for test in tests:
-        groups.setdefault(test.planned.case, []).append(test)
-    ranked = sorted(groups.values(), key=lambda group: -sum(test.seconds for test in group))
-    return [test for group in ranked for test in group]
-
-
 def of_tier(tests: Iterable[PlannedTest], tier: str) -> list[PlannedTest]:
     """Regression contains smoke."""
     return [test for test in tests if tier != SMOKE or test.planned.tier == SMOKE]

@@ -1,5 +1,5 @@
-// The platform that this translation unit is compiled for, and the HIP runtime's header. Included by every header
-// here that names a HIP type.
+// The platform that this translation unit is compiled for, and the HIP runtime's header. Included by every
+// header here that names a HIP type.
 #pragma once
 
 #include <hip/hip_runtime.h>

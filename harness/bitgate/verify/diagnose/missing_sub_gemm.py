@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.problem import Pass, SubGemm
-from bitgate.verify.compare import bits_of
-from bitgate.verify.diagnose.scene import Finding, Role, Scene, is_zero
+from bitgate.verify.diagnose.scene import Finding, Role, Scene, holds_bits, is_zero
 from bitgate.verify.diagnose.spelling import join, spell
 from bitgate.verify.diagnose.sub_gemm_cells import CellOwners, owners
 
@@ -63,9 +62,9 @@ def _census(scene: Scene, cells: CellOwners) -> _Census | None:
     result = scene.result[scene.wrong_along(0)][:, scene.wrong_along(1)]
     for content, untouched in (
         ("zero", is_zero(result)),
-        ("poison", np.equal(bits_of(result), scene.poison)),
+        ("poison", holds_bits(result, scene.poison)),
     ):
-        computed = ~untouched.all(axis=(0, 1, 2))
+        computed = np.asarray(~untouched.all(axis=(0, 1, 2)))
         count = len(cells.gemms)
         owned = cells.owner >= 0
         of = cells.owner[owned]
@@ -73,6 +72,8 @@ def _census(scene: Scene, cells: CellOwners) -> _Census | None:
         wrong_cells = np.bincount(of, wrong[owned] > 0, count)
         seen = np.bincount(of, minlength=count) > 0
         missing = seen & (wrong_cells > 0) & (computed_cells == 0)
+        if missing.all():
+            return None  # nothing was computed at all: that is no matter of sub-GEMMs
         if missing.any() and not (seen & (wrong_cells > 0) & ~missing).any():
             return _Census(
                 missing=_indices(missing),
@@ -92,12 +93,13 @@ def _sentence(scene: Scene, cells: CellOwners, census: _Census) -> str:
     if right:
         rest = f"sub-GEMM {right[0]} is right" if len(right) == 1 else f"sub-GEMMs {spell(right)} are right"
     named = f"{noun} {spell(missing)} of {len(cells.gemms)}"
-    return f"{named} {verb} missing: {their} cells of dx,{where} are {content}; {rest}"
+    return f"{named} {verb} missing: {their} cells of dx{where} are {content}; {rest}"
 
 
 def _residues(scene: Scene, gemms: Sequence[SubGemm], missing: Sequence[int], right: Sequence[int]) -> str:
-    """``(x + pad) mod 3 not (0, 0),``, whichever of the two lists is short; nothing if neither is."""
-    if len(right) <= len(missing) and 0 < len(right) <= MOST_RESIDUES:
+    """``, (x + pad) mod 3 not (0, 0),``, whichever of the two lists is short; nothing if neither is."""
+    everybody_owned = bool((owners(scene.problem).owner >= 0).all())  # else "not these" would name cells of nobody too
+    if everybody_owned and len(right) <= len(missing) and 0 < len(right) <= MOST_RESIDUES:
         word, listed = "not ", right
     elif len(missing) <= MOST_RESIDUES:
         word, listed = "= ", missing
@@ -108,7 +110,7 @@ def _residues(scene: Scene, gemms: Sequence[SubGemm], missing: Sequence[int], ri
         _tuple([t * d % s for t, d, s in zip(gemms[index].tilde, dilation, stride, strict=True)]) for index in listed
     ]
     modulus = str(stride[0]) if len(set(stride)) == 1 else _tuple(stride)
-    return f" (x + pad) mod {modulus} {word}{join(residues, 'or')},"
+    return f", (x + pad) mod {modulus} {word}{join(residues, 'or')},"
 
 
 def _tuple(values: Sequence[int]) -> str:

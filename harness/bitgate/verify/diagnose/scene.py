@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from bitgate.problem import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
-from bitgate.problem.layout import input_letters, output_letters, weight_letters
 from bitgate.verify.compare import Array, bits_of
 
-CELLS = 32_000_000
+CELLS = 8_000_000
 """Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
 TAIL_CHANNELS = 16
 
@@ -110,8 +109,7 @@ class Scene:
     @property
     def letters(self) -> str:
         """One letter an axis of the result."""
-        spelling = {"in": input_letters, "wei": weight_letters, "out": output_letters}[self.problem.result]
-        return spelling(self.problem.ndim)
+        return self.problem.result_letters
 
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
         """For each coordinate of the axis: is any cell with it wrong?"""
@@ -142,6 +140,11 @@ class Scene:
 def is_zero(array: Array) -> NDArray[np.bool_]:
     """True for 0 and -0."""
     return np.asarray(array == array.dtype.type(0))
+
+
+def holds_bits(array: Array, bits: int) -> NDArray[np.bool_]:
+    """True where a cell's bits are these."""
+    return np.asarray(bits_of(array) == bits)
 
 
 def along(flags: NDArray[np.bool_], axis: int, ndim: int) -> NDArray[np.bool_]:
