@@ -101,7 +101,8 @@ class Builder:
     def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
         """The family's shared library for this platform.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them.
+        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
+        beside those of ``$BITGATE_OVERLAY``.
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate import rooms
+from bitgate.build import overlay as overlays
 from bitgate.errors import UsageError
 from bitgate.record import RecordError, Verdict, read
-
-OVERLAY = "BITGATE_OVERLAY"
-"""Names the folder whose files shadow those of the same relative path when kernels are built."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ def run_tier(
         command += ["-x"] if first_red_only else []
         command += pytest_arguments or [str(suites or rooms.room("suites"))]
         environment = {**os.environ, "BITGATE_OUT": str(folder / "out")}
-        environment.pop(OVERLAY, None)
+        environment.pop(overlays.VARIABLE, None)
         if overlay is not None:
-            environment[OVERLAY] = str(overlay)
+            environment[overlays.VARIABLE] = str(overlay)
         code = _run(command, folder, environment, limit_seconds)
         return TierRun(
             code=code,
