@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -35,7 +36,8 @@ def begin(run: Run) -> None:
 
 
 def build(run: Run, names: Iterable[str]) -> dict[str, str]:
-    """Build the families that are named, with all cores, before workers need them; each library's content key."""
+    """Build the families that are named, with all cores, before workers need them; each library's hash, as in a verdict's
+    fingerprint."""
     from bitgate.build.builder import Builder
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
@@ -48,7 +50,7 @@ def build(run: Run, names: Iterable[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     for family in families:
         try:
-            keys[family.name] = builder.family(family).parent.name
+            keys[family.name] = hashlib.sha256(builder.family(family).read_bytes()).hexdigest()[:16]
         except BuildError as error:
             # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
             progress(f"{family.name}: {error}")
