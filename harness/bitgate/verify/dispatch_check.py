@@ -14,15 +14,16 @@ MOST = 3
 
 
 def dispatch_disagreement(
-    problem: ConvProblem, record: DispatchRecord, predicted: Dispatch | None, production: bool
+    problem: ConvProblem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
 ) -> str:
     """One sentence naming what differs, empty if nothing does.
 
-    The prediction holds whatever the options, if there is one. Under production options the record must also cover
-    the decomposition, sub-GEMM by sub-GEMM: with another option a path may be wrong on purpose.
+    The prediction holds whatever the options, if there is one. With ``decomposes`` the record must also cover the
+    sub-GEMMs, one by one: for kernels that split bwd_data, under production options (with another option a path may
+    be wrong on purpose).
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
-    if production and problem.direction is Pass.BWD_DATA and record.sub_gemms:
+    if decomposes and problem.direction is Pass.BWD_DATA and record.sub_gemms:
         differences += _against_problem(problem, record)
     if not differences:
         return ""
