@@ -14,6 +14,7 @@ from bitgate.build import flags
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError
+from bitgate.build.overlay import from_environment
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
@@ -107,7 +108,8 @@ class Builder:
         """
         if declaration.library is not None:
             return _prebuilt(declaration)
-        return self._build(self._recipe(declaration), _real_overlay(overlay or {}, declaration.folder))
+        shadowing = {**from_environment(), **(overlay or {})}
+        return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""

@@ -40,10 +40,9 @@ def run_tier(
     overlay: Path | None,
     limit_seconds: float,
     first_red_only: bool,
-    pytest_arguments: Sequence[str] = (),
-    suites: Path | None = None,
+    pytest_arguments: Sequence[str],
 ) -> TierRun:
-    """Run ``tier`` of the suites with the sources of ``overlay`` in place of ours."""
+    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
         folder = Path(scratch)
@@ -58,7 +57,7 @@ def run_tier(
             f"--target={target}",
         ]
         command += ["-x"] if first_red_only else []
-        command += pytest_arguments or [str(suites or rooms.room("suites"))]
+        command += pytest_arguments
         environment = {**os.environ, "BITGATE_OUT": str(folder / "out")}
         environment.pop(overlays.VARIABLE, None)
         if overlay is not None:
