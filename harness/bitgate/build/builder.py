@@ -14,6 +14,7 @@ from bitgate.build import flags
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError
+from bitgate.build.overlay import from_environment
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
@@ -101,12 +102,14 @@ class Builder:
     def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
         """The family's shared library for this platform.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them.
+        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
+        beside those of ``$BITGATE_OVERLAY``.
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:
             return _prebuilt(declaration)
-        return self._build(self._recipe(declaration), _real_overlay(overlay or {}, declaration.folder))
+        shadowing = {**from_environment(), **(overlay or {})}
+        return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
