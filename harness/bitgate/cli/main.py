@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",
     "explain": "bitgate.cli.explain",
+    "coverage": "bitgate.cli.coverage",
     "faults": "bitgate.cli.faults",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",

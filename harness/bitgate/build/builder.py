@@ -1,0 +1,234 @@
+"""Builds the shared libraries of one platform: its HIP runtime, kernel families, and the native helpers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import bitgate
+from bitgate import rooms
+from bitgate.build import flags
+from bitgate.build.cache import Cache
+from bitgate.build.content import Contents, sha256
+from bitgate.build.errors import BuildError
+from bitgate.build.parallel import compile_all
+from bitgate.build.paths import SourceTree
+from bitgate.build.processes import Processes
+from bitgate.build.rocm import find_rocm_runtime
+from bitgate.build.toolchain import Compiler, find_hip_compiler, find_host_compiler
+from bitgate.build.unit import Unit, UnitStore
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
+
+RUNTIME_SONAME = "libamdhip64.so"
+"""hip-python opens this name; a library with it that is loaded already is the one it gets."""
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
+
+    label: str
+    file: str
+    units: tuple[Unit, ...]
+    link_flags: tuple[str, ...]
+    compiler: Compiler
+    folders: tuple[Path, ...]
+    needs_runtime: bool = False
+
+    def library(self, cache: Cache, keys: Mapping[Unit, str | None]) -> Path | None:
+        """Where the library of these objects lies; None if an object is unknown."""
+        objects = [keys[unit] for unit in self.units]
+        if None in objects:
+            return None
+        key = sha256(self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *map(str, objects))
+        return cache.folder / "libraries" / key[:32] / self.file
+
+
+class Builder:
+    """``platform`` is ``host`` or ``amd``; ``arch`` is the gfx target of ``amd``.
+
+    ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
+    printed when everything comes from the cache. UsageError if a compiler is missing or the cache cannot be written.
+    """
+
+    def __init__(
+        self,
+        platform: str = "host",
+        progress: Callable[[str], None] | None = None,
+        *,
+        arch: str | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        if platform not in ("host", "amd"):
+            raise UsageError(f"platform '{platform}': libraries are built for host and amd")
+        if platform == "amd" and not arch:
+            raise UsageError("platform 'amd': say for which gfx target")
+        self.platform = platform
+        self.arch = arch or "host"
+        self.cache = cache or Cache()
+        self._progress = progress or _to_stderr
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        return find_host_compiler(self.cache) if self.platform == "host" else find_hip_compiler(self.cache)
+
+    def runtime(self) -> Path:
+        """The platform's ``libamdhip64.so``: ours for the host, ROCm's own for amd."""
+        if self.platform == "amd":
+            return find_rocm_runtime()
+        folder = rooms.room("kernels") / "platforms" / "host"
+        sources = sorted((folder / "runtime").glob("*.cpp")) + sorted((folder / "runtime").glob("*.S"))
+        includes = (folder / "include", folder / "runtime", rooms.room("kernels") / "include")
+        compile_flags = flags.host_compile(self.compiler.kind)
+        link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
+        units = _units("host runtime", sources, includes, compile_flags, self.compiler)
+        return self._build(_Recipe("host runtime", RUNTIME_SONAME, units, link_flags, self.compiler, includes))
+
+    def native(self) -> Path:
+        """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
+        compiler = find_host_compiler(self.cache)
+        folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
+        includes = (folder, rooms.room("kernels") / "include")
+        sources = sorted(folder.glob("*.cpp"))
+        units = _units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
+        link_flags = flags.host_link(compiler.kind)
+        return self._build(_Recipe("native", "libbitgate_native.so", units, link_flags, compiler, includes))
+
+    def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
+        """The family's shared library for this platform.
+
+        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them.
+        Only the units that reach a replaced file are compiled again, and the result is another file.
+        """
+        if declaration.library is not None:
+            return _prebuilt(declaration)
+        return self._build(self._recipe(declaration), _real_overlay(overlay or {}, declaration.folder))
+
+    def find(self, declaration: KernelFamily) -> Path | None:
+        """The family's library if it is built and up to date; builds nothing."""
+        if declaration.library is not None:
+            return _prebuilt(declaration)
+        recipe = self._recipe(declaration)
+        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
+        return library if library is not None and library.is_file() else None
+
+    def _recipe(self, declaration: KernelFamily) -> _Recipe:
+        name, folder = declaration.name, declaration.folder
+        if self.platform not in declaration.platforms:
+            declared = ", ".join(declaration.platforms)
+            raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
+        kernels = rooms.room("kernels")
+        includes: tuple[Path, ...] = (kernels / "include", folder)
+        if self.platform == "host":
+            compile_flags, link_flags = flags.host_kernel(self.compiler.kind), flags.host_link(self.compiler.kind)
+            includes = (kernels / "platforms" / "host" / "include", *includes)
+        else:
+            compile_flags, link_flags = flags.hip_kernel(self.arch), flags.hip_link(self.arch)
+        sources = [folder / source for source in declaration.sources]
+        units = _units(name, sources, includes, compile_flags, self.compiler)
+        needs_runtime = self.platform == "host"
+        return _Recipe(name, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
+
+    def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
+        """Look up or compile every unit, then look up or link the library of their keys."""
+        contents = Contents(self.cache, {str(real): str(other) for real, other in (overlay or {}).items()})
+        tree = SourceTree(self.cache, recipe.folders, overlay or {})
+        store = UnitStore(self.cache, contents, tree)
+        try:
+            keys = {unit: store.lookup(unit) for unit in recipe.units}
+            library = recipe.library(self.cache, keys)
+            if library is None or not self.cache.used(library):
+                keys |= self._compile(recipe, keys, store)
+                library = recipe.library(self.cache, keys)
+                if library is None:
+                    raise KeyboardInterrupt  # the build was stopped before every unit had its object
+                self._link(library, recipe, [store.object_path(str(keys[unit])) for unit in recipe.units])
+            contents.save()
+            return library
+        finally:
+            tree.close()
+
+    def _compile(self, recipe: _Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
+        todo = [
+            unit for unit in recipe.units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))
+        ]
+        if not todo:
+            return {}
+        threads, done = rooms.threads(), 0
+        self._progress(
+            f"building {recipe.label}: {len(todo)} of {len(recipe.units)} units with {recipe.compiler.name},"
+            f" {min(threads, len(todo))} at a time"
+        )
+
+        def report(unit: Unit, seconds: float) -> None:
+            nonlocal done
+            done += 1
+            self._progress(f"[{done}/{len(todo)}] {unit.label} ... {seconds:.1f} s")
+
+        return compile_all(todo, store, threads, report)
+
+    def _link(self, library: Path, recipe: _Recipe, objects: Sequence[Path]) -> None:
+        needs: list[str] = []
+        if recipe.needs_runtime:
+            runtime = self.runtime()
+            needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
+        with self.cache.guarded(), self.cache.lock(library.parent.name):
+            if library.is_file():
+                return
+            output = self.cache.temporary(".so")
+            command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
+            try:
+                finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
+                text = finished.output if finished else ""
+                if "No space left on device" in text:
+                    raise self.cache.unusable("No space left on device")
+                if finished is None or finished.code != 0:
+                    raise BuildError(recipe.label, text)
+                self.cache.publish(output, library)
+            finally:
+                output.unlink(missing_ok=True)
+            self.cache.prune()
+
+
+def _units(
+    label: str, sources: Sequence[Path], includes: tuple[Path, ...], flags_: tuple[str, ...], compiler: Compiler
+) -> tuple[Unit, ...]:
+    """One unit a source; UsageError if there is none, or one is missing."""
+    if not sources:
+        raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
+    for source in sources:
+        if not source.is_file():
+            raise UsageError(f"{label}: source {source} does not exist")
+    return tuple(
+        Unit(f"{label} {source.name.partition('.')[0].removeprefix(label + '_')}", source, includes, flags_, compiler)
+        for source in sources
+    )
+
+
+def _prebuilt(declaration: KernelFamily) -> Path:
+    path = declaration.folder / (declaration.library or "")
+    if not path.is_file():
+        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
+    return path
+
+
+def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
+    real: dict[Path, Path] = {}
+    for name, replacement in overlay.items():
+        places = (rooms.root() / name, folder / name)
+        source = next((place for place in places if place.is_file()), None)
+        if source is None:
+            raise UsageError(f"cannot replace {name}: no such file in {rooms.root()}")
+        if not Path(replacement).is_file():
+            raise UsageError(f"cannot replace {name}: {replacement} does not exist")
+        real[source] = Path(replacement).resolve()
+    return real
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

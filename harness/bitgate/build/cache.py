@@ -1,0 +1,101 @@
+"""The build cache's folder: atomic writes, locks, and one message when it cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from bitgate import rooms
+from bitgate.errors import UsageError
+
+KEEP_DAYS = 30
+"""Artefacts that nobody used for this long are removed when new ones are built."""
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+_serial = itertools.count()
+
+
+class Cache:
+    """The folder below ``rooms.cache_dir()`` that holds objects, libraries and what is known about files."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or rooms.cache_dir() / "build"
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turns a full disk or a folder that cannot be written into a UsageError that says how to move it."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                raise self.unusable(os.strerror(error.errno or 0)) from None
+            raise
+
+    def unusable(self, reason: str) -> UsageError:
+        return UsageError(
+            f"the build cache {self.folder} cannot be used: {reason};"
+            " free space or set BITGATE_CACHE to a folder that can be written"
+        )
+
+    def lock(self, name: str) -> FileLock:
+        """The lock of one artefact, shared by all processes that use this cache."""
+        with self.guarded():
+            (self.folder / "locks").mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / "locks" / f"{name}.lock", thread_local=False)
+
+    def temporary(self, suffix: str) -> Path:
+        """A name nobody else uses, on the same disk as the artefacts: write there, then ``publish``."""
+        folder = self.folder / "tmp"
+        with self.guarded():
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{os.getpid()}-{next(_serial)}{suffix}"
+
+    def publish(self, temporary: Path, path: Path) -> None:
+        """Make a finished file visible under its name, at once and whole."""
+        with self.guarded():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(temporary, path)
+
+    def read_json(self, path: Path) -> dict[str, Any]:
+        """The object in a file of ours; empty if there is none, or a damaged one: everything here can be rebuilt."""
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def write_json(self, path: Path, value: dict[str, Any]) -> None:
+        temporary = self.temporary(".json")
+        with self.guarded():
+            temporary.write_text(json.dumps(value, separators=(",", ":")))
+        self.publish(temporary, path)
+
+    def used(self, path: Path) -> bool:
+        """Whether the artefact exists; notes the use once a day, so that ``prune`` keeps it."""
+        try:
+            age = time.time() - path.stat().st_mtime
+            if age > 86400:
+                os.utime(path)
+        except OSError:
+            return False
+        return True
+
+    def prune(self) -> None:
+        """Remove objects, libraries and temporary files that nobody used for KEEP_DAYS (temporary ones: a day)."""
+        now = time.time()
+        for pattern, days in (("objects/*", KEEP_DAYS), ("libraries/*/*", KEEP_DAYS), ("tmp/*", 1)):
+            for path in self.folder.glob(pattern):
+                try:
+                    if now - path.stat().st_mtime > days * 86400 and path.is_file():
+                        path.unlink()
+                except OSError:
+                    continue  # another process removed it first

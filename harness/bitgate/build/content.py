@@ -1,0 +1,75 @@
+"""What files contain, by hash: the truth of every cache key. A file's stat only saves reading it again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.build.cache import Cache
+
+RACY_NS = 2_000_000_000
+"""A file changed this recently may change again without its stat showing it: it is read every time."""
+
+_MOST_ENTRIES = 20_000
+
+
+def sha256(*parts: str) -> str:
+    """One hash over strings, unambiguous in where each ends."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+class Contents:
+    """Hashes of files, remembered in the cache by (size, mtime, ctime, inode).
+
+    ``overlay`` maps real paths to the files that stand in for them.
+    """
+
+    def __init__(self, cache: Cache, overlay: Mapping[str, str] | None = None) -> None:
+        self._cache = cache
+        self._overlay = dict(overlay or {})
+        self._memo_path = cache.folder / "hashes.json"
+        self._memo = cache.read_json(self._memo_path)
+        self._new: dict[str, list[object]] = {}
+        self._seen: dict[str, str | None] = {}
+
+    def of(self, path: str) -> str | None:
+        """The content hash of a file, None if it cannot be read. A path is looked at once for each ``Contents``."""
+        if path not in self._seen:
+            self._seen[path] = self._hash(self._overlay.get(path, path))
+        return self._seen[path]
+
+    def forget(self) -> None:
+        """Look at every file again: something may have changed since."""
+        self._seen.clear()
+
+    def save(self) -> None:
+        """Store what was learnt. Concurrent writers may lose each other's entries, which costs one read later."""
+        if not self._new:
+            return
+        known = self._cache.read_json(self._memo_path)
+        if len(known) > _MOST_ENTRIES:
+            known = {}
+        self._cache.write_json(self._memo_path, {**known, **self._new})
+        self._new = {}
+
+    def _hash(self, path: str) -> str | None:
+        try:
+            stat = os.stat(path)
+            state = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+            known = self._memo.get(path)
+            if isinstance(known, list) and known[:-1] == state:
+                return str(known[-1])
+            content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except OSError:
+            return None
+        if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > RACY_NS:
+            self._memo[path] = self._new[path] = [*state, content]
+        return content

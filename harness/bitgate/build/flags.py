@@ -1,0 +1,55 @@
+"""Compiler and linker flags: one table a purpose. All of them are part of every cache key."""
+
+from __future__ import annotations
+
+from bitgate.build.toolchain import Kind
+
+ARCHITECTURE = "x86-64-v3"
+"""What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.device checks for it."""
+
+# -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
+_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread")
+
+_HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
+    # Without it two libraries with the same kernel template share the template's static variables: its LDS.
+    "gnu": (*_HOST, "-fno-gnu-unique"),
+    "clang": _HOST,
+    # zig adds traps for undefined behaviour unless told otherwise, and builds for the newest CPU by default.
+    "zig": (
+        "-target",
+        "x86_64-linux-gnu",
+        *(flag for flag in _HOST if not flag.startswith("-march")),
+        f"-mcpu={ARCHITECTURE.replace('-', '_')}",
+        "-fno-sanitize=undefined",
+    ),
+}
+
+
+def host_compile(kind: Kind) -> tuple[str, ...]:
+    return _HOST_BY_KIND[kind]
+
+
+def host_kernel(kind: Kind) -> tuple[str, ...]:
+    """Kernel families: only what BITGATE_EXPORT marks is seen from outside."""
+    return (*host_compile(kind), "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
+
+
+def host_link(kind: Kind) -> tuple[str, ...]:
+    target = ("-target", "x86_64-linux-gnu") if kind == "zig" else ()
+    return (*target, "-shared", "-pthread", "-Wl,-z,defs", "-Wl,--as-needed")
+
+
+def hip_kernel(arch: str) -> tuple[str, ...]:
+    return (
+        "-std=c++20",
+        "-O3",
+        "-ffp-contract=off",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"--offload-arch={arch}",
+        f'-DBITGATE_TARGET="{arch}"',
+    )
+
+
+def hip_link(arch: str) -> tuple[str, ...]:
+    return ("-shared", "-fPIC", f"--offload-arch={arch}")

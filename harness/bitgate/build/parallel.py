@@ -1,0 +1,86 @@
+"""Compile several units at once, in this process and beside others that build the same ones."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from filelock import FileLock, Timeout
+
+from bitgate.build.processes import Processes
+from bitgate.build.unit import Unit, UnitStore
+
+_POLL_SECONDS = 0.05
+
+
+def compile_all(
+    units: Sequence[Unit], store: UnitStore, threads: int, done: Callable[[Unit, float], None]
+) -> dict[Unit, str]:
+    """The object key of every unit, compiling those that the cache lacks.
+
+    A unit whose lock another process holds is put back and looked at again later, so that parallel test workers
+    divide the work instead of queueing behind one another. ``done(unit, seconds)`` is called for each, one at a time.
+    The first BuildError ends the build; so does Ctrl-C, and no compiler process is left.
+    """
+    waiting = deque(units)
+    keys: dict[Unit, str] = {}
+    processes = Processes()
+    guard = threading.Lock()
+
+    def stop() -> None:
+        processes.stop()
+        with guard:
+            waiting.clear()
+
+    def build(unit: Unit) -> None:
+        begun = time.monotonic()
+        store.contents.forget()  # whoever held the lock before may have built it
+        key = store.lookup(unit)
+        if key is None or not store.cache.used(store.object_path(key)):
+            key = store.compile(unit, processes)
+        if key is not None:
+            with guard:
+                keys[unit] = key
+                done(unit, time.monotonic() - begun)
+
+    def work() -> None:
+        while True:
+            with guard:
+                if not waiting:
+                    return
+                unit = waiting.popleft()
+            lock = store.cache.lock(unit.identity)
+            if not _try(lock):
+                with guard:
+                    waiting.append(unit)
+                time.sleep(_POLL_SECONDS)
+                continue
+            try:
+                build(unit)
+            except BaseException:
+                stop()
+                raise
+            finally:
+                lock.release()
+
+    count = max(1, min(threads, len(units)))
+    with ThreadPoolExecutor(max_workers=count) as pool:
+        workers = [pool.submit(work) for _ in range(count)]
+        try:
+            for worker in workers:
+                worker.result()
+        except BaseException:
+            stop()
+            raise
+    return keys
+
+
+def _try(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True

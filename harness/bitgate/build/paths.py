@@ -1,0 +1,71 @@
+"""Two views of the source tree: names for cache keys that hold in any checkout, and a shadow with replaced files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bitgate import rooms
+from bitgate.build.cache import Cache
+
+_ROOT = "{root}"
+
+
+def portable(text: str) -> str:
+    """A path (or a flag that holds one) with the checkout's place taken out."""
+    return text.replace(str(rooms.root()), _ROOT)
+
+
+def local(name: str) -> str:
+    """The path on this machine of a name that ``portable`` made."""
+    return name.replace(_ROOT, str(rooms.root()))
+
+
+class SourceTree:
+    """Where sources are read from: in place, or from a shadow of symlinks in which some files are replaced.
+
+    In the shadow every path keeps its absolute shape below one folder, so that headers found by relative path or by
+    ``-I`` are the replaced ones. It is made when first needed: most units of a fault come from the cache.
+    """
+
+    def __init__(self, cache: Cache, folders: Sequence[Path], overlay: Mapping[Path, Path]) -> None:
+        self._cache = cache
+        self._folders = folders
+        self._overlay = overlay
+        self._shadow: Path | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What stands before each absolute path: empty in place."""
+        if not self._overlay:
+            return ""
+        if self._shadow is None:
+            self._shadow = self._make_shadow()
+        return str(self._shadow)
+
+    def real(self, path: str) -> str:
+        """The path in the real tree of a path that the compiler named."""
+        shadow = str(self._shadow) if self._shadow else ""
+        return os.path.normpath(path.removeprefix(shadow))
+
+    def close(self) -> None:
+        """Remove the shadow."""
+        if self._shadow is not None:
+            shutil.rmtree(self._shadow, ignore_errors=True)
+            self._shadow = None
+
+    def _make_shadow(self) -> Path:
+        shadow = self._cache.temporary(".shadow")
+        with self._cache.guarded():
+            for folder in self._folders:
+                for current, _, files in os.walk(folder):
+                    target = Path(f"{shadow}{current}")
+                    target.mkdir(parents=True, exist_ok=True)
+                    for file in files:
+                        link = target / file
+                        real = Path(current) / file
+                        if not link.is_symlink():
+                            link.symlink_to(self._overlay.get(real, real))
+        return shadow

@@ -1,0 +1,57 @@
+"""Compiler processes that die with the build: Ctrl-C or a first error leaves none running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a process ended: ``code`` as subprocess gives it (negative: the signal), and all it printed."""
+
+    code: int
+    output: str
+
+
+class Processes:
+    """Runs commands from several threads; ``stop`` kills those that run and refuses more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def run(self, command: Sequence[str], env: Mapping[str, str]) -> Finished | None:
+        """Run to the end; None once ``stop`` was called. OSError if the program cannot be started."""
+        with self._lock:
+            if self._stopped:
+                return None
+            # Its own session: a terminal's Ctrl-C reaches us alone, and one signal ends the driver with its children.
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env={**os.environ, **env},
+                start_new_session=True,
+            )
+            self._running.add(process)
+        output, _ = process.communicate()
+        with self._lock:
+            self._running.discard(process)
+            return None if self._stopped else Finished(process.returncode, output)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)

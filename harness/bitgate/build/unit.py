@@ -1,0 +1,157 @@
+"""One translation unit: found in the cache by the content of every file it reaches, or compiled.
+
+A unit is known by its source's name, flags and compiler. For each set of file contents that it was compiled from, its
+manifest holds the list of files (from the compiler's depfile) with their hashes, and the object's key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitgate.build.cache import Cache
+from bitgate.build.content import Contents, sha256
+from bitgate.build.errors import BuildError
+from bitgate.build.paths import SourceTree, local, portable
+from bitgate.build.processes import Finished, Processes
+from bitgate.build.toolchain import Compiler
+from bitgate.errors import UsageError
+
+_MANIFEST_ENTRIES = 24
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones."""
+
+    label: str
+    source: Path
+    includes: tuple[Path, ...]
+    flags: tuple[str, ...]
+    compiler: Compiler
+
+    @property
+    def identity(self) -> str:
+        """What the unit is whatever its files contain."""
+        return sha256(
+            portable(str(self.source)),
+            *(portable(str(include)) for include in self.includes),
+            *self.flags,
+            self.compiler.kind,
+            self.compiler.version,
+            *self.compiler.command[1:],
+        )[:32]
+
+
+class UnitStore:
+    """Objects in the cache."""
+
+    def __init__(self, cache: Cache, contents: Contents, tree: SourceTree) -> None:
+        self.cache = cache
+        self.contents = contents
+        self.tree = tree
+
+    def object_path(self, key: str) -> Path:
+        return self.cache.folder / "objects" / f"{key}.o"
+
+    def lookup(self, unit: Unit) -> str | None:
+        """The key of the object that the files' present content gives, if a compiler has ever told it."""
+        for entry in self._entries(unit):
+            files = entry["files"]
+            if all(self.contents.of(local(name)) == content for name, content in files):
+                return str(entry["object"])
+        return None
+
+    def compile(self, unit: Unit, processes: Processes) -> str | None:
+        """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
+
+        A file that is edited while the compiler runs makes it unknown what was compiled: then compile again.
+        """
+        output = self.cache.temporary(".o")
+        depfile = self.cache.temporary(".d")
+        try:
+            for _ in range(_ATTEMPTS):
+                begun = time.time_ns()
+                finished = processes.run(self._command(unit, output, depfile), self._environment())
+                if finished is None:
+                    return None
+                if finished.code != 0:
+                    raise self._failure(unit, finished)
+                files = [self.tree.real(path) for path in read_depfile(depfile.read_text())]
+                if not any(_changed_since(path, begun) for path in files):
+                    return self._store(unit, files, output)
+            raise UsageError(f"{unit.source}: it, or a header of it, keeps changing while it is compiled; run again")
+        finally:
+            output.unlink(missing_ok=True)
+            depfile.unlink(missing_ok=True)
+
+    def _command(self, unit: Unit, output: Path, depfile: Path) -> list[str]:
+        prefix = self.tree.prefix
+        return [
+            *unit.compiler.command,
+            *unit.flags,
+            *(f"-I{prefix}{include}" for include in unit.includes),
+            # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
+            f"-ffile-prefix-map={prefix}{local('{root}')}=.",
+            "-MMD",
+            "-MF",
+            str(depfile),
+            "-c",
+            f"{prefix}{unit.source}",
+            "-o",
+            str(output),
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        return {"LC_ALL": "C", "TMPDIR": str(self.cache.folder / "tmp"), "HIP_PLATFORM": "amd"}
+
+    def _failure(self, unit: Unit, finished: Finished) -> UsageError:
+        if "No space left on device" in finished.output:
+            return self.cache.unusable("No space left on device")
+        if finished.code < 0 or "Killed signal" in finished.output:
+            return UsageError(
+                f"the compiler was killed while it compiled {unit.source}, most likely for lack of memory:"
+                " set BITGATE_THREADS=1 to compile one file at a time"
+            )
+        return BuildError(
+            unit.label, finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
+        )
+
+    def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str:
+        self.contents.forget()
+        known = [[portable(path), self.contents.of(path)] for path in sorted(set(files))]
+        key = sha256(unit.identity, *(f"{name} {content}" for name, content in known))
+        self.cache.publish(output, self.object_path(key))
+        entries = [entry for entry in self._entries(unit) if entry["object"] != key]
+        entry = {"files": known, "object": key}
+        self.cache.write_json(
+            self._manifest(unit), {"source": unit.label, "entries": [entry, *entries][:_MANIFEST_ENTRIES]}
+        )
+        return key
+
+    def _entries(self, unit: Unit) -> list[dict[str, Any]]:
+        entries = self.cache.read_json(self._manifest(unit)).get("entries", [])
+        return entries if isinstance(entries, list) else []
+
+    def _manifest(self, unit: Unit) -> Path:
+        return self.cache.folder / "units" / f"{unit.identity}.json"
+
+
+def read_depfile(text: str) -> list[str]:
+    """The prerequisites in a compiler's make rule: ``out.o: a.cpp b.hpp \\`` with spaces escaped by a backslash."""
+    _, _, rest = text.replace("\\\n", " ").partition(": ")
+    words = re.findall(r"(?:\\.|[^\s\\])+", rest.partition("\n")[0])
+    return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words]
+
+
+def _changed_since(path: str, begun_ns: int) -> bool:
+    try:
+        return os.stat(path).st_mtime_ns > begun_ns
+    except OSError:
+        return True

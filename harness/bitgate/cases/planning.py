@@ -1,0 +1,275 @@
+"""From candidates to planned cases: which kernel instances run a problem, in which tier, and under which id."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from bitgate.cases.durations import Durations
+from bitgate.cases.expand import Candidate, expand
+from bitgate.cases.plan import PlannedItem
+from bitgate.cases.row import REGRESSION, SMOKE, Row, RowError, near
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.problem import ConvProblem, case_id, gemms_count, human
+from bitgate.verify.planned import Expectation, PlannedCase
+
+Runner = tuple[KernelFamily, Instance]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one run decides for all its cases."""
+
+    target: str
+    platform: str
+    families: Mapping[str, KernelFamily]
+    kernel: str = ""
+    """Glob over ``family`` and ``family.instance``; empty: all."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Kernel options of every case whose family has them."""
+    schedule: str = ""
+    seed: int | None = None
+    durations: Durations = field(default_factory=Durations)
+
+    @property
+    def target_kind(self) -> str:
+        return "host" if self.platform == "host" else "gpu"
+
+
+@dataclass(frozen=True)
+class PlannedTest:
+    """One verdict to be had, with the row that asks for it."""
+
+    id: str
+    planned: PlannedCase
+    row: Row
+    seconds: float
+    keywords: tuple[str, ...]
+    nobody: str = ""
+    """Why no kernel instance runs the case; then there is nothing to verify, and the verdict says so."""
+
+    def item(self, test: str = "") -> PlannedItem:
+        """This test in the form in which a plan records it."""
+        planned = self.planned
+        return PlannedItem(
+            id=self.id,
+            case=planned.case,
+            kernel=planned.family,
+            instance=planned.instance,
+            options=planned.options,
+            fill=planned.fill,
+            seed=planned.seed,
+            schedule=planned.schedule,
+            target=planned.target,
+            tier=planned.tier,
+            suite=planned.suite,
+            test=test,
+            why=planned.why,
+            pin=self.row.pin,
+            human=human(planned.problem),
+            refused=planned.expect.clause,
+            seconds=round(self.seconds, 5),
+        )
+
+
+def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedTest]:
+    """Every row's product on every kernel instance that is to run it. Raises UsageError for a table that cannot be
+    right: an unknown kernel or option, or two rows that plan the same id."""
+    tests: dict[str, PlannedTest] = {}
+    for row in rows:
+        for test in _plan_row(row, setting, suite):
+            other = tests.setdefault(test.id, test)
+            if other is not test and other.row is not row:
+                raise UsageError(f"{row.origin}: plans {test.id}, and so does {other.row.origin}; remove one of them")
+    return list(tests.values())
+
+
+def check_setting(setting: Setting) -> None:
+    """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
+    known = _names(setting.families.values())
+    if setting.kernel and not any(_matches(f, i, (setting.kernel,)) for f, i in _runners(setting.families.values())):
+        raise UsageError(f"no kernel is called '{setting.kernel}'; {near(setting.kernel, known)}")
+    selected = [f for f, i in _runners(setting.families.values()) if _matches(f, i, (setting.kernel or "*",))]
+    for name, value in setting.options:
+        options = [option for family in selected if (option := family.option(name))]
+        if not options:
+            every = sorted({option.name for family in selected for option in family.options})
+            raise UsageError(f"no selected kernel has an option '{name}'; {near(name, every)}")
+        if not any(option.allows(value) for option in options):
+            raise UsageError(f"option {name}={value}: {near(value, options[0].values)}")
+
+
+def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
+    _check_kernels(row, setting)
+    for candidate in expand(row):
+        runners, refusals = _eligible(candidate, setting)
+        asked = [runner for runner in runners if _matches(*runner, (setting.kernel or "*",))]
+        if not runners and not setting.kernel:
+            yield _nobody(candidate, setting, suite, refusals)
+        smoke_policy = row.smoke.get("instances", (row.instances,))[0]
+        once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
+        for runner in asked if row.instances == "all" else _one_each(candidate.problem, asked):
+            in_smoke = candidate.in_smoke and (smoke_policy == "all" or runner[1].name in once)
+            tier = SMOKE if in_smoke and row.tier[setting.target_kind] == SMOKE else REGRESSION
+            yield _test(candidate, runner, setting, suite, tier)
+
+
+def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], list[str]]:
+    """Who runs the candidate, by the families' own predicates; and what the others say against it."""
+    wanted = candidate.row.refused
+    found: list[Runner] = []
+    refusals: dict[str, None] = {}
+    for family, instance in _runners(setting.families.values()):
+        if not _is_meant(family, instance, candidate, setting):
+            continue
+        options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
+        refusal = family.supports(candidate.problem, instance, options)
+        if (refusal.clause if refusal else "") == wanted:
+            found.append((family, instance))
+        elif refusal:
+            refusals[f"{family.name}: {refusal.clause}: {refusal.text}"] = None
+        else:
+            refusals[f"{family.name}.{instance.name} supports it"] = None
+    return found, list(refusals)
+
+
+def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, setting: Setting) -> bool:
+    if candidate.problem.direction not in family.operations_of(instance) or setting.platform not in family.platforms:
+        return False
+    kernels = candidate.row.kernels
+    return _matches(family, instance, kernels) if kernels else not family.is_reference
+
+
+def _one_each(problem: ConvProblem, runners: Sequence[Runner]) -> list[Runner]:
+    """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
+    by_family: dict[str, list[Runner]] = {}
+    for runner in runners:
+        by_family.setdefault(runner[0].name, []).append(runner)
+    draw = zlib.crc32(case_id(problem).encode())
+    return [group[draw % len(group)] for group in by_family.values()]
+
+
+def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, tier: str) -> PlannedTest:
+    family, instance = runner
+    row = candidate.row
+    everywhere = tuple((name, value) for name, value in setting.options if family.option(name))
+    planned = PlannedCase(
+        problem=candidate.problem,
+        family=family.name,
+        instance=instance.name,
+        options=tuple(sorted({**dict(candidate.options), **dict(everywhere)}.items())),
+        fill=candidate.fill,
+        seed=candidate.seed if setting.seed is None else setting.seed,
+        schedule=_schedule(candidate, setting),
+        target=setting.target,
+        tier=tier,
+        why=row.why,
+        expect=Expectation("refused", row.refused) if row.refused else Expectation(),
+        suite=suite,
+    )
+    seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.problem.flops)
+    return PlannedTest(
+        id=_id(candidate, planned.case, f"{family.name}_{instance.name}", setting.target_kind == "host"),
+        planned=planned,
+        row=row,
+        seconds=0.0 if row.refused else seconds,
+        keywords=_keywords(planned, row, runner),
+    )
+
+
+def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedTest:
+    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
+    row = candidate.row
+    wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
+    reason = f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3])
+    planned = PlannedCase(
+        problem=candidate.problem,
+        family="none",
+        instance="none",
+        fill=candidate.fill,
+        schedule=_schedule(candidate, setting),
+        target=setting.target,
+        tier=row.tier[setting.target_kind],
+        why=row.why,
+        suite=suite,
+    )
+    test_id = _id(candidate, planned.case, "no_kernel", setting.target_kind == "host")
+    return PlannedTest(test_id, planned, row, 0.0, (_plain(row.name),), nobody=reason)
+
+
+def _schedule(candidate: Candidate, setting: Setting) -> str:
+    """Only the host runtime owns its schedule; elsewhere a row's schedules are one and the same case."""
+    if setting.target_kind != "host":
+        return PlannedCase.schedule
+    return candidate.schedule or setting.schedule or PlannedCase.schedule
+
+
+def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
+    """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
+
+    Settings of the whole run stay out: a case keeps its id when a run toggles a gate.
+    """
+    options = "".join(f"_{name}_{value}" for name, value in candidate.options)
+    schedule = f"_{candidate.schedule}" if candidate.schedule and on_host else ""
+    seed = f"_seed{candidate.seed}" if candidate.seed else ""
+    return "__".join([case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
+    """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
+    problem, (family, instance) = planned.problem, runner
+    words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
+    words += ["stride_gt_1" if problem.strided else "stride_1", family.name, instance.name, _plain(row.name)]
+    words += ["dilated"] * any(d > 1 for d in problem.dilation)
+    words += ["pinned"] * bool(row.pin)
+    if not row.refused:
+        options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}
+        if prediction := family.dispatch(problem, instance, options):
+            words.append(prediction.path)
+    return tuple(dict.fromkeys(words))
+
+
+def _check_kernels(row: Row, setting: Setting) -> None:
+    runners = list(_runners(setting.families.values()))
+    for glob in row.kernels:
+        if not any(_matches(family, instance, (glob,)) for family, instance in runners):
+            hint = near(glob.rstrip("*."), _names(setting.families.values()))
+            raise RowError(row.origin, "kernels", f"no kernel is called '{glob}'; {hint}")
+    for name, values in row.options.items():
+        meant = [f for f, i in runners if (not row.kernels or _matches(f, i, row.kernels)) and f.option(name)]
+        if not meant:
+            every = sorted({option.name for family, _ in runners for option in family.options})
+            raise RowError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
+        option = meant[0].option(name)
+        for value in values:
+            if option and not option.allows(value):
+                raise RowError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
+
+
+def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:
+    return ((family, instance) for family in families for instance in family.instances)
+
+
+def _names(families: Iterable[KernelFamily]) -> list[str]:
+    listed = list(families)
+    return [family.name for family in listed] + [
+        f"{family.name}.{instance.name}" for family, instance in _runners(listed)
+    ]
+
+
+def _matches(family: KernelFamily, instance: Instance, globs: Iterable[str]) -> bool:
+    names = (family.name, f"{family.name}.{instance.name}")
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)
+
+
+def of_tier(tests: Iterable[PlannedTest], tier: str) -> list[PlannedTest]:
+    """Regression contains smoke."""
+    return [test for test in tests if tier != SMOKE or test.planned.tier == SMOKE]

@@ -1,0 +1,94 @@
+"""Case tables: TOML files whose arrays of tables are named sets of rows. ``docs/suites.md`` tells the format."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bitgate.cases.row import Origin, Row, RowError, make_row, name_of, near
+from bitgate.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TABLE = "cases.toml"
+DEFAULT_SET = "case"
+
+
+def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[Row, ...]:
+    """The rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
+    return tuple(make_row(fields, origin) for fields, origin in _fields_of_set(path.resolve(), set_name, ()))
+
+
+def set_names(path: Path) -> tuple[str, ...]:
+    """The sets of a table, in the order in which they stand."""
+    return tuple(_document(path.resolve())[0])
+
+
+def _fields_of_set(path: Path, set_name: str, within: tuple[str, ...]) -> list[tuple[dict[str, Any], Origin]]:
+    sets, defaults, text = _document(path)
+    here = f"{path.name}#{set_name}"
+    if here in within:
+        raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
+    if set_name not in sets:
+        raise UsageError(f"{path}: has no [[{set_name}]]; {near(set_name, sets)}")
+    found: list[tuple[dict[str, Any], Origin]] = []
+    for number, own in enumerate(sets[set_name], 1):
+        origin = Origin(path, _line(text, set_name, number), set_name, name_of(own, number))
+        if "include" not in own:
+            found.append(({**defaults, **own}, origin))
+            continue
+        other, other_set = _included(own["include"], origin)
+        # An including row has the last word, but only on what it states itself: its file's defaults stay at home.
+        over = {name: value for name, value in own.items() if name not in ("include", "name")}
+        found += [({**fields, **over}, row) for fields, row in _fields_of_set(other, other_set, (*within, here))]
+    return found
+
+
+def _included(value: Any, origin: Origin) -> tuple[Path, str]:
+    """``"other.toml#name"``, or ``"#name"`` for a set of the same file."""
+    match = re.fullmatch(r"([^#]*)(?:#(\w+))?", value) if isinstance(value, str) else None
+    if match is None or not value:
+        raise RowError(origin, "include", f"{value!r} is not like 'other.toml#set' or '#set'")
+    path = (origin.path.parent / match[1]).resolve() if match[1] else origin.path
+    if not path.is_file():
+        raise RowError(origin, "include", f"{path} does not exist; paths are relative to the including file")
+    return path, match[2] or DEFAULT_SET
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, stamp: int) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str]:
+    try:
+        text = path.read_text()
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    defaults = document.pop("defaults", {})
+    if not isinstance(defaults, Mapping):
+        raise UsageError(f"{path}: defaults: write one table, [defaults], of fields that every row of the file has")
+    for name, rows in document.items():
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UsageError(f"{path}: '{name}' is not a set of rows; write [[{name}]] above each row, or [defaults]")
+    return document, dict(defaults), text
+
+
+def _document(path: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str]:
+    try:
+        return _read(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such case table; a suite is a folder with a {TABLE} and test modules") from None
+
+
+def _line(text: str, set_name: str, number: int) -> int:
+    """The line of the set's n-th header. TOML parsers do not tell it; headers stand on lines of their own."""
+    headers = re.finditer(rf"^[ \t]*\[\[[ \t]*\"?{re.escape(set_name)}\"?[ \t]*\]\]", text, re.MULTILINE)
+    for count, header in enumerate(headers, 1):
+        if count == number:
+            return text.count("\n", 0, header.start()) + 1
+    return 1

@@ -1,0 +1,139 @@
+"""``bitgate coverage``: what a table of cases never reaches, ranked, and the rows that would reach it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def coverage(
+    cases: Path | None = typer.Option(
+        None, "--cases", help="A .toml or .csv table, CK's gtest source, or a list of command lines."
+    ),
+    strength: int = typer.Option(3, "--strength", min=2, max=4, help="Classes that a combination has."),
+    assume: list[str] = typer.Option([], "--assume", help="NAME=VALUE[,VALUE...]: what the table does not say."),
+    where: list[str] = typer.Option([], "--where", help="[COLUMN=]VALUE: only these rows of the table."),
+    top: int = typer.Option(20, "--top", min=1, help="Holes to print."),
+    generate: Path | None = typer.Option(None, "--generate", help="Write the rows that close the holes, as TOML."),
+    target: float = typer.Option(1.0, "--until", min=0.01, max=1.0, help="Share of combinations to generate for."),
+    seed: int = typer.Option(1, "--seed", help="Of the generated rows."),
+    html: Path | None = typer.Option(None, "--html", help="Write a page with the pairwise matrix."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+) -> None:
+    """Tell which combinations of factor classes no case has, most important first, and one row that closes each.
+
+    Rank: fewer classes first, then closer to a dispatch threshold, then more common.
+    """
+    from bitgate.coverage.assume import Assumptions
+    from bitgate.coverage.factors import FACTORS
+    from bitgate.coverage.readers import read
+    from bitgate.coverage.survey import surveys
+    from bitgate.coverage.table import Question, empty_table
+    from bitgate.errors import UsageError
+
+    if cases is None and generate is None:
+        raise UsageError("nothing to look at: name a table with --cases FILE, or make one with --generate FILE")
+    names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
+    assumptions = Assumptions.parse(assume, names)
+    question = Question(tuple(_where(text) for text in where), assumptions.direction)
+    table = read(cases, question) if cases is not None else empty_table()
+    found = surveys(table, assumptions, strength)
+    if generate is not None:
+        from bitgate.coverage.generate import generated_rows, write_rows
+
+        rows = [row for survey in found for row in generated_rows(survey, target, seed)]
+        write_rows(generate, rows, table.source, seed)
+    document = _document(table, found, assume, top, generate)
+    if html is not None:
+        from bitgate.coverage.page import write_page
+
+        write_page(html, table, found, document)
+    if as_json:
+        print(json.dumps(document, indent=1))
+    else:
+        _print(document, top)
+
+
+def _where(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    return (name.strip(), value.strip()) if found else ("", text.strip())
+
+
+def _document(table: Any, found: list[Any], assume: list[str], top: int, generated: Path | None) -> dict[str, Any]:
+    from bitgate.problem import case_id
+
+    passes, uncovered = [], []
+    for survey in found:
+        covered, total = survey.levels.counts()
+        plan_covered, plan_total = survey.levels.counts(plan_only=True)
+        passes.append(
+            {
+                "pass": str(survey.direction),
+                "rows": len(survey.codes),
+                "covered": covered,
+                "total": total,
+                "plan_only": {"covered": plan_covered, "total": plan_total},
+                "factors": [factor.name for factor in survey.space.factors],
+            }
+        )
+        for ranked in survey.ranked(top):
+            uncovered.append(
+                {
+                    "rank": ranked.rank,
+                    "pass": str(survey.direction),
+                    "words": survey.words(ranked.hole),
+                    "factors": survey.factors_of(ranked.hole),
+                    "strength": ranked.hole.strength,
+                    "kind": "plan-only" if ranked.hole.plan_only else "run",
+                    "share": round(ranked.share, 6),
+                    "row": case_id(ranked.problem),
+                    "closes": ranked.closes,
+                }
+            )
+    uncovered.sort(key=lambda hole: hole["rank"])
+    return {
+        "source": table.source,
+        "strength": found[0].strength,
+        "assumed": list(assume),
+        "not_stated": sorted(set(_COLUMNS) - table.stated - {text.partition("=")[0] for text in assume}),
+        "notes": list(table.notes),
+        "covered": sum(p["covered"] for p in passes),
+        "total": sum(p["total"] for p in passes),
+        "passes": passes,
+        "uncovered": uncovered,
+        "generated": str(generated) if generated else None,
+    }
+
+
+_COLUMNS = ("dtypes", "layout", "wei_layout", "split_k")
+
+
+def _print(document: dict[str, Any], top: int) -> None:
+    share = 100 * document["covered"] / max(1, document["total"])
+    for number in document["passes"]:
+        part = 100 * number["covered"] / max(1, number["total"])
+        print(
+            f"{number['pass']}: {number['rows']} cases cover {number['covered']} of {number['total']} possible"
+            f" {document['strength']}-way combinations of {len(number['factors'])} factors ({part:.1f} %)"
+        )
+    if len(document["passes"]) > 1:
+        print(f"together {share:.1f} %")
+    if document["not_stated"]:
+        print(f"left out, because the table does not state them: {', '.join(document['not_stated'])} (see --assume)")
+    for note in document["notes"]:
+        print(f"note: {note}")
+    shown = document["uncovered"][:top]
+    if not shown:
+        print("no hole: every possible combination is covered")
+        return
+    print(f"\nholes, most important first ({len(shown)} of {len(document['uncovered'])}):")
+    for hole in shown:
+        kind = " [plan-only: needs gigabytes]" if hole["kind"] == "plan-only" else ""
+        print(f"{hole['rank']:4}  {hole['words']}: no case{kind}")
+        print(f"      closed by {hole['row']} (with it {hole['closes']} combinations)")

@@ -1,0 +1,47 @@
+"""``bitgate report``: results files to JUnit and Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitgate import rooms
+
+if TYPE_CHECKING:
+    from bitgate.report import Summary
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def report(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="results.jsonl, or folders that hold some.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for junit.xml and summary.md [default: $BITGATE_OUT, else out].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
+) -> int:
+    """Render results as JUnit and Markdown; several files are merged, later attempts win.
+
+    Ends with 0 if all is green, 1 if a defect was found, 3 if nothing was compared.
+    """
+    from bitgate.report import merge
+
+    folder = out or rooms.out_dir()
+    summary = merge(files, folder)
+    print_summary(summary, folder, as_json)
+    return summary.exit_code
+
+
+def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
+    """What a command that wrote a report says about it: one JSON document, or the headline and where to read on."""
+    if as_json:
+        typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
+        return
+    for note in summary.notes:
+        typer.echo(note)
+    typer.echo(summary.headline)
+    typer.echo(f"{folder / 'junit.xml'}  {folder / 'summary.md'}")

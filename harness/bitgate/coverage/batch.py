@@ -1,0 +1,239 @@
+"""Many convolution problems as columns of integers, so that 100,000 of them are classified in a second.
+
+A factor is a function of such a batch. One problem is a batch of one; tests hold the column arithmetic here to the
+definitions in ``bitgate.problem``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+AXES = 3
+DTYPE_SETS = ("f32", "f16", "bf16", "f64", "i8", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz", "bf16_f32_bf16", "other")
+"""Known type triples by code; 'other' stands for every further triple."""
+_DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
+OPERATION_NAMES = tuple(OPERATIONS)
+_OPERATION_D = np.array([op.num_d for op in OPERATIONS.values()], dtype=np.int64)
+
+_SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+_NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``n`` problems of one pass. Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim``
+    axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and op are indices into
+    DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1.
+    """
+
+    direction: Pass
+    ndim: Ints
+    g: Ints
+    n: Ints
+    k: Ints
+    c: Ints
+    filter: Ints
+    input: Ints
+    stride: Ints
+    dilation: Ints
+    left_pad: Ints
+    right_pad: Ints
+    dtypes: Ints
+    layout: Ints
+    wei_layout: Ints
+    op: Ints
+    gap: Ints
+    split_k: Ints
+
+    def __len__(self) -> int:
+        return len(self.g)
+
+    @classmethod
+    def from_problems(cls, problems: Sequence[ConvProblem]) -> Batch:
+        """Columns of problems that all have the same pass."""
+        direction = problems[0].direction
+        if any(p.direction is not direction for p in problems):
+            raise ValueError("a batch holds one pass")
+        columns: dict[str, Ints] = {
+            name: np.array([getattr(p, name) for p in problems], dtype=np.int64)
+            for name in ("ndim", "g", "n", "k", "c", "gap", "split_k")
+        }
+        for name in _SPATIAL:
+            rows = [(_NEUTRAL[name],) * (AXES - p.ndim) + getattr(p, name) for p in problems]
+            columns[name] = np.array(rows, dtype=np.int64)
+        columns["dtypes"] = np.array([_dtype_code(p.dtypes) for p in problems], dtype=np.int64)
+        columns["layout"] = np.array([INPUT_LAYOUTS[p.ndim].index(p.layout) for p in problems], dtype=np.int64)
+        columns["wei_layout"] = np.array([WEIGHT_LAYOUTS[p.ndim].index(p.wei_layout) for p in problems], dtype=np.int64)
+        columns["op"] = np.array([OPERATION_NAMES.index(p.op.name) for p in problems], dtype=np.int64)
+        return cls(direction, **columns)
+
+    def problem(self, row: int) -> ConvProblem:
+        """Row ``row`` as a problem again ('other' types come back as f32)."""
+        ndim = int(self.ndim[row])
+        name = DTYPE_SETS[int(self.dtypes[row])]
+        spatial = {key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL}
+        return ConvProblem(
+            direction=self.direction,
+            dtypes=DtypeSet.parse("f32" if name == "other" else name),
+            layout=INPUT_LAYOUTS[ndim][int(self.layout[row])],
+            wei_layout=WEIGHT_LAYOUTS[ndim][int(self.wei_layout[row])],
+            g=int(self.g[row]),
+            n=int(self.n[row]),
+            k=int(self.k[row]),
+            c=int(self.c[row]),
+            op=OPERATIONS[OPERATION_NAMES[int(self.op[row])]],
+            gap=bool(self.gap[row]),
+            split_k=int(self.split_k[row]),
+            **spatial,
+        )
+
+    def columns(self) -> dict[str, Ints]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
+
+    def take(self, rows: Ints | Mask) -> Batch:
+        return Batch(self.direction, **{name: column[rows] for name, column in self.columns().items()})
+
+    def with_columns(self, **columns: Ints) -> Batch:
+        return replace(self, **columns)
+
+    # Derived quantities, (n,) or (n, 3).
+
+    @cached_property
+    def used(self) -> Mask:
+        """(n, 3): the axis is one of the problem's."""
+        return np.arange(AXES)[None, :] >= (AXES - self.ndim)[:, None]
+
+    @cached_property
+    def window(self) -> Ints:
+        return (self.filter - 1) * self.dilation + 1
+
+    @cached_property
+    def output(self) -> Ints:
+        return (self.input + self.left_pad + self.right_pad - self.window) // self.stride + 1
+
+    @cached_property
+    def possible(self) -> Mask:
+        """The problem exists: the window fits the padded image on every axis."""
+        fits: Mask = (self.window <= self.input + self.left_pad + self.right_pad).all(axis=1)
+        return fits
+
+    @cached_property
+    def gcd(self) -> Ints:
+        return np.gcd(self.stride, self.dilation)
+
+    @cached_property
+    def tildes(self) -> Ints:
+        """(n, 3): stride / gcd(stride, dilation), the residue classes of the axis."""
+        return self.stride // self.gcd
+
+    @cached_property
+    def gemms_count(self) -> Ints:
+        if self.direction is not Pass.BWD_DATA:
+            return np.ones(len(self), dtype=np.int64)
+        return product(np.minimum(self.filter, self.tildes))
+
+    @cached_property
+    def tap_range(self) -> tuple[Ints, Ints]:
+        """Fewest and most taps of a sub-GEMM that is launched."""
+        least = product(np.maximum(1, self.filter // self.tildes))
+        most = product(-(-self.filter // self.tildes))
+        return least, most
+
+    @cached_property
+    def reached(self) -> Ints:
+        """(n, 3): cells of the axis of dx that at least one (output, tap) pair contributes to."""
+        raw = (self.filter, self.input, self.stride, self.dilation, self.left_pad, self.output)
+        table = np.stack([column.ravel() for column in raw])
+        distinct, index = np.unique(table, axis=1, return_inverse=True)
+        return reached_cells(*distinct)[index.reshape(-1)].reshape(self.input.shape)
+
+    @cached_property
+    def gemm(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """GemmM, GemmN, and the smallest and largest GemmK of a launch, per group."""
+        taps, outputs = product(self.filter), product(self.output)
+        if self.direction is Pass.FWD:
+            return self.n * outputs, self.k, self.c * taps, self.c * taps
+        if self.direction is Pass.BWD_WEIGHT:
+            return self.k, self.c * taps, self.n * outputs, self.n * outputs
+        begin = np.maximum(0, self.left_pad - self.dilation * (self.tildes - 1)) // self.stride
+        h_tilde = self.output - (-self.dilation * (self.filter - 1) // self.stride)
+        last = -(-(self.left_pad + self.input - 1) // self.stride) + 1
+        slices = product(np.maximum(0, np.minimum(h_tilde, last) - begin))
+        least, most = self.tap_range
+        return self.n * slices, self.c, self.k * least, self.k * most
+
+    @cached_property
+    def elements(self) -> tuple[Ints, Ints, Ints]:
+        """Logical elements of in, wei and out."""
+        return (
+            self.g * self.n * self.c * product(self.input),
+            self.g * self.k * self.c * product(self.filter),
+            self.g * self.n * self.k * product(self.output),
+        )
+
+    @cached_property
+    def largest_bytes(self) -> Ints:
+        """Bytes of the largest tensor, without gaps."""
+        return np.maximum.reduce(self.elements) * _DTYPE_BYTES[self.dtypes]
+
+    @cached_property
+    def num_d(self) -> Ints:
+        return _OPERATION_D[self.op]
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """What 'smallest problem' means: multiply-adds plus elements moved; ties go to small numbers."""
+        macs = self.g * self.n * self.k * self.c * product(self.output) * product(self.filter)
+        tie = sum(getattr(self, name).sum(axis=1) for name in _SPATIAL)
+        size = macs.astype(np.float64) + np.add.reduce([e.astype(np.float64) for e in self.elements])
+        return np.asarray(size + 1e-3 * tie, dtype=np.float64)
+
+
+def product(values: Ints) -> Ints:
+    """Product over the axes."""
+    return np.asarray(values.prod(axis=-1))
+
+
+def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad: Ints, output: Ints) -> Ints:
+    """Per axis: how many cells x of dx have a pair (o, f) with x = o * stride + f * dilation - pad.
+
+    Tap f = tilde + T * dot moves the outputs of its residue class by dot * dilation / gcd window positions, so tap by
+    tap only the positions behind those of the dot before are new.
+    """
+    gcd = np.gcd(stride, dilation)
+    tildes = stride // gcd
+    shift = dilation // gcd
+    cells = np.zeros_like(input_)
+    for f in range(int(filter_.max(initial=0))):
+        tilde, dot = f % tildes, f // tildes
+        first = np.where(dot == 0, 0, np.maximum(dot * shift, (dot - 1) * shift + output))
+        last = dot * shift + output - 1
+        offset = tilde * dilation - pad
+        low = np.maximum(first, -(offset // stride))
+        high = np.minimum(last, (input_ - 1 - offset) // stride)
+        cells += np.where(f < filter_, np.maximum(0, high - low + 1), 0)
+    return cells
+
+
+def concatenate(batches: Iterable[Batch]) -> Batch:
+    """One batch after the other; all of one pass."""
+    parts = list(batches)
+    names = parts[0].columns()
+    return Batch(parts[0].direction, **{name: np.concatenate([getattr(b, name) for b in parts]) for name in names})
+
+
+def _dtype_code(dtypes: DtypeSet) -> int:
+    name = str(dtypes)
+    return DTYPE_SETS.index(name) if name in DTYPE_SETS else DTYPE_SETS.index("other")

@@ -1,0 +1,120 @@
+"""A team's list of test cases, whatever file it comes from: rows with names, and what the file speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bitgate.coverage.assume import PLAIN, Assumptions
+from bitgate.errors import UsageError
+from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem.conv import default_layout, default_weight_layout
+
+EVERYTHING = frozenset({"dtypes", "layout", "wei_layout", "numd", "gap", "split_k"})
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    problem: ConvProblem
+
+
+@dataclass(frozen=True)
+class Table:
+    """``stated``: the columns (see ``assume.COLUMNS``) that the file gives; what it leaves out has default values in
+    the rows and takes no part as a factor. ``notes`` say what could not be read."""
+
+    source: str
+    rows: tuple[Row, ...]
+    stated: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reader needs beside the path: rows wanted (``--where``), and the pass of rows that name none."""
+
+    where: tuple[tuple[str, str], ...] = ()
+    direction: Pass | None = None
+
+
+def empty_table() -> Table:
+    """No cases: what a table is generated from nothing against."""
+    return Table("nothing", (), frozenset())
+
+
+Reader = Callable[[Path, Question], Table]
+
+
+def shape_problem(
+    direction: Pass,
+    numbers: tuple[int, int, int, int],
+    spatial: tuple[tuple[int, ...], ...],
+    dtypes: str = "f16",
+    layout: str = "",
+    wei_layout: str = "",
+) -> ConvProblem:
+    """A plain problem from (G, N, K, C) and (filter, input, stride, dilation, left pads, right pads)."""
+    ndim = len(spatial[1])
+    g, n, k, c = numbers
+    filter_, input_, stride, dilation, left_pad, right_pad = spatial
+    return ConvProblem(
+        direction=direction,
+        dtypes=DtypeSet.parse(dtypes),
+        layout=layout or default_layout(ndim),
+        wei_layout=wei_layout or default_weight_layout(ndim),
+        g=g,
+        n=n,
+        k=k,
+        c=c,
+        filter=filter_,
+        input=input_,
+        stride=stride,
+        dilation=dilation,
+        left_pad=left_pad,
+        right_pad=right_pad,
+    )
+
+
+_SPELLINGS = {
+    Pass.BWD_DATA: ("bwd_data", "bwddata", "backward_data"),
+    Pass.BWD_WEIGHT: ("bwd_weight", "bwdweight", "backward_weight"),
+    Pass.FWD: ("fwd", "forward"),
+}
+
+
+def pass_spoken_of(path: Path, text: str) -> Pass:
+    """The pass that the file's name tells, else the one that its text names most often, else bwd_data."""
+    for content in (path.name.lower(), text.lower()):
+        counts = {direction: sum(content.count(word) for word in words) for direction, words in _SPELLINGS.items()}
+        best = max(counts, key=lambda direction: counts[direction])
+        if counts[best]:
+            return best
+    return Pass.BWD_DATA
+
+
+def read_table(path: Path, question: Question, readers: dict[str, Reader], fallback: Reader) -> Table:
+    """The table of a file by its suffix. UsageError if it is missing or holds no case."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines")
+    table = readers.get(path.suffix.lower(), fallback)(path, question)
+    if not table.rows:
+        wanted = " and ".join(f"{name}={value}" for name, value in question.where)
+        raise UsageError(f"{path}: no case found" + (f" with {wanted}" if wanted else "") + "; nothing to cover")
+    return table
+
+
+def spread(table: Table, assumptions: Assumptions) -> Iterator[Row]:
+    """The rows as they run under the assumptions: once for each assumed value of a column that the table lacks."""
+    for row in table.rows:
+        for problem in assumptions.spread(row.problem, table.stated):
+            yield Row(row.name, problem)
+
+
+def counted_columns(stated: frozenset[str], assumptions: Assumptions) -> frozenset[str]:
+    """Columns whose factors take part: those that vary by statement or by assumption. A quantity of PLAIN that nobody
+    mentions is known to be plain, so that its other values are holes."""
+    varied = {name for name, values in assumptions.columns.items() if len(values) > 1}
+    fixed = {name for name, values in assumptions.columns.items() if len(values) == 1}
+    return frozenset((stated | varied | PLAIN) - fixed)

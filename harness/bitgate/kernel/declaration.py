@@ -1,0 +1,116 @@
+"""What a kernel family declares about itself: sources, instances, options, and an independent view of its dispatch.
+
+A family is a folder with a ``declaration.py`` that defines ``FAMILY``; ours and a user's are loaded alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.accumulation import Accumulation
+
+ANY_INTEGER = ("int",)
+"""The ``values`` of an option that takes any integer."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an instance does not take a problem: the predicate's stable name, and one sentence with the values."""
+
+    clause: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What should run, predicted from the problem alone; compared with what the library says did run."""
+
+    path: str
+    gemms_count: int
+    launches: int
+    buckets: int
+    zero_fill: bool
+
+
+@dataclass(frozen=True)
+class Option:
+    """A named switch of a family. ``values`` lists the allowed ones, or is ``ANY_INTEGER``."""
+
+    name: str
+    values: tuple[str, ...]
+    production: str
+    help: str
+
+    def allows(self, value: str) -> bool:
+        if self.values == ANY_INTEGER:
+            return value.removeprefix("-").isascii() and value.removeprefix("-").isdigit()
+        return value in self.values
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instantiation of a kernel. ``group`` names its translation unit, so that an edit rebuilds little.
+
+    ``dtypes`` are spellings of DtypeSet, ``layouts`` input layouts; ``tile``, ``vector`` and ``fragment`` are
+    (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
+    those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes.
+    """
+
+    name: str
+    group: str
+    dtypes: tuple[str, ...]
+    layouts: tuple[str, ...]
+    ndims: tuple[int, ...]
+    accumulation: Accumulation | Mapping[str, Accumulation]
+    tile: tuple[int, int, int] | None = None
+    vector: tuple[int, int, int] | None = None
+    block_size: int = 256
+    wave_size: int = 0
+    fragment: tuple[int, int, int] | None = None
+    operations: tuple[Pass, ...] | None = None
+
+    def accumulation_for(self, problem: ConvProblem) -> Accumulation:
+        """The contract that holds for the problem's dtypes; KeyError names dtypes that the instance does not state."""
+        if isinstance(self.accumulation, Accumulation):
+            return self.accumulation
+        return self.accumulation[str(problem.dtypes)]
+
+
+Supports: TypeAlias = Callable[[ConvProblem, Instance, Mapping[str, str]], "Refusal | None"]
+Predict: TypeAlias = Callable[[ConvProblem, Instance, Mapping[str, str]], "Dispatch | None"]
+
+
+@dataclass(frozen=True)
+class KernelFamily:
+    """A kernel family: one shared library for each target.
+
+    ``sources`` are relative to ``folder``, one translation unit each. ``library`` names a prebuilt shared library
+    instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
+    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction.
+    """
+
+    name: str
+    operations: tuple[Pass, ...]
+    sources: tuple[str, ...]
+    folder: Path
+    platforms: tuple[str, ...]
+    instances: tuple[Instance, ...]
+    options: tuple[Option, ...]
+    supports: Supports
+    dispatch: Predict
+    factors: tuple[str, ...] = ()
+    is_reference: bool = False
+    library: Path | None = None
+
+    def instance(self, name: str) -> Instance | None:
+        return next((i for i in self.instances if i.name == name), None)
+
+    def option(self, name: str) -> Option | None:
+        return next((o for o in self.options if o.name == name), None)
+
+    def operations_of(self, instance: Instance) -> tuple[Pass, ...]:
+        return instance.operations if instance.operations is not None else self.operations

@@ -1,0 +1,33 @@
+"""What can go wrong between bitgate and a kernel library."""
+
+from __future__ import annotations
+
+from bitgate.errors import UsageError
+from bitgate.kernel.abi import Status
+from bitgate.kernel.declaration import Refusal
+
+
+class LibraryError(UsageError):
+    """A shared library that cannot be trusted with a call: the message names the file and what is wrong with it."""
+
+
+class KernelRefused(Exception):
+    """The library does not take the problem."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(f"refused by {refusal.clause}: {refusal.text}")
+        self.refusal = refusal
+
+
+class KernelFailed(Exception):
+    """A call did not do its work. ``status`` is None where the library returned one that abi.h does not know.
+
+    ``hip_error`` is the ``hipError_t`` behind Status.HIP_ERROR, else 0.
+    """
+
+    def __init__(self, status: Status | None, reason: str, hip_error: int = 0) -> None:
+        name = "an unknown status" if status is None else status.name
+        super().__init__(f"{name}: {reason}" if reason else name)
+        self.status = status
+        self.reason = reason
+        self.hip_error = hip_error

@@ -1,0 +1,222 @@
+"""Decides whether a shared library may be loaded: its file, what the probe saw, and what the declaration promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import bitgate
+from bitgate.build.cache import Cache
+from bitgate.build.content import Contents, sha256
+from bitgate.kernel import abi
+from bitgate.kernel.declaration import Instance, KernelFamily, Option
+from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.probe import LOAD, MARK
+
+_PROBE_SECONDS = 60
+_MOST_REMEMBERED = 512
+
+
+def examine(path: Path, family: KernelFamily, runtime: Path | None, target: str | None, cache: Cache) -> None:
+    """LibraryError names the first thing that is wrong. A sound library's report is remembered by its content."""
+    _check_file(path)
+    facts = _facts(path, runtime, cache)
+    _check_abi(path, facts)
+    _check_identity(path, family, target, facts)
+    _check_instances(path, family, facts["instances"])
+    _check_options(path, family, facts["options"])
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be read: {error.strerror}") from None
+    if header[:4] != b"\x7fELF" or len(header) < 20:
+        raise LibraryError(f"{path}: not a shared library (no ELF header)")
+    kind, machine = struct.unpack("<HH", header[16:20])
+    if kind != 3:
+        raise LibraryError(f"{path}: not a shared library (ELF type {kind}, not 3): link it with -shared")
+    if machine != 62:
+        raise LibraryError(f"{path}: built for another CPU (ELF machine {machine}, not 62, x86-64)")
+
+
+def _facts(path: Path, runtime: Path | None, cache: Cache) -> dict[str, Any]:
+    contents = Contents(cache)
+    own_rules = Path(__file__).with_name("probe.py")
+    parts = (path, runtime, own_rules)
+    key = sha256(*(contents.of(str(part.resolve())) or "" for part in parts if part), str(abi.SIZES))
+    memo = cache.folder / "probes.json"
+    known = cache.read_json(memo)
+    if isinstance(known.get(key), dict):
+        return dict(known[key])
+    facts = _probe(path, runtime)
+    with cache.lock("probes"):
+        known = cache.read_json(memo)
+        if len(known) >= _MOST_REMEMBERED:
+            known = {}
+        cache.write_json(memo, {**known, key: facts})
+    contents.save()
+    return facts
+
+
+def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
+    """Run the probe. Only what a sound process reported is returned; any other end is a LibraryError."""
+    package = str(Path(bitgate.__file__).resolve().parent.parent)
+    code = f"import sys; sys.path.insert(0, {package!r}); from bitgate.kernel.probe import main; main(sys.argv[1:])"
+    command = [sys.executable, "-S", "-E", "-s", "-c", code, str(path.resolve()), str(runtime or "")]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        output, code_ = done.stdout, done.returncode
+    except subprocess.TimeoutExpired as error:
+        raise LibraryError(f"{path}: hangs while {_step(error.stdout or b'')} (over {_PROBE_SECONDS} s)") from None
+    marked = _marked(output)
+    if marked and marked[-1].startswith("{"):
+        facts: dict[str, Any] = json.loads(marked[-1])
+        if "error" in facts:
+            raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path)}")
+        if "missing" in facts:
+            raise LibraryError(f"{path}: does not export {', '.join(facts['missing'])} (see bitgate/abi.h)")
+        return facts
+    if code_ < 0:
+        raise LibraryError(f"{path}: crashes with {signal.Signals(-code_).name} while {_step(output)}")
+    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    raise LibraryError(
+        f"{path}: ends the process (exit code {code_}) while {_step(output)}{': ' if last else ''}{last}"
+    )
+
+
+def _marked(output: bytes) -> list[str]:
+    lines = output.decode(errors="replace").splitlines()
+    return [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+
+
+def _step(output: bytes) -> str:
+    steps = _marked(output)
+    if not steps:
+        return "the HIP runtime is being loaded before it"
+    return steps[-1] if steps[-1] == LOAD else f"{steps[-1]} is called"
+
+
+def _explain_dlopen(error: str, path: Path) -> str:
+    text = error.removeprefix(f"{path.resolve()}: ")
+    if symbol := re.search(r"undefined symbol: (\S+)", text):
+        return f"needs the symbol {symbol[1]}, which neither it nor the HIP runtime has"
+    if "libamdhip64" in text and "cannot open shared object" in text:
+        return "needs a HIP runtime: open the device first, or set LD_LIBRARY_PATH to ROCm's libraries"
+    if needed := re.search(r"(\S+): cannot open shared object file", text):
+        return f"needs {needed[1]}, which is not installed"
+    return f"cannot be loaded: {text}"
+
+
+def _check_abi(path: Path, facts: Mapping[str, Any]) -> None:
+    if facts.get("overrun"):
+        raise LibraryError(f"{path}: {facts['overrun']} writes past the memory it was given")
+    if facts["status"] != 0:
+        raise LibraryError(f"{path}: bitgate_abi returns {facts['status']}, not 0")
+    if facts["version"] != abi.ABI_VERSION:
+        raise LibraryError(f"{path}: ABI version {facts['version']}, not {abi.ABI_VERSION}: build it with this abi.h")
+    differing = [
+        f"{field.removeprefix('sizeof_')} {facts['sizes'][field]}, not {size}"
+        for field, size in abi.SIZES.items()
+        if facts["sizes"][field] != size
+    ]
+    if differing:
+        raise LibraryError(f"{path}: structure sizes differ: {'; '.join(differing)}: build it with this abi.h")
+    for key in ("instances", "options"):
+        if not isinstance(facts[key], list):
+            raise LibraryError(f"{path}: bitgate_list_{key} returns {facts[key]}")
+
+
+def _check_identity(path: Path, family: KernelFamily, target: str | None, facts: Mapping[str, Any]) -> None:
+    if facts["family"] != family.name:
+        raise LibraryError(f"{path}: holds the family '{facts['family']}', the declaration is of '{family.name}'")
+    if target is not None and facts["target"] != target:
+        raise LibraryError(f"{path}: built for {facts['target']}, the target is {target}")
+
+
+def _check_instances(path: Path, family: KernelFamily, listed: list[dict[str, Any]]) -> None:
+    theirs = {entry["name"]: entry for entry in listed}
+    if len(theirs) < len(listed):
+        raise LibraryError(f"{path}: lists an instance twice")
+    _check_names(path, "instance", set(theirs), {instance.name for instance in family.instances})
+    for instance in family.instances:
+        _check_equal(path, f"instance {instance.name}", _listed(theirs[instance.name]), _declared(family, instance))
+
+
+def _listed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "dtypes": _words(entry["dtypes"]),
+        "layouts": _words(entry["layouts"]),
+        "tile": (entry["tile_m"], entry["tile_n"], entry["tile_k"]),
+        "vector": (entry["vector_a"], entry["vector_b"], entry["vector_c"]),
+        "fragment": (entry["frag_m"], entry["frag_n"], entry["frag_k"]),
+        "block_size": entry["block_size"],
+        "wave_size": entry["wave_size"],
+        "operation": entry["operation"],
+    }
+
+
+def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
+    return {
+        "dtypes": frozenset(instance.dtypes),
+        "layouts": frozenset(instance.layouts),
+        "tile": instance.tile or (0, 0, 0),
+        "vector": instance.vector or (0, 0, 0),
+        "fragment": instance.fragment or (0, 0, 0),
+        "block_size": instance.block_size,
+        "wave_size": instance.wave_size,
+        "operation": tuple(operation.code for operation in family.operations_of(instance)),
+    }
+
+
+def _check_options(path: Path, family: KernelFamily, listed: list[dict[str, Any]]) -> None:
+    theirs = {entry["name"]: entry for entry in listed}
+    _check_names(path, "option", set(theirs), {option.name for option in family.options})
+    for option in family.options:
+        entry = theirs[option.name]
+        _check_equal(
+            path,
+            f"option {option.name}",
+            {"values": _words(entry["values"]), "production": entry["production"]},
+            _declared_option(option),
+        )
+
+
+def _declared_option(option: Option) -> dict[str, Any]:
+    return {"values": frozenset(option.values), "production": option.production}
+
+
+def _check_names(path: Path, what: str, theirs: set[str], declared: set[str]) -> None:
+    if extra := sorted(theirs - declared):
+        raise LibraryError(f"{path}: has {what}s that the declaration lacks: {', '.join(extra)}")
+    if lacking := sorted(declared - theirs):
+        raise LibraryError(f"{path}: lacks {what}s that the declaration names: {', '.join(lacking)}")
+
+
+def _check_equal(path: Path, what: str, theirs: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
+    for field, value in declared.items():
+        found = theirs[field]
+        same = found in value if field == "operation" else found == value
+        if not same:
+            raise LibraryError(f"{path}: {what}: {field} is {_show(found)} in it, {_show(value)} in the declaration")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in text.split(",") if word.strip())
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value)) or "nothing"
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    return str(value)

@@ -1,0 +1,186 @@
+"""A kernel family's shared library: checked before it is loaded, then called through the C ABI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from ctypes import CDLL, POINTER, byref, c_uint8, cast, memset, sizeof
+from pathlib import Path
+
+from bitgate.build.cache import Cache
+from bitgate.device.loaded import mapped_runtimes
+from bitgate.kernel.abi import (
+    EXPORTS,
+    CDispatchRecord,
+    CLaunch,
+    COptions,
+    CReason,
+    CSubGemm,
+    Status,
+    sized,
+)
+from bitgate.kernel.arguments import (
+    DEFAULT_ALIGNMENT,
+    c_buffers,
+    c_options,
+    c_problem,
+    check_options,
+    find_instance,
+)
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.kernel.dispatch import DispatchRecord, from_c
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.examine import examine
+from bitgate.problem import ConvProblem, Pass, gemms_count
+
+_KERNARG_BYTES = 4096
+"""Kernel arguments are at most this long: each launch gets as much room in the record."""
+
+
+class KernelLibrary:
+    """Calls are not thread-safe: the record's memory is reused."""
+
+    def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
+        self.path = path
+        self.family = family
+        self._run = handle.bitgate_run
+        self._is_supported = handle.bitgate_is_supported
+        self._workspace_size = handle.bitgate_workspace_size
+        self._memory = _RecordMemory(64)
+        self._checked: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
+
+    @classmethod
+    def load(
+        cls, path: Path, family: KernelFamily, *, target: str | None = None, cache: Cache | None = None
+    ) -> KernelLibrary:
+        """Load a library that agrees with its declaration; LibraryError names what does not.
+
+        A file seen for the first time is loaded in a process of its own before, so that one that crashes ends that
+        process and not this one. The device must be open: its runtime is what the library runs on. ``target``, if
+        given, is what the library must be built for.
+        """
+        runtimes = mapped_runtimes()
+        examine(path, family, runtimes[0] if runtimes else None, target, cache or Cache())
+        try:
+            handle = CDLL(str(path.resolve()), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:
+            raise LibraryError(f"{path}: cannot be loaded: {error}") from None
+        for name, (result, arguments) in EXPORTS.items():
+            function = getattr(handle, name)
+            function.restype, function.argtypes = result, arguments
+        return cls(path, family, handle)
+
+    def is_supported(
+        self,
+        problem: ConvProblem,
+        instance: Instance | str,
+        options: Mapping[str, str] | None = None,
+        alignment: int = DEFAULT_ALIGNMENT,
+    ) -> Refusal | None:
+        """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
+        reason = CReason()
+        name, chosen = self._call(instance, options)
+        status = self._is_supported(byref(c_problem(problem, alignment)), name, byref(chosen), byref(reason))
+        if status == Status.OK:
+            return None
+        if status == Status.REFUSED:
+            return _refusal(reason)
+        raise _failure("bitgate_is_supported", status, reason)
+
+    def workspace_size(
+        self,
+        problem: ConvProblem,
+        instance: Instance | str,
+        options: Mapping[str, str] | None = None,
+        alignment: int = DEFAULT_ALIGNMENT,
+    ) -> int:
+        """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
+        reason = CReason()
+        name, chosen = self._call(instance, options)
+        size: int = self._workspace_size(byref(c_problem(problem, alignment)), name, byref(chosen), byref(reason))
+        if size >= 0:
+            return size
+        if -size == Status.REFUSED:
+            raise KernelRefused(_refusal(reason))
+        raise _failure("bitgate_workspace_size", -size, reason)
+
+    def run(
+        self,
+        problem: ConvProblem,
+        instance: Instance | str,
+        options: Mapping[str, str] | None,
+        buffers: Mapping[str, int],
+        workspace: tuple[int, int] = (0, 0),
+        stream: int = 0,
+        alignment: int = DEFAULT_ALIGNMENT,
+    ) -> DispatchRecord:
+        """Start the kernels on ``stream``; they have not ended when this returns.
+
+        ``buffers`` maps tensor names to device pointers, ``workspace`` is (pointer, bytes), ``alignment`` what is
+        promised for every base pointer. KernelRefused if the library does not take the problem, KernelFailed otherwise.
+        """
+        name, chosen = self._call(instance, options)
+        wanted = gemms_count(problem) if problem.direction is Pass.BWD_DATA else 1
+        if wanted > self._memory.capacity:
+            self._memory = _RecordMemory(wanted)
+        record = self._memory.fresh()
+        status = self._run(
+            byref(c_problem(problem, alignment)),
+            name,
+            byref(chosen),
+            byref(c_buffers(buffers, workspace)),
+            byref(record),
+            stream,
+        )
+        if status == Status.OK:
+            return from_c(record, problem.ndim)
+        if status == Status.REFUSED:
+            raise KernelRefused(_refusal(record.reason))
+        raise _failure("bitgate_run", status, record.reason, record.hip_error)
+
+    def _call(self, instance: Instance | str, options: Mapping[str, str] | None) -> tuple[bytes, COptions]:
+        name = instance if isinstance(instance, str) else instance.name
+        given = tuple((options or {}).items())
+        if given not in self._checked:
+            self._checked[given] = check_options(self.family, dict(given))
+        return find_instance(self.family, name).name.encode(), c_options(self._checked[given])
+
+
+class _RecordMemory:
+    """A dispatch record with room for ``capacity`` sub-GEMMs and their launches, reused from call to call."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        events = capacity + 16
+        self._sub_gemms = (CSubGemm * capacity)()
+        self._events = (CLaunch * events)()
+        self._kernargs = (c_uint8 * (events * _KERNARG_BYTES))()
+        self._record: CDispatchRecord = sized(CDispatchRecord)
+        self._events_capacity = events
+
+    def fresh(self) -> CDispatchRecord:
+        """The record, cleared; the arrays are not: the counts say what is valid."""
+        record = self._record
+        memset(byref(record), 0, sizeof(record))
+        record.struct_size = sizeof(record)
+        record.sub_gemm_capacity = self.capacity
+        record.sub_gemms = cast(self._sub_gemms, POINTER(CSubGemm))
+        record.event_capacity = self._events_capacity
+        record.events = cast(self._events, POINTER(CLaunch))
+        record.kernarg_capacity = sizeof(self._kernargs)
+        record.kernargs = cast(self._kernargs, POINTER(c_uint8))
+        return record
+
+
+def _refusal(reason: CReason) -> Refusal:
+    return Refusal(reason.clause.decode(errors="replace"), reason.text.decode(errors="replace"))
+
+
+def _failure(call: str, status: int, reason: CReason, hip_error: int = 0) -> KernelFailed:
+    text = reason.text.decode(errors="replace")
+    try:
+        return KernelFailed(Status(status), text, hip_error)
+    except ValueError:
+        return KernelFailed(
+            None, f"{call} returned {status}, which abi.h does not know; {text}".rstrip("; "), hip_error
+        )

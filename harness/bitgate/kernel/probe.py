@@ -1,0 +1,113 @@
+"""Loads a library in a process of its own and reports what it says of itself.
+
+A library can crash in its constructors or in its first call. This process is where it does so: it prints a marked line
+before each step, so that its parent knows where the end came. Standard library only; starts in a few dozen ms.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from ctypes import CDLL, POINTER, RTLD_GLOBAL, addressof, cast, create_string_buffer, memset, sizeof
+from typing import Any
+
+from bitgate.kernel import abi
+
+MARK = "bitgate-probe:"
+LOAD = "being loaded"
+_SLACK = 4096
+_PATTERN = 0xA5
+
+
+def main(arguments: list[str]) -> None:
+    """``library runtime``: print ``MARK step`` lines, then ``MARK {json}``. An empty runtime is none."""
+    path, runtime = arguments
+    if runtime:
+        CDLL(runtime, mode=RTLD_GLOBAL)
+    _say(LOAD)
+    try:
+        library = CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        _report({"error": str(error)})
+        return
+    missing = [name for name in abi.EXPORTS if not hasattr(library, name)]
+    if missing:
+        _report({"missing": missing})
+        return
+    for name, (result, types) in abi.EXPORTS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, types
+    _report(_describe(library))
+
+
+def _describe(library: Any) -> dict[str, Any]:
+    _say("bitgate_abi")
+    info, overrun = _filled(abi.CAbiInfo, 1, lambda out, _: library.bitgate_abi(out))
+    facts: dict[str, Any] = {
+        "status": info.status,
+        "version": info.items[0].version,
+        "sizes": {field: getattr(info.items[0], field) for field in abi.SIZES},
+        "family": info.items[0].family.decode(errors="replace"),
+        "target": info.items[0].target.decode(errors="replace"),
+    }
+    if overrun:
+        return {**facts, "overrun": "bitgate_abi"}
+    if info.status != 0 or facts["version"] != abi.ABI_VERSION or facts["sizes"] != abi.SIZES:
+        return facts  # its lists have another layout: do not read them
+    for key, name, structure in (
+        ("instances", "bitgate_list_instances", abi.CInstanceInfo),
+        ("options", "bitgate_list_options", abi.COptionInfo),
+    ):
+        _say(name)
+        function = getattr(library, name)
+        capacity = 64
+        while True:
+            entries, overrun = _filled(structure, capacity, function)
+            count = entries.status
+            if overrun:
+                return {**facts, "overrun": name}
+            if count <= capacity:
+                break
+            capacity = count
+        facts[key] = count if count < 0 else [_fields(entries.items[i]) for i in range(count)]
+    return facts
+
+
+class _Filled:
+    """Structures that a call filled, and the integer that it returned."""
+
+    def __init__(self, items: Any, status: int) -> None:
+        self.items = items
+        self.status = status
+
+
+def _filled(structure: Any, capacity: int, call: Any) -> tuple[_Filled, bool]:
+    """Call with ``capacity`` structures and untouched bytes behind them; whether those were written."""
+    size = sizeof(structure) * capacity
+    memory = create_string_buffer(size + _SLACK)
+    items = cast(memory, POINTER(structure))
+    for i in range(capacity):
+        items[i].struct_size = sizeof(structure)
+    slack = bytes([_PATTERN]) * _SLACK
+    memset(addressof(memory) + size, _PATTERN, _SLACK)
+    status = call(items, capacity)
+    return _Filled(items, status), memory.raw[size:] != slack
+
+
+def _fields(entry: Any) -> dict[str, Any]:
+    values = {name: getattr(entry, name) for name, *_ in entry._fields_}
+    return {name: v.decode(errors="replace") if isinstance(v, bytes) else v for name, v in values.items()}
+
+
+def _say(step: str) -> None:
+    print(f"\n{MARK}{step}", flush=True)
+
+
+def _report(facts: dict[str, Any]) -> None:
+    _say(json.dumps(facts))
+    os._exit(0)  # a library's destructors are not what is asked about
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

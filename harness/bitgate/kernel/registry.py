@@ -1,0 +1,124 @@
+"""The kernel families there are: ours in the kernels room, and those of ``--load`` files."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from bitgate import rooms
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
+from bitgate.problem import DtypeSet
+from bitgate.problem.layout import INPUT_LAYOUTS
+
+_NAME = re.compile(r"[a-z0-9_]+")
+_LAYOUTS = {name for names in INPUT_LAYOUTS.values() for name in names}
+
+
+def families(load: Sequence[Path] = ()) -> dict[str, KernelFamily]:
+    """Families by name, ours first. UsageError names the file and what is wrong with it."""
+    found: dict[str, KernelFamily] = {}
+    places: dict[str, Path] = {}
+    for path in [*sorted(rooms.room("kernels").glob("*/declaration.py")), *map(_declaration_file, load)]:
+        family = load_family(path.resolve())
+        if family.name in found and places[family.name] != path.resolve():
+            raise UsageError(f"{path}: kernel family '{family.name}' is declared by {places[family.name]} already")
+        found[family.name], places[family.name] = family, path.resolve()
+    return found
+
+
+def select(glob: str | None, load: Sequence[Path] = ()) -> list[tuple[KernelFamily, Instance]]:
+    """The instances whose ``family.instance``, or whose family, the glob matches; all for None.
+
+    UsageError with the nearest name if there are none.
+    """
+    known = families(load)
+    if not known:
+        raise UsageError(f"no kernel family is declared in {rooms.room('kernels')}: give one with --load")
+    chosen = [
+        (family, instance)
+        for family in known.values()
+        for instance in family.instances
+        if glob is None or fnmatchcase(family.name, glob) or fnmatchcase(f"{family.name}.{instance.name}", glob)
+    ]
+    if not chosen:
+        names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
+        close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.3)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known)})")
+    return chosen
+
+
+@lru_cache(maxsize=64)
+def load_family(path: Path) -> KernelFamily:
+    """The ``FAMILY`` of one declaration file."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such declaration file")
+    spec = importlib.util.spec_from_file_location(f"bitgate_declaration_{path.parent.name}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{path}{_line(error, path)}: {type(error).__name__}: {error}") from None
+    family = getattr(module, "FAMILY", None)
+    if not isinstance(family, KernelFamily):
+        raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
+    for fault in _faults(family):
+        raise UsageError(f"{path}: {fault}")
+    return family
+
+
+def _declaration_file(path: Path) -> Path:
+    return path / "declaration.py" if path.is_dir() else path
+
+
+def _line(error: Exception, path: Path) -> str:
+    if isinstance(error, SyntaxError):
+        return f":{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f":{lines[-1]}" if lines else ""
+
+
+def _faults(family: KernelFamily) -> Iterator[str]:
+    """What is wrong with a declaration, in the order in which one would mend it."""
+    if not _NAME.fullmatch(family.name):
+        yield f"the family's name '{family.name}' may hold a-z, 0-9 and _ only"
+    if not family.folder.is_dir():
+        yield f"folder {family.folder} does not exist"
+    if bool(family.sources) == (family.library is not None):
+        yield "name sources, or a prebuilt library: one of the two"
+    if not family.instances:
+        yield "lists no instances"
+    names = [instance.name for instance in family.instances]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            yield f"instance name '{name}' may hold a-z, 0-9 and _ only"
+        if names.count(name) > 1:
+            yield f"instance '{name}' is listed twice"
+    for instance in family.instances:
+        yield from _instance_faults(instance)
+    for option in family.options:
+        if option.values != ANY_INTEGER and option.production not in option.values:
+            yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"
+
+
+def _instance_faults(instance: Instance) -> Iterator[str]:
+    for spelling in instance.dtypes:
+        try:
+            if str(DtypeSet.parse(spelling)) != spelling:
+                yield f"instance '{instance.name}': write dtypes '{spelling}' as '{DtypeSet.parse(spelling)}'"
+        except ValueError as error:
+            yield f"instance '{instance.name}': {error}"
+    for layout in instance.layouts:
+        if layout not in _LAYOUTS:
+            yield f"instance '{instance.name}': unknown layout '{layout}' (known: {', '.join(sorted(_LAYOUTS))})"

@@ -1,0 +1,69 @@
+"""``@cases``: a test function asks for the rows of a case table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from bitgate import rooms
+from bitgate.cases.expand import FACTORS
+from bitgate.cases.planning import PlannedTest
+from bitgate.cases.row import near
+from bitgate.cases.table import DEFAULT_SET, TABLE
+from bitgate.errors import UsageError
+
+MARK = "bitgate_cases"
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def cases(table: str, **factors: Any) -> Callable[[Test], Test]:
+    """Run the test once for every planned case of ``table``: a suite's name, or ``suite#set``.
+
+    ``factors`` keep the cases whose factor has that value, or one of the listed values; a listed value that no case
+    has is an error, so that a test cannot lose a class unseen. The test may take these arguments: ``planned`` (the
+    planned case), ``row`` (the table's row), ``gate`` (call it with ``planned``: verifies, records, fails if red,
+    and returns the Verdict), and each factor that it names.
+    """
+    mark = pytest.MarkDecorator(pytest.Mark(MARK, (table,), factors, _ispytest=True), _ispytest=True)
+    return mark
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What one test function asks for."""
+
+    suite: str
+    set_name: str
+    table: Path
+    factors: Mapping[str, tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, mark: pytest.Mark, module: Path) -> Ask:
+        """Raises UsageError if there is no such table or factor. Tables are looked for beside the module's folder,
+        then among bitgate's own suites."""
+        suite, _, set_name = str(mark.args[0]).partition("#")
+        for name in mark.kwargs:
+            if name not in FACTORS:
+                raise UsageError(f"{module}: @cases: no factor is called '{name}'; {near(name, FACTORS)}")
+        folders = (module.parent.parent / suite, rooms.room("suites") / suite)
+        table = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), folders[0] / TABLE)
+        listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
+        return cls(suite, set_name or DEFAULT_SET, table, listed)
+
+    def keep(self, tests: list[PlannedTest]) -> list[PlannedTest]:
+        """Those with the asked factors. Raises UsageError for a value that none of them has."""
+        kept = [test for test in tests if all(self.value(test, name) in self.factors[name] for name in self.factors)]
+        for name, values in self.factors.items():
+            if missing := set(values) - {self.value(test, name) for test in kept}:
+                raise UsageError(
+                    f"{self.table}: [[{self.set_name}]]: no case has {name} = {min(missing)}, which a test asks for"
+                )
+        return kept
+
+    @staticmethod
+    def value(test: PlannedTest, factor: str) -> Any:
+        return FACTORS[factor](test.planned.problem)

@@ -1,0 +1,77 @@
+"""Bits against bits: which logical cells of a result differ from the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def bits_of(array: Array) -> Array:
+    """The same cells as unsigned integers of the same width: NaN equals NaN of the same bits, -0 differs from 0."""
+    return array.view(np.dtype(f"u{array.dtype.itemsize}"))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Result and reference in logical order (any strides), and how many of ``total`` cells differ in any bit."""
+
+    result: Array
+    reference: Array
+    total: int
+    count: int
+
+    @property
+    def equal(self) -> bool:
+        return self.count == 0
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """True where a bit differs, in logical order."""
+        return np.asarray(bits_of(self.result) != bits_of(self.reference))
+
+    def first(self, limit: int = 10) -> tuple[tuple[int, ...], ...]:
+        """Coordinates of the first wrong cells in logical order."""
+        flat = np.flatnonzero(self.mask)[:limit]
+        return tuple(tuple(int(i) for i in np.unravel_index(cell, self.mask.shape)) for cell in flat)
+
+    @cached_property
+    def largest_difference(self) -> float:
+        """max |result - reference| over the wrong cells; inf where a NaN or an infinity is involved."""
+        if self.equal:
+            return 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            difference = np.abs(
+                self.result[self.mask].astype(np.float64) - self.reference[self.mask].astype(np.float64)
+            )
+        return float(np.where(np.isnan(difference), np.inf, difference).max())
+
+    def rows(self, limit: int = 10) -> list[dict[str, Any]]:
+        """The first wrong cells as data: coordinates, what stands there and what should."""
+        return [
+            {"at": list(cell), "result": _number(self.result[cell]), "reference": _number(self.reference[cell])}
+            for cell in self.first(limit)
+        ]
+
+
+def compare(result: Array, reference: Array) -> Comparison:
+    """Compare two arrays of the same shape and type bit for bit."""
+    ours, theirs = bits_of(result), bits_of(reference)
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        raise ValueError(f"shapes {ours.shape} {result.dtype} and {theirs.shape} {reference.dtype} do not compare")
+    count = 0 if np.array_equal(ours, theirs) else int(np.count_nonzero(ours != theirs))
+    return Comparison(result, reference, result.size, count)
+
+
+def _number(value: Any) -> float | int | str:
+    """JSON has no NaN and no infinity: those are spelled."""
+    number = float(value)
+    if not np.isfinite(number):
+        return str(number)
+    whole = number.is_integer() and abs(number) < 2**53 and not (number == 0 and np.signbit(number))
+    return int(number) if whole else number

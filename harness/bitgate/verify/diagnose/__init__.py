@@ -1,0 +1,112 @@
+"""Diagnosis: what the wrong cells have in common, as kinds from a closed vocabulary and as one sentence.
+
+Each rule is a pure function of a Scene. A cause (why) leads the sentence, then the place (which cells), then what
+stands in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from bitgate.record import Diagnosis
+from bitgate.verify.diagnose.border import border
+from bitgate.verify.diagnose.channel_tail import channel_tail
+from bitgate.verify.diagnose.k_tail import k_tail
+from bitgate.verify.diagnose.missing_sub_gemm import missing_sub_gemm
+from bitgate.verify.diagnose.never_written import never_written
+from bitgate.verify.diagnose.overflow import overflow
+from bitgate.verify.diagnose.pad_side import pad_side
+from bitgate.verify.diagnose.poison import poison
+from bitgate.verify.diagnose.race import race
+from bitgate.verify.diagnose.rounding import rounding
+from bitgate.verify.diagnose.scene import Finding, Role, Scene
+from bitgate.verify.diagnose.shifted import shifted
+from bitgate.verify.diagnose.taps import missing_tap
+from bitgate.verify.diagnose.tile import sub_gemm_place, tile_tail
+from bitgate.verify.diagnose.wrong_group import wrong_group
+from bitgate.verify.diagnose.wrong_image import wrong_image
+from bitgate.verify.diagnose.zero import zero
+
+__all__ = ["Finding", "Role", "Scene", "diagnose"]
+
+RULES: tuple[Callable[[Scene], Finding | None], ...] = (
+    race,
+    missing_sub_gemm,
+    never_written,
+    wrong_group,
+    wrong_image,
+    pad_side,
+    k_tail,
+    missing_tap,
+    shifted,
+    rounding,
+    poison,
+    overflow,
+    zero,
+    channel_tail,
+    border,
+    sub_gemm_place,
+    tile_tail,
+)
+EVIDENCE_BYTES = 4096
+
+
+def diagnose(scene: Scene) -> Diagnosis:
+    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong."""
+    if scene.count == 0 and scene.other_run is None:
+        raise ValueError("nothing is wrong: there is nothing to diagnose")
+    findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
+    findings.sort(key=lambda finding: (finding.role, -finding.score))
+    told: list[Finding] = []
+    for finding in findings:
+        if not any(finding.kind in earlier.implies for earlier in told):
+            told.append(finding)
+    kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
+    return Diagnosis(kinds, _sentence(scene, told), _evidence(scene, told))
+
+
+def _applies(rule: Callable[[Scene], Finding | None], scene: Scene) -> bool:
+    """Only the race rule has something to say of a run that is right."""
+    return scene.count > 0 or rule is race
+
+
+def _sentence(scene: Scene, told: list[Finding]) -> str:
+    causes = [finding for finding in told if finding.role is Role.CAUSE]
+    places = [finding.text for finding in told if finding.role is Role.PLACE]
+    contents = [finding.text for finding in told if finding.role is Role.CONTENT]
+    looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
+    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
+    if causes:
+        sentence = causes[0].text
+        if causes[0].kind == "missing_sub_gemm":
+            # The sentence names the cells already; the group or image is all that can narrow them further.
+            return sentence + ("; " + ", ".join(places) if places else "")
+        if scene.count:
+            sentence += f"; {share}"
+        sentence = ", ".join([sentence, *places])
+    else:
+        sentence = f"{share}, {', '.join(places) or _spread(scene)}"
+    return "; ".join([sentence, *contents])
+
+
+def _spread(scene: Scene) -> str:
+    """Where the wrong cells lie if no rule says it better: the box around them."""
+    box = []
+    for axis, letter in enumerate(scene.letters):
+        hit = scene.wrong_along(axis).nonzero()[0]
+        first, last = int(hit[0]), int(hit[-1])
+        if last - first + 1 < scene.result.shape[axis]:
+            box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
+    return "within " + ", ".join(box) if box else "spread over the whole tensor"
+
+
+def _evidence(scene: Scene, told: list[Finding]) -> dict[str, Any]:
+    """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
+    evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
+    for finding in told:
+        candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
+        if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
+            evidence = candidate
+    return evidence

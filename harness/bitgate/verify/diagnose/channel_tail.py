@@ -1,0 +1,39 @@
+"""Only the last channels are wrong: a tail that does not fill a vector or a tile."""
+
+from __future__ import annotations
+
+from bitgate.problem import Pass
+from bitgate.verify.diagnose.scene import Finding, Role, Scene
+
+VECTORS = (2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def channel_tail(scene: Scene) -> Finding | None:
+    for axis, letter in ((2, scene.letters[2]), (1, scene.letters[1])):
+        if axis == 1 and scene.problem.direction is not Pass.BWD_WEIGHT:
+            continue
+        finding = _tail(scene, axis, letter)
+        if finding:
+            return finding
+    return None
+
+
+def _tail(scene: Scene, axis: int, letter: str) -> Finding | None:
+    wrong = scene.wrong_along(axis)
+    first = int(wrong.argmax())
+    if first == 0 or not wrong[first:].all():
+        return None
+    channels, length = scene.channels, scene.result.shape[axis]
+    if axis == 2 and channels is not None:
+        first, length = channels[first], scene.problem.k if letter == "k" else scene.problem.c
+    tail = length - first
+    if 2 * tail > length:
+        return None
+    name = letter.upper()
+    # The widest vector whose remainder this is says which access lost its tail.
+    vector = next((v for v in reversed(VECTORS) if v < length and length % v == tail), None)
+    why = f" ({name} mod {vector} = {tail})" if vector else ""
+    noun = f"channel of {name}" if tail == 1 else f"{tail} channels of {name}"
+    evidence = {"axis": name, "channels": length, "first_wrong": first, "tail": tail}
+    text = f"only in the last {noun} = {length}{why}"
+    return Finding("channel_tail", Role.PLACE, 0.95 if vector else 0.7, text, evidence)

@@ -1,0 +1,34 @@
+"""NaN in the result although no input has one: the kernel read memory that nobody wrote, which bitgate poisons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitgate.verify.compare import bits_of
+from bitgate.verify.diagnose.scene import Finding, Role, Scene
+
+
+def poison(scene: Scene) -> Finding | None:
+    if not scene.dtype.is_float or not _has_infinity(scene):
+        return None
+    result = scene.wrong_result
+    nan = np.isnan(result.astype(np.float64)) & (bits_of(result) != scene.poison)
+    count = int(np.count_nonzero(nan))
+    if count == 0:
+        return None
+    inputs_have = any(
+        array.dtype.kind not in "iu" and bool(np.isnan(array.astype(np.float32)).any())
+        for array in scene.inputs.values()
+    )
+    if inputs_have:
+        return None
+    text = (
+        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
+        " memory that nobody had written (LDS, workspace or beyond a tensor)"
+    )
+    return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
+
+
+def _has_infinity(scene: Scene) -> bool:
+    """Types without an infinity overflow into NaN: there NaN does not mean poison."""
+    return bool(np.isinf(np.asarray(np.inf).astype(scene.dtype.numpy).astype(np.float64)))

@@ -1,0 +1,39 @@
+"""Every wrong cell is a last place or two off: the sums are right and a rounding is not."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.verify.compare import Array, bits_of
+from bitgate.verify.diagnose.scene import Finding, Role, Scene
+
+MOST = 2
+"""Units in the last place."""
+
+
+def rounding(scene: Scene) -> Finding | None:
+    if not scene.dtype.is_float:
+        return None
+    if not (_finite(scene.wrong_result).all() and _finite(scene.wrong_reference).all()):
+        return None
+    ulps = np.abs(_ordered(scene.wrong_result) - _ordered(scene.wrong_reference))
+    worst = int(ulps.max())
+    # -0 for 0 is no distance at all: that is a sign lost, not a rounding.
+    if not 0 < worst <= MOST:
+        return None
+    unit = "1 unit" if worst == 1 else f"{worst} units"
+    text = f"every difference is at most {unit} in the last place of {scene.dtype}: a rounding step, not an index"
+    evidence = {"largest_ulps": worst, "wrong": scene.count}
+    return Finding("rounding", Role.CAUSE, 0.9, text, evidence, frozenset({"other"}))
+
+
+def _finite(array: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(array.astype(np.float64)))
+
+
+def _ordered(array: Array) -> NDArray[np.int64]:
+    """Sign-magnitude bits as integers in the order of the values, so that neighbours differ by one."""
+    bits = bits_of(array).astype(np.int64)
+    sign = np.int64(-(2**63)) if array.dtype.itemsize == 8 else np.int64(1 << (8 * array.dtype.itemsize - 1))
+    return np.asarray(np.where(bits & sign, -(bits & ~sign), bits))

@@ -1,0 +1,162 @@
+"""What a diagnosis looks at: a wrong result, its reference, and what is known of how they came about. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.dtype import Dtype
+from bitgate.verify.compare import Array, bits_of
+
+CELLS = 8_000_000
+"""Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
+TAIL_CHANNELS = 16
+
+
+class Role(IntEnum):
+    """What a finding says: why the cells are wrong, which cells are, or what stands in them."""
+
+    CAUSE = 0
+    PLACE = 1
+    CONTENT = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule's answer. ``kind`` is one of record.KINDS; ``text`` a clause of a sentence; evidence is small JSON.
+
+    ``score`` orders findings of the same role, 1 being certain. ``implies`` names the kinds that this one already
+    tells, so that they are not told twice.
+    """
+
+    kind: str
+    role: Role
+    score: float
+    text: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    implies: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """``result`` and ``reference`` are logical (g, n|k, c|k, spatial...) arrays of the result tensor's type.
+
+    ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands (``in``, ``wei``,
+    ``out``, ``d0``), ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K).
+    """
+
+    problem: ConvProblem
+    result: Array
+    reference: Array
+    poison: int
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    tile: tuple[int, int, int] | None = None
+    other_run: Array | None = None
+    runs: tuple[str, str] = ("the first run", "the second run")
+    channels: tuple[int, ...] | None = None
+    """The channels (axis 2) that are looked at, None: all."""
+
+    @classmethod
+    def thinned(cls, problem: ConvProblem, result: Array, reference: Array, **more: Any) -> Scene:
+        """A scene of at most about CELLS cells."""
+        channels = _thin(result)
+        if channels is None:
+            return cls(problem, result, reference, **more)
+        chosen = list(channels)
+        other = more.pop("other_run", None)
+        return cls(
+            problem,
+            result[:, :, chosen],
+            reference[:, :, chosen],
+            other_run=None if other is None else other[:, :, chosen],
+            channels=channels,
+            **more,
+        )
+
+    @cached_property
+    def wrong(self) -> NDArray[np.bool_]:
+        return np.asarray(bits_of(self.result) != bits_of(self.reference))
+
+    @cached_property
+    def count(self) -> int:
+        return int(np.count_nonzero(self.wrong))
+
+    @cached_property
+    def wrong_result(self) -> Array:
+        """What stands in the wrong cells, one-dimensional."""
+        return np.asarray(self.result[self.wrong])
+
+    @cached_property
+    def wrong_reference(self) -> Array:
+        return np.asarray(self.reference[self.wrong])
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.problem.tensors[self.problem.result].dtype
+
+    @property
+    def tensor_name(self) -> str:
+        """The result as people call it."""
+        return {Pass.FWD: "y", Pass.BWD_DATA: "dx", Pass.BWD_WEIGHT: "dw"}[self.problem.direction]
+
+    @property
+    def letters(self) -> str:
+        """One letter an axis of the result."""
+        return self.problem.result_letters
+
+    def wrong_along(self, axis: int) -> NDArray[np.bool_]:
+        """For each coordinate of the axis: is any cell with it wrong?"""
+        others = tuple(a for a in range(self.wrong.ndim) if a != axis)
+        return np.asarray(self.wrong.any(axis=others))
+
+    @cached_property
+    def wrong_spatial(self) -> NDArray[np.int64]:
+        """Wrong cells of each spatial position, over all groups, images and channels."""
+        return np.asarray(np.count_nonzero(self.wrong, axis=(0, 1, 2)))
+
+    def sample(self, limit: int, wrong: bool = True) -> Iterator[tuple[int, ...]]:
+        """Up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""
+        flat = np.flatnonzero(self.wrong if wrong else ~self.wrong)
+        if flat.size == 0:
+            return
+        step = max(1, flat.size // limit)
+        for cell in flat[::step][:limit]:
+            yield tuple(int(i) for i in np.unravel_index(cell, self.wrong.shape))
+
+    def true_cell(self, cell: tuple[int, ...]) -> tuple[int, ...]:
+        """The coordinates in the whole tensor of an index into ``result``."""
+        if self.channels is None:
+            return cell
+        return (*cell[:2], self.channels[cell[2]], *cell[3:])
+
+
+def is_zero(array: Array) -> NDArray[np.bool_]:
+    """True for 0 and -0."""
+    return np.asarray(array == array.dtype.type(0))
+
+
+def holds_bits(array: Array, bits: int) -> NDArray[np.bool_]:
+    """True where a cell's bits are these."""
+    return np.asarray(bits_of(array) == bits)
+
+
+def along(flags: NDArray[np.bool_], axis: int, ndim: int) -> NDArray[np.bool_]:
+    """Flags of one axis, shaped to broadcast over an array of ``ndim`` axes (np.ix_ turns booleans into indices)."""
+    shape = [1] * ndim
+    shape[axis] = flags.size
+    return flags.reshape(shape)
+
+
+def _thin(result: Array) -> tuple[int, ...] | None:
+    channels = result.shape[2]
+    if result.size <= CELLS or channels <= 2 * TAIL_CHANNELS:
+        return None
+    step = -(-result.size // CELLS)
+    return tuple(sorted({*range(0, channels, step), *range(channels - TAIL_CHANNELS, channels)}))

@@ -1,0 +1,51 @@
+// Element-wise operations on a result cell, in the epilogue's type, before its one rounding.
+#pragma once
+
+#include "bitgate/abi.h"
+#include "bitgate/number.hpp"
+
+namespace bitgate {
+
+struct Elementwise {
+  int32_t kind;
+  double alpha, beta;
+};
+
+inline Elementwise elementwise(const bitgate_elementwise_op& op) {
+  return {op.kind, op.alpha, op.beta};
+}
+
+// D tensors that the operation reads.
+inline int num_d(int32_t kind) {
+  return kind == BITGATE_BIAS || kind == BITGATE_ADD || kind == BITGATE_BILINEAR ? 1 : 0;
+}
+
+// Each line rounds once, but for bilinear: alpha * v rounds, then fma(beta, d, that) rounds.
+// relu leaves NaN and -0 as they are.
+template <class V> BITGATE_HD inline V apply(const Elementwise& op, V v, V d) {
+  switch (op.kind) {
+  case BITGATE_SCALE:
+    return static_cast<V>(op.alpha) * v;
+  case BITGATE_BIAS:
+  case BITGATE_ADD:
+    return v + d;
+  case BITGATE_BILINEAR:
+    return fused(static_cast<V>(op.beta), d, static_cast<V>(op.alpha) * v);
+  case BITGATE_RELU:
+    return v < V(0) ? V(0) : v;
+  default:
+    return v;
+  }
+}
+
+// The output cell of an accumulated sum. `d` points at the cell's D element; not read unless the operation
+// does.
+template <class T>
+BITGATE_HD inline T finish(typename Number<T>::Accumulator sum, const Elementwise& op, const T* d) {
+  using Epilogue = typename Number<T>::Epilogue;
+  const bool reads_d = op.kind == BITGATE_BIAS || op.kind == BITGATE_ADD || op.kind == BITGATE_BILINEAR;
+  const Epilogue d_value = reads_d ? static_cast<Epilogue>(Number<T>::widen(*d)) : Epilogue(0);
+  return Number<T>::narrow(apply(op, static_cast<Epilogue>(sum), d_value));
+}
+
+} // namespace bitgate

@@ -1,0 +1,118 @@
+// Element types and the rules by which they widen, multiply-add and round. Every conversion rounds to nearest
+// even, so a result cell is rounded exactly once, at its end.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "bitgate/abi.h"
+#include "bitgate/platform.hpp"
+
+#if defined(BITGATE_PLATFORM_HOST)
+#include <immintrin.h>
+#endif
+
+namespace bitgate {
+
+// 16-bit floats are bit patterns in memory; arithmetic happens in f32.
+struct f16 {
+  uint16_t bits;
+};
+struct bf16 {
+  uint16_t bits;
+};
+
+template <class To, class From> BITGATE_HD inline To bits_as(const From& value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &value, sizeof to);
+  return to;
+}
+
+BITGATE_HD inline float widen(f16 value) {
+#if defined(BITGATE_PLATFORM_HOST)
+  return _cvtsh_ss(value.bits);
+#else
+  return static_cast<float>(bits_as<_Float16>(value.bits));
+#endif
+}
+
+BITGATE_HD inline float widen(bf16 value) {
+  return bits_as<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+
+BITGATE_HD inline f16 narrow_f16(float value) {
+#if defined(BITGATE_PLATFORM_HOST)
+  return {_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+#else
+  return {bits_as<uint16_t>(static_cast<_Float16>(value))};
+#endif
+}
+
+BITGATE_HD inline bf16 narrow_bf16(float value) {
+  const uint32_t bits = bits_as<uint32_t>(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) // NaN: keep it one, quiet
+    return {static_cast<uint16_t>(bits >> 16 | 0x40u)};
+  return {static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16)};
+}
+
+// Nearest integer, ties to even, saturated to -128..127; NaN becomes 0.
+BITGATE_HD inline int8_t narrow_i8(double value) {
+  if (!(value == value))
+    return 0;
+  const double nearest = rint(value);
+  return static_cast<int8_t>(nearest < -128.0 ? -128.0 : nearest > 127.0 ? 127.0 : nearest);
+}
+
+// Number<T>: Accumulator sums products of T, Epilogue is the type in which element-wise operations act.
+template <class T> struct Number;
+
+template <> struct Number<double> {
+  using Accumulator = double;
+  using Epilogue = double;
+  static constexpr int dtype = BITGATE_F64;
+  BITGATE_HD static double widen(double v) { return v; }
+  BITGATE_HD static double narrow(double v) { return v; }
+};
+template <> struct Number<float> {
+  using Accumulator = float;
+  using Epilogue = float;
+  static constexpr int dtype = BITGATE_F32;
+  BITGATE_HD static float widen(float v) { return v; }
+  BITGATE_HD static float narrow(float v) { return v; }
+};
+template <> struct Number<f16> {
+  using Accumulator = float;
+  using Epilogue = float;
+  static constexpr int dtype = BITGATE_F16;
+  BITGATE_HD static float widen(f16 v) { return bitgate::widen(v); }
+  BITGATE_HD static f16 narrow(float v) { return narrow_f16(v); }
+};
+template <> struct Number<bf16> {
+  using Accumulator = float;
+  using Epilogue = float;
+  static constexpr int dtype = BITGATE_BF16;
+  BITGATE_HD static float widen(bf16 v) { return bitgate::widen(v); }
+  BITGATE_HD static bf16 narrow(float v) { return narrow_bf16(v); }
+};
+template <> struct Number<int8_t> {
+  using Accumulator = int32_t;
+  using Epilogue = double; // holds every i32 exactly
+  static constexpr int dtype = BITGATE_I8;
+  BITGATE_HD static int32_t widen(int8_t v) { return v; }
+  BITGATE_HD static int8_t narrow(double v) { return narrow_i8(v); }
+};
+
+// a * b + c with one rounding.
+BITGATE_HD inline float fused(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
+BITGATE_HD inline double fused(double a, double b, double c) {
+  return fma(a, b, c);
+}
+// Integers wrap modulo 2^32.
+BITGATE_HD inline int32_t fused(int32_t a, int32_t b, int32_t c) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
+}
+
+} // namespace bitgate

@@ -1,0 +1,31 @@
+// The platform that this translation unit is compiled for, and the HIP runtime's header. Included by every
+// header here that names a HIP type.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#if defined(__HIP_PLATFORM_HOST__)
+#define BITGATE_PLATFORM_HOST 1
+#elif defined(__HIP_PLATFORM_AMD__)
+#define BITGATE_PLATFORM_AMD 1
+#elif defined(__HIP_PLATFORM_NVIDIA__)
+#define BITGATE_PLATFORM_NVIDIA 1
+#else
+#error "bitgate: no platform: this hip/hip_runtime.h defines none of __HIP_PLATFORM_{HOST,AMD,NVIDIA}__"
+#endif
+
+// What bitgate_abi() reports. A build for a GPU names its target: -DBITGATE_TARGET='"gfx942"'.
+#ifndef BITGATE_TARGET
+#if defined(BITGATE_PLATFORM_HOST)
+#define BITGATE_TARGET "host"
+#elif defined(BITGATE_PLATFORM_AMD)
+#define BITGATE_TARGET "amd"
+#else
+#define BITGATE_TARGET "nvidia"
+#endif
+#endif
+
+// Functions used on both sides.
+#define BITGATE_HD __host__ __device__
+// One library's own symbols: two families in one process must not share registries, kernels or LDS.
+#define BITGATE_HIDDEN __attribute__((visibility("hidden")))

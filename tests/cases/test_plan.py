@@ -1,0 +1,81 @@
+"""The plan file round-trips, and its id stands for the work and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bitgate.cases.plan import Plan, PlanError, PlannedItem, repeated
+from hypothesis import given
+from hypothesis import strategies as st
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=12)
+ITEMS = st.builds(
+    PlannedItem,
+    id=WORDS,
+    case=WORDS,
+    kernel=WORDS,
+    instance=WORDS,
+    options=st.dictionaries(WORDS, WORDS, max_size=2).map(lambda options: tuple(sorted(options.items()))),
+    fill=WORDS,
+    seed=st.integers(0, 2**31),
+    schedule=WORDS,
+    target=WORDS,
+    tier=WORDS,
+    suite=WORDS,
+    test=st.text(max_size=20),
+    why=st.text(max_size=20),
+    seconds=st.floats(0, 1e4),
+)
+PLANS = st.builds(Plan, tier=WORDS, target=WORDS, cases=st.lists(ITEMS, max_size=5).map(tuple))
+
+
+@given(plan=PLANS)
+def test_a_plan_survives_its_file(plan: Plan) -> None:
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@given(plan=PLANS, data=st.data())
+def test_the_id_is_that_of_the_work_not_of_its_order(plan: Plan, data: st.DataObject) -> None:
+    shuffled = replace(plan, cases=tuple(data.draw(st.permutations(plan.cases))))
+    slower = replace(plan, cases=tuple(replace(item, seconds=item.seconds + 1) for item in plan.cases))
+    assert shuffled.id == plan.id == slower.id
+    assert replace(plan, target=plan.target + "x").id != plan.id
+    if plan.cases:
+        assert replace(plan, cases=plan.cases[1:]).id != plan.id
+
+
+def test_a_file_is_written_whole(tmp_path: Path) -> None:
+    plan = Plan("smoke", "host", ())
+    plan.write(tmp_path / "deep" / "plan.json")
+    assert Plan.read(tmp_path / "deep" / "plan.json") == plan
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("{", "plan.json: "),
+        ('{"schema": 9}', "schema 9 is not 1: written by another version"),
+        ('{"schema": 1, "tier": "smoke"}', "not a plan: KeyError"),
+        ('{"schema": 1, "tier": "smoke", "target": "host", "cases": [], "id": "x"}', "edited by hand, or cut short"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, document: str, message: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(document)
+    with pytest.raises(PlanError, match=message):
+        Plan.read(path)
+
+
+def test_repeated_ids_are_found() -> None:
+    assert repeated(["b", "a", "b", "c", "a", "b"]) == ["a", "b"]
+
+
+def test_reading_a_plan_needs_the_standard_library_only() -> None:
+    code = "import sys, bitgate.cases.plan; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,192 @@
+"""Every verdict becomes the one JUnit element that says the same, in XML that any reader takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import xmlschema
+from bitgate import rooms
+from bitgate.record import Outcome, Verdict
+from bitgate.report import render
+from bitgate.report.junit import RED, document, write
+from bitgate.report.ledger import Entry, Ledger
+from bitgate.report.text import LIMIT, capped, legal
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+Make = Callable[..., Verdict]
+STARTED = "2026-01-02T03:04:05+00:00"
+
+
+@pytest.fixture(scope="session")
+def schema() -> xmlschema.XMLSchema:
+    return xmlschema.XMLSchema(rooms.room("reports") / "junit.xsd")
+
+
+def _ledger(*verdicts: Verdict) -> Ledger:
+    return Ledger("host", "smoke", tuple(Entry(verdict) for verdict in verdicts), started=STARTED)
+
+
+# outcome, expected by the plan, reason -> element and type; no element: passed.
+OUTCOMES = [
+    (Outcome.PASS, False, "", None),
+    (Outcome.MISMATCH, False, "", ("failure", "Mismatch")),
+    (Outcome.NONDETERMINISTIC, False, "", ("failure", "Nondeterministic")),
+    (Outcome.CORRUPTED, False, "guard zone behind dx", ("failure", "Corrupted")),
+    (Outcome.BUILD_FAILED, False, "error: no member", ("failure", "CompileError")),
+    (Outcome.REFUSED, False, "clause vector_k: 7 % 8", ("failure", "Refused")),
+    (Outcome.REFUSED, True, "clause vector_k: 7 % 8", None),
+    (Outcome.CRASHED, False, "worker ended by SIGSEGV", ("error", "WorkerCrash.SIGSEGV")),
+    (Outcome.CRASHED, False, "out of bounds by 1 element", ("error", "Crash")),
+    (Outcome.HUNG, False, "", ("error", "Timeout")),
+    (Outcome.LOST, False, "", ("error", "Lost")),
+    (Outcome.INFRA, False, "device lost", ("error", "DeviceLost")),
+    (Outcome.INFRA, False, "host out of memory", ("error", "HostOom")),
+    (Outcome.NOT_RUN, False, "the run was interrupted", ("error", "Interrupted")),
+    (Outcome.NOT_RUN, True, "needs gfx950", ("skipped", "unsupported")),
+    (Outcome.KNOWN_BUG, False, "RL#7732, until 2027", ("skipped", "quarantined")),
+]
+
+
+@pytest.mark.parametrize(("outcome", "expected", "reason", "element"), OUTCOMES)
+def test_a_verdict_becomes_its_element(
+    verdict: Make, outcome: Outcome, expected: bool, reason: str, element: tuple[str, str] | None
+) -> None:
+    one = verdict(outcome, expected=expected, reason=reason)
+    (suite,) = document(_ledger(one, verdict(case="other")))
+    results = next(iter(suite)).result
+    assert [(r._elem.tag, r.type) for r in results] == ([element] if element else [])
+
+
+def test_every_red_outcome_has_an_element() -> None:
+    assert set(RED) == set(Outcome) - {Outcome.KNOWN_BUG}
+
+
+def test_a_red_case_tells_what_is_wrong_and_how_to_see_it_again(dropped: Verdict) -> None:
+    (suite,) = document(_ledger(dropped))
+    (failure,) = next(iter(suite)).result
+    assert failure.message == dropped.diagnosis.sentence
+    assert f"repeat: {dropped.repro}" in failure.text
+    assert "missing_sub_gemm" in failure.text
+
+
+def test_suite_class_and_test_are_named_for_dashboards(verdict: Make) -> None:
+    one = verdict(target="gfx942")
+    (suite,) = document(_ledger(one))
+    case = next(iter(suite))
+    assert suite.name == "bitgate.conv_bwd_data.gfx942"
+    assert case.classname == "bitgate.gfx942.conv_bwd_data.test_correctness"
+    assert case.name == one.test.partition("::")[2]
+
+
+def test_a_verdict_from_the_command_line_gets_the_id_that_pytest_would_show(verdict: Make) -> None:
+    by_pytest, by_hand = verdict(), verdict(test="", suite="")
+    (_, suite) = document(_ledger(by_pytest, by_hand))
+    assert next(iter(suite)).name == by_pytest.test.partition("::")[2].replace("test_correctness", "verify")
+
+
+def test_a_case_verified_in_several_ways_keeps_several_names(verdict: Make, dropped: Verdict) -> None:
+    (suite,) = document(_ledger(verdict(), dropped, verdict(schedule="random:7")))
+    names = [case.name for case in suite]
+    assert len(set(names)) == 3
+    assert all(re.fullmatch(r"test_correctness\[[a-z0-9_]+\]", name) for name in names)
+
+
+def test_the_suite_says_what_it_ran_on(verdict: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_SHA", "c0ffee")
+    (suite,) = document(_ledger(verdict(target="host", fingerprint={"rocm": "7.1.0", "odd": "x"})))
+    properties = {p.name: p.value for p in suite.properties()}
+    assert properties["gpu.target"] == "host"
+    assert properties["device.kind"] == "cpu"
+    assert properties["run.tier"] == "smoke"
+    assert properties["rocm.version"] == "7.1.0"
+    assert properties["vcs.commit"] == "c0ffee"
+    assert (properties["shard.index"], properties["shard.count"]) == ("1", "1")
+    assert properties["fingerprint.odd"] == "x"
+
+
+def test_a_run_that_compared_nothing_is_red_in_junit_too(verdict: Make) -> None:
+    for ledger in (_ledger(), _ledger(verdict(Outcome.NOT_RUN, expected=True, reason="needs gfx950"))):
+        xml = document(ledger)
+        assert xml.errors == 1
+        assert [r.type for suite in xml for case in suite for r in case.result][-1] == "NothingCompared"
+
+
+def test_times_are_fixed_point_and_the_totals_are_their_sums(verdict: Make, tmp_path: Path) -> None:
+    write(
+        document(_ledger(verdict(seconds={"total": 0.00001}), verdict(case="b", seconds={"total": 2.5}))),
+        tmp_path / "j.xml",
+    )
+    text = (tmp_path / "j.xml").read_text()
+    assert 'time="0.000010"' in text
+    assert "e-05" not in text
+    assert JUnitXml.fromfile(str(tmp_path / "j.xml")).time == pytest.approx(2.5, abs=1e-3)
+
+
+@given(
+    texts=st.lists(st.text(), min_size=3, max_size=3),
+    outcomes=st.lists(st.sampled_from(list(Outcome)), min_size=1, max_size=6),
+    seeds=st.lists(st.integers(0, 3), min_size=6, max_size=6, unique=False),
+)
+def test_any_text_and_any_outcomes_give_a_document_that_meets_the_schema(
+    verdict: Make,
+    schema: xmlschema.XMLSchema,
+    tmp_path_factory: pytest.TempPathFactory,
+    texts: list[str],
+    outcomes: list[Outcome],
+    seeds: list[int],
+) -> None:
+    reason, human, device = texts
+    verdicts = {
+        (seed, outcome): verdict(
+            outcome, case=outcome.value.lower(), seed=seed, reason=reason, human=human, device_name=device
+        )
+        for outcome, seed in zip(outcomes, seeds, strict=False)
+    }
+    file = tmp_path_factory.mktemp("junit") / "junit.xml"
+    write(document(_ledger(*verdicts.values())), file)
+    schema.validate(str(file))
+    xml = JUnitXml.fromfile(str(file))
+    red = [one for one in verdicts.values() if not one.green]
+    silent = not any(one.compared for one in verdicts.values())
+    assert xml.failures + xml.errors == len(red) + silent
+
+
+def test_an_interrupted_run_still_gives_a_valid_file(
+    verdict: Make, run_folder: Callable[..., Path], schema: xmlschema.XMLSchema
+) -> None:
+    folder = run_folder("out", verdict(), planned=[verdict(), verdict(case="never_reached")])
+    with (folder / "results.jsonl").open("a") as stream:
+        stream.write('{"schema": 1, "plan": "p')
+    render(folder, tier="smoke", target="host", interrupted=True)
+    schema.validate(str(folder / "junit.xml"))
+
+
+@given(st.text(st.characters()))
+def test_legal_text_survives_and_illegal_characters_do_not(text: str) -> None:
+    clean = legal(text)
+    assert len(clean) == len(text)
+    assert legal(clean) == clean
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", clean)
+
+
+@given(st.text(max_size=300), st.integers(60, 200))
+def test_long_output_keeps_head_and_tail_within_the_limit(text: str, limit: int) -> None:
+    text = legal(text)
+    short = capped(text, limit)
+    assert len(short.encode()) <= max(limit, 0)
+    if len(text.encode()) <= limit:
+        assert short == text
+    else:
+        assert short[:5] == text[:5]
+        assert short[-5:] == text[-5:]
+        assert "bytes left out" in short
+
+
+def test_the_limit_is_64_kibibytes(verdict: Make) -> None:
+    (suite,) = document(_ledger(verdict(reason="x" * 10**6)))
+    assert len(next(iter(suite)).system_out.encode()) <= LIMIT == 65536

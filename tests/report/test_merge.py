@@ -1,0 +1,111 @@
+"""Several targets and shards in one report, and the exit codes that follow from what is in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bitgate.cli.main import run
+from bitgate.record import Outcome, Verdict
+from bitgate.report import merge, render
+from bitgate.report.ledger import Entry, Ledger
+from bitgate.report.render import markdown
+from bitgate.report.summary import SILENT, summarise
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+Make = Callable[..., Verdict]
+Folder = Callable[..., Path]
+
+
+def test_one_file_a_target_and_one_merged(verdict: Make, dropped: Verdict, run_folder: Folder, tmp_path: Path) -> None:
+    files = [run_folder("a", verdict(), dropped), run_folder("b", verdict(target="gfx942"))]
+    summary = merge(files, tmp_path / "out")
+    single = [JUnitXml.fromfile(str(tmp_path / "out" / target / "junit.xml")) for target in ("host", "gfx942")]
+    both = JUnitXml.fromfile(str(tmp_path / "out" / "junit.xml"))
+    assert both.tests == sum(xml.tests for xml in single) == 3
+    assert both.failures == 1
+    assert {suite.name for suite in both} == {"bitgate.conv_bwd_data.host", "bitgate.conv_bwd_data.gfx942"}
+    assert summary.exit_code == 1
+
+
+def test_merging_again_changes_nothing(verdict: Make, dropped: Verdict, run_folder: Folder, tmp_path: Path) -> None:
+    files = [run_folder("a", verdict(), dropped), run_folder("b", verdict(target="gfx942"))]
+    merge(files, tmp_path / "once")
+    merge([*files, *files], tmp_path / "twice")
+    for name in ("junit.xml", "summary.md", "host/junit.xml"):
+        assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes()
+
+
+def test_a_target_that_never_reported_is_red(verdict: Make, run_folder: Folder, tmp_path: Path) -> None:
+    summary = merge([run_folder("a", verdict())], tmp_path / "out", expected_targets=["host", "gfx942"])
+    assert summary.exit_code == 1
+    assert "nothing was compared on gfx942" in summary.headline
+    assert JUnitXml.fromfile(str(tmp_path / "out" / "gfx942" / "junit.xml")).errors == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(Outcome)), st.booleans()), max_size=5))
+def test_exit_codes_follow_from_the_verdicts(verdict: Make, outcomes: list[tuple[Outcome, bool]]) -> None:
+    verdicts = [verdict(outcome, case=str(n), expected=expected) for n, (outcome, expected) in enumerate(outcomes)]
+    code = summarise([Ledger("host", "smoke", tuple(map(Entry, verdicts)))]).exit_code
+    red = [one for one in verdicts if not one.green]
+    if any(one.outcome not in SILENT for one in red):
+        assert code == 1
+    elif not any(one.compared for one in verdicts):
+        assert code == 3
+    else:
+        assert code == (1 if red else 0)
+
+
+def test_render_without_any_result_is_red(tmp_path: Path) -> None:
+    summary = render(tmp_path, tier="smoke", target="host")
+    assert summary.exit_code == 3
+    assert "nothing was compared" in (tmp_path / "summary.md").read_text()
+    assert JUnitXml.fromfile(str(tmp_path / "junit.xml")).errors == 1
+
+
+def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: Verdict, run_folder: Folder) -> None:
+    folder = run_folder("host", verdict(), dropped, verdict(case="c"), planned=[verdict(), dropped, verdict(case="c")])
+    render(folder, tier="smoke", target="host")
+    text = (folder / "summary.md").read_text()
+    assert text.startswith("# bitgate: RED: 1 of 3 verdicts on host (smoke)\n")
+    assert dropped.diagnosis.sentence in text
+    assert f"    {dropped.repro}\n" in text
+    assert "| host | host, 2 threads (cpu) | 3 | 2 | 3 | 2 | 1 |" in text
+    assert "| host | machine | m0 |" in text
+
+
+def test_a_thousand_reds_do_not_bury_the_first(verdict: Make) -> None:
+    entries = tuple(Entry(verdict(Outcome.MISMATCH, case=f"c{n}")) for n in range(1000))
+    text = markdown(summarise([Ledger("host", "smoke", entries)]))
+    assert text.count("**MISMATCH**") == 50
+    assert "950 more" in text
+
+
+def test_an_answer_that_changed_is_pointed_out(verdict: Make, run_folder: Folder, tmp_path: Path) -> None:
+    merge([run_folder("a", verdict(Outcome.MISMATCH), verdict())], tmp_path)
+    assert "MISMATCH, then PASS" in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [(Outcome.PASS, 0), (Outcome.MISMATCH, 1), (Outcome.NOT_RUN, 3), (Outcome.LOST, 3)]
+)
+def test_the_command_prints_one_json_document_and_ends_with_its_code(
+    verdict: Make, run_folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: Outcome, code: int
+) -> None:
+    folder = run_folder("host", verdict(outcome, expected=True))
+    assert run(["report", str(folder), "--out", str(tmp_path / "o"), "--json"]) == code
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["exit_code"] == code
+    assert summary["outcomes"] == {outcome.value: 1}
+
+
+def test_the_command_refuses_a_bad_file_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results.jsonl").write_text("no\n")
+    assert run(["report", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "results.jsonl:1: " in error
