@@ -19,6 +19,9 @@ HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 """What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
 
 
+_KFD = Path("/dev/kfd")
+
+
 @dataclass(frozen=True)
 class Target:
     """``name`` is a gfx target, ``sm_90`` or the like, or ``host``. ``obstacle``: why nothing can run on it, if so."""
@@ -102,7 +105,7 @@ def _rocm_obstacle() -> str:
         find_rocm_runtime()
     except UsageError as error:
         return str(error)
-    return "" if Path("/dev/kfd").exists() else "/dev/kfd is not there: load the amdgpu driver, or pass the device in"
+    return "" if _KFD.exists() else "/dev/kfd is not there: load the amdgpu driver, or pass the device in"
 
 
 def _nvidia() -> list[Target]:
