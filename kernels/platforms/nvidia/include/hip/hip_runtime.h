@@ -27,21 +27,33 @@ inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 bloc
 #define hipLaunchKernelGGL(kernel, grid, block, lds_bytes, stream, ...)                                                \
   (kernel)<<<dim3(grid), dim3(block), (lds_bytes), reinterpret_cast<cudaStream_t>(stream)>>>(__VA_ARGS__)
 
-// HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent code.
-#define BITGATE_FULL_WARP 0xFFFFFFFFu
-template <class T> __device__ inline T __shfl(T value, int lane, int width = 32) {
-  return __shfl_sync(BITGATE_FULL_WARP, value, lane, width);
+// HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent code. CUDA
+// still declares these names for old GPUs, hence macros.
+namespace bitgate_nvidia {
+inline constexpr unsigned full_warp = 0xFFFFFFFFu;
+template <class T> __device__ inline T shuffle(T value, int lane, int width = 32) {
+  return __shfl_sync(full_warp, value, lane, width);
 }
-template <class T> __device__ inline T __shfl_xor(T value, int mask, int width = 32) {
-  return __shfl_xor_sync(BITGATE_FULL_WARP, value, mask, width);
+template <class T> __device__ inline T shuffle_xor(T value, int mask, int width = 32) {
+  return __shfl_xor_sync(full_warp, value, mask, width);
 }
-template <class T> __device__ inline T __shfl_up(T value, unsigned delta, int width = 32) {
-  return __shfl_up_sync(BITGATE_FULL_WARP, value, delta, width);
+template <class T> __device__ inline T shuffle_up(T value, unsigned delta, int width = 32) {
+  return __shfl_up_sync(full_warp, value, delta, width);
 }
-template <class T> __device__ inline T __shfl_down(T value, unsigned delta, int width = 32) {
-  return __shfl_down_sync(BITGATE_FULL_WARP, value, delta, width);
+template <class T> __device__ inline T shuffle_down(T value, unsigned delta, int width = 32) {
+  return __shfl_down_sync(full_warp, value, delta, width);
 }
-__device__ inline unsigned long long __ballot(int predicate) { return __ballot_sync(BITGATE_FULL_WARP, predicate); }
-__device__ inline int __any(int predicate) { return __any_sync(BITGATE_FULL_WARP, predicate); }
-__device__ inline int __all(int predicate) { return __all_sync(BITGATE_FULL_WARP, predicate); }
-__device__ inline unsigned __lane_id() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) & 31u; }
+} // namespace bitgate_nvidia
+#define __shfl(...) bitgate_nvidia::shuffle(__VA_ARGS__)
+#define __shfl_xor(...) bitgate_nvidia::shuffle_xor(__VA_ARGS__)
+#define __shfl_up(...) bitgate_nvidia::shuffle_up(__VA_ARGS__)
+#define __shfl_down(...) bitgate_nvidia::shuffle_down(__VA_ARGS__)
+#define __ballot(predicate) static_cast<unsigned long long>(__ballot_sync(bitgate_nvidia::full_warp, predicate))
+#define __any(predicate) __any_sync(bitgate_nvidia::full_warp, predicate)
+#define __all(predicate) __all_sync(bitgate_nvidia::full_warp, predicate)
+
+__device__ inline unsigned __lane_id() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
