@@ -256,8 +256,11 @@ class _Run:
         )
 
     def _positions_that_reach(self, rows: slice) -> slice:
-        """Output positions, along the row axis, whose window touches these rows of the image; at least one."""
+        """Output positions, along the row axis, whose window touches these rows of the image; at least one, and for a
+        whole image all, so that several whole images lie side by side."""
         p, a = self.problem, self.row_axis
+        if rows.stop - rows.start == p.input[a]:
+            return slice(0, p.output[a])
         reach = (p.filter[a] - 1) * p.dilation[a]
         first = -(-(rows.start + p.left_pad[a] - reach) // p.stride[a])
         last = (rows.stop - 1 + p.left_pad[a]) // p.stride[a]
