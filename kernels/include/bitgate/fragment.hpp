@@ -25,4 +25,6 @@ template <class T, int M, int N, int K, int Wave> struct Fragment;
 #include "bitgate/fragment_host.hpp"
 #elif defined(BITGATE_PLATFORM_AMD)
 #include "bitgate/fragment_mfma.hpp"
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+#include "bitgate/fragment_nvidia.hpp"
 #endif
