@@ -89,8 +89,9 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
         for how in _hows(planned, session):
             run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-            if run.result is not None and case.reference.bounds is not None:
-                run.result = case.reference.bounds.judge(run.result, case.reference.tensor)
+            bounds = case.reference.bounds
+            if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+                run.result = None
             case.runs.append(run)
             for name, value in run.seconds.items():
                 case.seconds[name] += value
@@ -219,11 +220,13 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    size = reference.tensor.dtype.bytes
+    size, bounds = reference.tensor.dtype.bytes, case.reference.bounds
+    outside = None if bounds is None else bounds.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
+        outside=outside,
         poison=int.from_bytes(bytes([POISON]) * size, "little"),
         inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
         tile=case.instance.tile,
@@ -231,7 +234,7 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
     diagnosis = diagnose(scene)
-    comparison = compare(wrong.result.logical, reference.logical)
+    comparison = compare(wrong.result.logical, reference.logical, outside)
     evidence = {
         **diagnosis.evidence,
         "run": wrong.how.words,
