@@ -24,8 +24,9 @@ from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
-from bitgate.verify.running import POISON, How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Inputs, Reference, Session
 
 REFERENCES = ("auto", "exact", "ordered", "gpu")
@@ -220,14 +221,14 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    size, bounds = reference.tensor.dtype.bytes, case.reference.bounds
+    bounds = case.reference.bounds
     outside = None if bounds is None else bounds.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
         outside=outside,
-        poison=int.from_bytes(bytes([POISON]) * size, "little"),
+        poison=poison_bits(reference.tensor.dtype),
         inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
         tile=case.instance.tile,
         other_run=None if other is None else (other.result or reference).logical,

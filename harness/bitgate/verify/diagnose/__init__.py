@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bitgate.record import Diagnosis
 from bitgate.verify.diagnose.border import border
 from bitgate.verify.diagnose.channel_tail import channel_tail
@@ -50,18 +52,24 @@ RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     sub_gemm_place,
     tile_tail,
 )
-EVIDENCE_BYTES = 4096
+EVIDENCE_BYTES = 2800
+"""With the first wrong cells, which the spine adds, 4 KB."""
+TELLING = 0.8
+"""Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
 def diagnose(scene: Scene) -> Diagnosis:
     """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong."""
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
-    findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
+    with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
+        findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
     findings.sort(key=lambda finding: (finding.role, -finding.score))
     told: list[Finding] = []
     for finding in findings:
-        if not any(finding.kind in earlier.implies for earlier in told):
+        # Beside a cause, what stands in a part of the cells is noise.
+        noise = finding.role is Role.CONTENT and finding.score < TELLING and told and told[0].role is Role.CAUSE
+        if not noise and not any(finding.kind in earlier.implies for earlier in told):
             told.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
     return Diagnosis(kinds, _sentence(scene, told), _evidence(scene, told))
