@@ -117,7 +117,7 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
 
     session = Session(target, load=asked.load)
     options = dict(asked.options)
-    chosen = candidates(asked.kernel, options, session.target.platform, asked.load)
+    chosen = candidates(asked.kernel, options, session.target.name, asked.load)
     for problem in asked.problems:
         selection = select_for(problem, chosen, options)
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.

@@ -63,8 +63,8 @@ class Bench:
     tier: str
     target: str
     limit_seconds: float
+    suites: Path
     whole_tier: bool = False
-    suites: Path | None = None
 
 
 def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial], None]) -> tuple[Trial, ...]:
@@ -101,7 +101,8 @@ def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
             first_red_only=not bench.whole_tier,
-            suites=bench.suites,
+            # The libraries of the other families are what they were: their verdicts cannot change.
+            pytest_arguments=[str(bench.suites), *([f"--kernel={fault.family}"] if fault.family else [])],
         )
     return judge(fault, run)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options
 from bitgate.kernel.declaration import Instance, KernelFamily
@@ -26,19 +27,20 @@ class Selection:
 
 
 def candidates(
-    glob: str | None, options: Mapping[str, str], platform: str, load: Sequence[Path] = ()
+    glob: str | None, options: Mapping[str, str], target: str, load: Sequence[Path] = ()
 ) -> list[tuple[KernelFamily, Instance]]:
-    """The instances that a glob names, or every one that is not a reference, on a platform.
+    """The instances that a glob names, or every one that is not a reference, on a target.
 
     An option must be known to one of their families at least; families that lack it are left out. UsageError with the
     nearest name otherwise.
     """
-    chosen = select(glob, load)
+    platform = platform_of(target)
+    chosen = select(glob, load, target)
     if glob is None:
         chosen = [(family, instance) for family, instance in chosen if not family.is_reference] or chosen
     chosen = [(family, instance) for family, instance in chosen if platform in family.platforms]
     if not chosen:
-        raise UsageError(f"no kernel that matches '{glob or '*'}' is for platform {platform}")
+        raise UsageError(f"no kernel that matches '{glob or '*'}' is for {target}")
     families = {family.name: family for family, _ in chosen}
     knowing = {name for name, family in families.items() if all(family.option(option) for option in options)}
     if not knowing:

@@ -76,7 +76,7 @@ class Session:
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.load = tuple(load)
-        self.families = families(self.load)
+        self.families = families(self.load, self.target.name)
         self._overlay = dict(overlay or {})
         self._progress = progress
         self._libraries: dict[str, KernelLibrary | BuildError | LibraryError] = {}
