@@ -29,11 +29,11 @@ template <class T, int Count> using ChunkOf = Chunk<static_cast<int>(sizeof(T)) 
 // Both addresses are multiples of the chunk's size.
 template <int Count, class T> BITGATE_HD __forceinline__ ChunkOf<T, Count> read_chunk(const T* from) {
   ChunkOf<T, Count> chunk;
-  __builtin_memcpy(&chunk, __builtin_assume_aligned(from, sizeof chunk), sizeof chunk);
+  __builtin_memcpy(&chunk, __builtin_assume_aligned(static_cast<const void*>(from), sizeof chunk), sizeof chunk);
   return chunk;
 }
 template <int Bytes, class T> BITGATE_HD __forceinline__ void write_chunk(T* to, const Chunk<Bytes>& chunk) {
-  __builtin_memcpy(__builtin_assume_aligned(to, Bytes), &chunk, Bytes);
+  __builtin_memcpy(__builtin_assume_aligned(static_cast<void*>(to), Bytes), &chunk, Bytes);
 }
 
 // How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times

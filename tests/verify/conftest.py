@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-
 from bitgate.problem import ConvProblem, Pass, parse_case_id
 from bitgate.verify.diagnose import Scene
 

@@ -29,6 +29,11 @@ def host_compile(kind: Kind) -> tuple[str, ...]:
     return _HOST_BY_KIND[kind]
 
 
+def host_runtime(kind: Kind) -> tuple[str, ...]:
+    """The HIP runtime: it is loaded for all to see, so that only HIP's functions and its own API may be seen."""
+    return (*host_compile(kind), "-fvisibility=hidden")
+
+
 def host_kernel(kind: Kind) -> tuple[str, ...]:
     """Kernel families: only what BITGATE_EXPORT marks is seen from outside."""
     return (*host_compile(kind), "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
@@ -36,7 +41,7 @@ def host_kernel(kind: Kind) -> tuple[str, ...]:
 
 def host_link(kind: Kind) -> tuple[str, ...]:
     target = ("-target", "x86_64-linux-gnu") if kind == "zig" else ()
-    return (*target, "-shared", "-pthread", "-Wl,-z,defs", "-Wl,--as-needed")
+    return (*target, "-shared", "-pthread", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,--as-needed")
 
 
 def hip_kernel(arch: str) -> tuple[str, ...]:
@@ -49,6 +54,30 @@ def hip_kernel(arch: str) -> tuple[str, ...]:
         f"--offload-arch={arch}",
         f'-DBITGATE_TARGET="{arch}"',
     )
+
+
+def cuda_runtime() -> tuple[str, ...]:
+    """Our HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
+    return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
+
+
+def cuda_kernel(arch: str) -> tuple[str, ...]:
+    return (
+        "-x",
+        "cu",
+        "-std=c++20",
+        "-O3",
+        "--fmad=false",
+        "--expt-relaxed-constexpr",
+        "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
+        f"-arch={arch}",
+        f'-DBITGATE_TARGET="{arch}"',
+    )
+
+
+def cuda_link() -> tuple[str, ...]:
+    """The CUDA runtime is linked in: no file of the toolkit is needed where the library runs."""
+    return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 
 
 def hip_link(arch: str) -> tuple[str, ...]:

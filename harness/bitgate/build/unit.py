@@ -16,7 +16,7 @@ from typing import Any
 
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
-from bitgate.build.errors import BuildError
+from bitgate.build.errors import BuildError, first_error
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
 from bitgate.build.toolchain import Compiler
@@ -24,6 +24,7 @@ from bitgate.errors import UsageError
 
 _MANIFEST_ENTRIES = 24
 _ATTEMPTS = 3
+_UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device library|unsupported HIP gpu arch")
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class UnitStore:
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
-            f"-ffile-prefix-map={prefix}{local('{root}')}=.",
+            f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map={prefix}{local('{root}')}=.",
             "-MMD",
             "-MF",
             str(depfile),
@@ -114,6 +115,12 @@ class UnitStore:
     def _failure(self, unit: Unit, finished: Finished) -> UsageError:
         if "No space left on device" in finished.output:
             return self.cache.unusable("No space left on device")
+        if _UNKNOWN_ARCHITECTURE.search(finished.output):
+            wanted = next((flag for flag in unit.flags if flag.startswith("--offload-arch")), "the target")
+            return UsageError(
+                f"{unit.compiler.name} cannot compile for {wanted.rpartition('=')[2]}"
+                f" ({first_error(finished.output)}): install a ROCm that knows it (6.4 or later)"
+            )
         if finished.code < 0 or "Killed signal" in finished.output:
             return UsageError(
                 f"the compiler was killed while it compiled {unit.source}, most likely for lack of memory:"

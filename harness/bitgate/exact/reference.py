@@ -29,6 +29,7 @@ from bitgate import rooms
 from bitgate.exact import blas, native
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.native import PartView, TensorView, WindowView
+from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.conv import ConvProblem, Pass, Tensor
 from bitgate.problem.dtype import DTYPES
@@ -131,8 +132,7 @@ class _Run:
         with blas.threads(self.inner):
             passes[self.problem.direction]()
         if self.staging is not self.result:
-            with np.errstate(over="ignore"):
-                self.result.logical[...] = self.staging.logical.astype(self.result.tensor.dtype.numpy)
+            self.result.logical[...] = rounded(self.staging.logical, self.result.tensor.dtype)
 
     def _fwd(self) -> None:
         weights = self._weights().transpose(0, 2, 1)  # [g][taps * c][k]

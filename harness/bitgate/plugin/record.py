@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from bitgate.build.errors import BuildError
 from bitgate.cases.planning import PlannedTest
 from bitgate.errors import UsageError
@@ -20,6 +22,8 @@ RESUME = "resume.json"
 
 def begin(run: Run) -> None:
     """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load."""
+    if run.resume:
+        _check_same_work(run)
     run.folder.mkdir(parents=True, exist_ok=True)
     if not run.resume and run.results.exists():
         run.results.replace(run.folder / PREVIOUS)
@@ -35,9 +39,19 @@ def begin(run: Run) -> None:
         build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
 
 
+def _check_same_work(run: Run) -> None:
+    """Resuming with other options, seed or schedule would mix two runs into one report."""
+    keys = {item.test: item.key for item in run.earlier}
+    for test_id, test in run.tests.items():
+        if keys.get(test_id, test.planned.key) != test.planned.key:
+            raise pytest.UsageError(
+                f"--resume: {run.folder} holds a run with other options, seed or schedule ({test_id} differs);"
+                " repeat them, or start afresh without --resume"
+            )
+
+
 def build(run: Run, names: Iterable[str]) -> dict[str, str]:
-    """Build the families that are named, with all cores, before workers need them; each library's hash, as in a verdict's
-    fingerprint."""
+    """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]

@@ -45,11 +45,12 @@ class Comparison:
         """max |result - reference| over the wrong cells; inf where a NaN or an infinity is involved."""
         if self.equal:
             return 0.0
+        # f32 holds the numbers of narrower types, and a difference of two of them as well as a report needs it.
+        wide = np.float64 if self.result.dtype.itemsize > 2 else np.float32
         with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(
-                self.result[self.mask].astype(np.float64) - self.reference[self.mask].astype(np.float64)
-            )
-        return float(np.where(np.isnan(difference), np.inf, difference).max())
+            difference = np.abs(self.result[self.mask].astype(wide) - self.reference[self.mask].astype(wide))
+        largest = float(difference.max())
+        return np.inf if np.isnan(largest) else largest
 
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
         """The first wrong cells as data: coordinates, what stands there and what should."""

@@ -61,6 +61,9 @@ void each_position(const Window& w, const int64_t (&size)[3], int64_t tap, Body&
              (w.cell(0, z, fz) * size[1] + w.cell(1, y, fy)) * size[2] + w.cell(2, x, fx));
 }
 
+// Threads that this many multiply-adds are worth; several are done at once.
+int team(int64_t multiply_adds, int threads) { return threads_for(multiply_adds / 16, threads); }
+
 template <class T> void advance(T* acc, T factor, const T* row, int64_t width) {
   for (int64_t i = 0; i < width; ++i)
     acc[i] = multiply_add(factor, row[i], acc[i]);
@@ -88,7 +91,8 @@ void sum_channels(const Sizes& s, const Window& w, bool from_image, const T* fro
   const int64_t from_rows = from_image ? s.cells() : positions(w),
                 to_rows = from_image ? positions(w) : s.cells();
   const int64_t blocks = (outer + block - 1) / block;
-  parallel_for(s.g * s.n * blocks, threads, [&](int64_t task, int) {
+  const int64_t work = s.g * s.n * positions(w) * w.taps() * s.k * s.c;
+  parallel_for(s.g * s.n * blocks, team(work, threads), [&](int64_t task, int) {
     const int64_t first = task % blocks * block, width = std::min(block, outer - first);
     const int64_t image = task / blocks, g = image / s.n;
     const T* factors = from + image * from_rows * inner;
@@ -108,7 +112,8 @@ void sum_channels(const Sizes& s, const Window& w, bool from_image, const T* fro
 // weights [g][k][tap][c] receive the sums over images and positions.
 template <class T>
 void sum_positions(const Sizes& s, const Window& w, const T* x, const T* dy, T* weights, int threads) {
-  parallel_for(s.g * s.k * w.taps(), threads, [&](int64_t task, int) {
+  const int64_t work = s.g * s.n * positions(w) * w.taps() * s.k * s.c;
+  parallel_for(s.g * s.k * w.taps(), team(work, threads), [&](int64_t task, int) {
     const int64_t tap = task % w.taps(), k = task / w.taps() % s.k, g = task / w.taps() / s.k;
     T* acc = weights + task * s.c;
     for (int64_t n = 0; n < s.n; ++n) {

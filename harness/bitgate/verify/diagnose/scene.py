@@ -18,6 +18,8 @@ from bitgate.verify.compare import Array, bits_of
 CELLS = 8_000_000
 """Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
 TAIL_CHANNELS = 16
+CHANCE = 0.05
+"""A place that wrong cells would share by chance with more than this probability says nothing."""
 
 
 class Role(IntEnum):
@@ -120,6 +122,10 @@ class Scene:
     def wrong_spatial(self) -> NDArray[np.int64]:
         """Wrong cells of each spatial position, over all groups, images and channels."""
         return np.asarray(np.count_nonzero(self.wrong, axis=(0, 1, 2)))
+
+    def by_chance(self, share: float, hits: int | None = None) -> bool:
+        """Would ``hits`` cells (default: as many as are wrong) strewn at random all lie in this share of the tensor?"""
+        return share ** (self.count if hits is None else hits) > CHANCE
 
     def sample(self, limit: int, wrong: bool = True) -> Iterator[tuple[int, ...]]:
         """Up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""
