@@ -181,9 +181,9 @@ def test_a_kernel_that_kills_its_process_is_a_crash():
 
 
 def test_a_kernel_that_never_ends_is_hung():
-    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=4)
+    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=3)
     assert verdict.outcome is Outcome.HUNG
-    assert "no verdict after 4 s" in verdict.reason
+    assert "no verdict after 3 s" in verdict.reason
 
 
 def test_an_isolated_verdict_is_the_same_as_one_here(session):
