@@ -131,7 +131,8 @@ def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
         ({"options": (("illness", "flu"),)}, "option illness=flu"),
         ({"schedule": "backwards"}, "give forward, reverse or random:N"),
         ({"fill": "exotic"}, "unknown fill 'exotic'"),
-        ({"fill": "decimal"}, "only the naive reference kernels state theirs"),
+        ({"fill": "decimal", "reference": "ordered"}, "bits depend on the order of summation"),
+        ({"fill": "decimal", "reference": "exact"}, "no exact reference: data are not integers"),
         ({"reference": "oracle"}, "reference 'oracle'"),
     ],
 )
@@ -146,6 +147,23 @@ def test_the_naive_kernels_take_real_numbers(session):
     verdict = verify(planned, session)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "ordered")
     assert not verdict.certificate.holds
+
+
+def test_real_numbers_are_held_to_a_bound_a_cell(session):
+    verdict = verify(plan(fill="decimal"), session)
+    assert (verdict.outcome, verdict.reference, verdict.digest) == (Outcome.PASS, "bounds", "")
+    wrong = verify(plan("wrong", fill="decimal"), session)
+    assert wrong.outcome is Outcome.MISMATCH
+    assert "1 of 288 cells of y are wrong" in wrong.reason
+    assert len(wrong.diagnosis.evidence["first_wrong_cells"]) == 1
+
+
+def test_the_devices_naive_kernel_is_a_reference_too(session):
+    there, here = verify(plan(reference="gpu"), session), verify(plan(), session)
+    assert (there.outcome, there.reference, there.digest) == (Outcome.PASS, "gpu", here.digest)
+    assert verify(plan("wrong", reference="gpu"), session).outcome is Outcome.MISMATCH
+    with pytest.raises(UsageError, match="is the kernel that --reference gpu compares with"):
+        verify(PlannedCase(parse_case_id(CASE), "naive_conv", "fwd_f32", reference="gpu"), session)
 
 
 def test_the_dump_sees_every_tensor(session):

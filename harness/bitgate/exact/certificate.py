@@ -18,10 +18,6 @@ from bitgate.problem.conv import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
 from bitgate.record.verdict import Certificate
 
-# The logical axes of each pass' second factor of the bound that stay apart: those of the result. bwd_data keeps the
-# filter too, since a cell of dx meets only the taps of its residue class.
-_RESULT_AXES = {Pass.FWD: (0, 1), Pass.BWD_WEIGHT: (0, 2)}
-
 
 @dataclass(frozen=True)
 class Bound:

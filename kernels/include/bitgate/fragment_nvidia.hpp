@@ -46,6 +46,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   };
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
     const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
 #pragma unroll
@@ -107,6 +108,7 @@ template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
   };
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ int first_row() { return detail::warp_lane() / N * rows; }
   static __device__ __forceinline__ int column() { return detail::warp_lane() % N; }
 
