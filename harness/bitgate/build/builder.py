@@ -180,6 +180,8 @@ class Builder:
         with self.cache.guarded(), self.cache.lock(library.parent.name):
             if library.is_file():
                 return
+            if recipe.compiler.kind == "zig":
+                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
             output = self.cache.temporary(".so")
             command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
             try:
