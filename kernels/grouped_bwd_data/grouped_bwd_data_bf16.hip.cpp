@@ -1,5 +1,6 @@
 #include "dispatch.hpp"
 
+#if BITGATE_HAS_WAVE(64)
 namespace grouped_bwd_data {
 namespace {
 
@@ -24,3 +25,4 @@ const bitgate::Registration registrations[] = {
 
 } // namespace
 } // namespace grouped_bwd_data
+#endif

@@ -83,14 +83,31 @@ int cuDeviceGetName(char* name, int size, int device) { __builtin_snprintf(name,
 """
 
 
-def test_nvidia_gpus_are_seen_and_not_run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def two_nvidia_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, library = tmp_path / "cuda.c", tmp_path / "libcuda.so.1"
     source.write_text(CUDA)
     command = [*find_host_compiler().command, "-x", "c", "-shared", "-fPIC", str(source), "-o", str(library)]
     subprocess.run(command, check=True)
     monkeypatch.setattr(nvidia, "_DRIVER_SIGNS", (tmp_path,))
     monkeypatch.setattr(nvidia, "_LIBRARY", str(library))
+
+
+@pytest.mark.usefixtures("two_nvidia_gpus")
+def test_nvidia_gpus_come_first_where_nvcc_can_build_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "_cuda_obstacle", lambda: "")
     assert nvidia.devices() == (("sm_90", "H100"), ("sm_90", "H200"))
+    assert targets.best() == targets.named("sm_90")
+    assert targets.best().device_name == "H100"
+
+
+@pytest.mark.usefixtures("two_nvidia_gpus")
+def test_nvidia_gpus_without_nvcc_are_named_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert targets.best().name == "host"
-    with pytest.raises(UsageError, match="sm_90 is present, but bitgate's NVIDIA platform is not built"):
+    with pytest.raises(UsageError, match="sm_90 is present, but no CUDA compiler found .* install the CUDA toolkit"):
         targets.named("sm_90")
+

@@ -59,5 +59,29 @@ def hip_kernel(arch: str) -> tuple[str, ...]:
     )
 
 
+def cuda_runtime() -> tuple[str, ...]:
+    """Our HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
+    return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
+
+
+def cuda_kernel(arch: str) -> tuple[str, ...]:
+    return (
+        "-x",
+        "cu",
+        "-std=c++20",
+        "-O3",
+        "--fmad=false",
+        "--expt-relaxed-constexpr",
+        "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
+        f"-arch={arch}",
+        f'-DBITGATE_TARGET="{arch}"',
+    )
+
+
+def cuda_link() -> tuple[str, ...]:
+    """The CUDA runtime is linked in: no file of the toolkit is needed where the library runs."""
+    return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
+
+
 def hip_link(arch: str) -> tuple[str, ...]:
     return ("-shared", "-fPIC", f"--offload-arch={arch}")

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from bitgate.build.cache import Cache
 from bitgate.errors import UsageError
 
-Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip"]
+Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc"]
 
 OLDEST: dict[str, int] = {"gnu": 11, "clang": 14}
 """The first major version whose C++20 is enough."""
@@ -29,6 +29,7 @@ HOST_CANDIDATES = (
 )
 INSTALL_HOST = "install one with 'apt-get install g++' or 'pip install ziglang'"
 HIP_CANDIDATES = ("hipcc", "amdclang++")
+INSTALL_CUDA = "install the CUDA toolkit (12 or newer), or set CUDA_HOME to where it is"
 INSTALL_HIP = "install ROCm, or 'apt-get install hipcc' (Debian's 5.2 compiles for gfx90a)"
 
 
@@ -86,6 +87,17 @@ def find_hip_compiler(cache: Cache | None = None) -> Compiler:
             if compiler is not None:
                 return compiler
     raise UsageError(f"no HIP compiler found (hipcc, amdclang++; looked in PATH and {rocm}/bin): {INSTALL_HIP}")
+
+
+def find_cuda_compiler(cache: Cache | None = None) -> Compiler:
+    """nvcc from PATH, ``$CUDA_HOME/bin`` or /usr/local/cuda/bin; UsageError says what to install."""
+    cache = cache or Cache()
+    toolkit = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    path = shutil.which("nvcc") or shutil.which("nvcc", path=f"{toolkit}/bin")
+    compiler = _identify((path,), cache, kind="nvcc") if path else None
+    if compiler is None:
+        raise UsageError(f"no CUDA compiler found (nvcc; looked in PATH and {toolkit}/bin): {INSTALL_CUDA}")
+    return compiler
 
 
 def _stated(text: str, cache: Cache) -> Compiler:

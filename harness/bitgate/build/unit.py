@@ -99,7 +99,7 @@ class UnitStore:
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
-            f"-ffile-prefix-map={prefix}{local('{root}')}=.",
+            f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map={prefix}{local('{root}')}=.",
             "-MMD",
             "-MF",
             str(depfile),

@@ -28,10 +28,10 @@ def compile_(
     name = target or targets.best().name
     platform = targets.platform_of(name)
     builder = _builder(name, platform)
-    families = {family.name: family for family, _ in registry.select(kernel or None, load or ())}
+    families = {family.name: family for family, _ in registry.select(kernel or None, load or (), name)}
     objects: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
-    if platform == "host":
+    if platform != "amd":
         begun = time.monotonic()
         objects.append(_object("runtime", name, builder.runtime(), begun))
     for family in families.values():
@@ -56,9 +56,7 @@ def compile_(
 
 
 def _builder(target: str, platform: str) -> Builder:
-    if platform == "nvidia":
-        raise UsageError(f"{target}: bitgate's NVIDIA platform is not built in this version; compile for host or gfx")
-    return Builder("host") if platform == "host" else Builder("amd", arch=target)
+    return Builder("host") if platform == "host" else Builder(platform, arch=target)
 
 
 def _object(kernel: str, target: str, path: Path, begun: float) -> dict[str, Any]:

@@ -154,10 +154,8 @@ class Batch:
     @cached_property
     def reached(self) -> Ints:
         """(n, 3): cells of the axis of dx that at least one (output, tap) pair contributes to."""
-        raw = (self.filter, self.input, self.stride, self.dilation, self.left_pad, self.output)
-        table = np.stack([column.ravel() for column in raw])
-        distinct, index = np.unique(table, axis=1, return_inverse=True)
-        return reached_cells(*distinct)[index.reshape(-1)].reshape(self.input.shape)
+        columns = (self.filter, self.input, self.stride, self.dilation, self.left_pad, self.output)
+        return reached_cells(*(column.ravel() for column in columns)).reshape(self.input.shape)
 
     @cached_property
     def gemm(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -213,17 +211,19 @@ def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad
     tap only the positions behind those of the dot before are new.
     """
     gcd = np.gcd(stride, dilation)
-    tildes = stride // gcd
-    shift = dilation // gcd
+    columns = np.stack([filter_, input_, stride, stride // gcd, dilation, dilation // gcd, pad, output])
     cells = np.zeros_like(input_)
+    rows = np.arange(len(input_))
     for f in range(int(filter_.max(initial=0))):
+        longer = columns[0] > f
+        rows, columns = rows[longer], columns[:, longer]
+        _, size, step, tildes, spread, shift, left, outputs = columns
         tilde, dot = f % tildes, f // tildes
-        first = np.where(dot == 0, 0, np.maximum(dot * shift, (dot - 1) * shift + output))
-        last = dot * shift + output - 1
-        offset = tilde * dilation - pad
-        low = np.maximum(first, -(offset // stride))
-        high = np.minimum(last, (input_ - 1 - offset) // stride)
-        cells += np.where(f < filter_, np.maximum(0, high - low + 1), 0)
+        first = np.where(dot == 0, 0, np.maximum(dot * shift, (dot - 1) * shift + outputs))
+        offset = tilde * spread - left
+        low = np.maximum(first, -(offset // step))
+        high = np.minimum(dot * shift + outputs - 1, (size - 1 - offset) // step)
+        cells[rows] += np.maximum(0, high - low + 1)
     return cells
 
 

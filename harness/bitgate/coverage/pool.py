@@ -14,7 +14,7 @@ import numpy as np
 from bitgate.coverage.batch import AXES, DTYPE_SETS, OPERATION_NAMES, Batch, Ints
 from bitgate.problem import Pass
 
-SIZE = 120_000
+SIZE = 80_000
 GROUPS = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
 IMAGES = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
 CHANNELS = (1, 1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64, 100, 127, 128, 128, 130, 136, 256)

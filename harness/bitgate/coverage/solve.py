@@ -55,9 +55,11 @@ def shrink(start: Batch, wanted: Property) -> Batch:
 
 
 def _smaller(value: int, least: int) -> list[int]:
-    tries = (least, least + 1, least + 2, value // 8, value // 4, value // 2, 3 * value // 4, value - value % 8, value - 8,
-             value - 2, value - 1)  # fmt: skip
-    return sorted({max(least, t) for t in tries if t < value})
+    """Smaller values to try: the least ones, then steps down by fractions of the value, so that 2^30 takes few."""
+    if value <= least + 8:
+        return list(range(least, value))
+    fractions = [value - (value >> shift) for shift in range(1, value.bit_length(), 1 if value < 256 else 3)]
+    return sorted({least, least + 1, least + 2, value // 8, value - value % 8, value - 8, value - 1, *fractions} - {value})
 
 
 def _steps(row: Batch) -> Batch:
@@ -71,7 +73,7 @@ def _steps(row: Batch) -> Batch:
     for (name, axis), value in at.items():
         changes += [{(name, axis): smaller} for smaller in _smaller(value, _SPATIAL[name])]
     for group in _TOGETHER:
-        for amount in (1, 2, 4):
+        for amount in (1, 2, *(max(at[name, axis] for name in group for axis in axes) >> s for s in (1, 3, 6))):
             change = {(name, axis): at[name, axis] - amount for name in group for axis in axes}
             changes += [{key: v for key, v in change.items() if key[1] == axis} for axis in axes]
             changes.append(change)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bitgate.coverage.assume import COLUMNS, Assumptions
-from bitgate.coverage.batch import Batch
+from bitgate.coverage.batch import Batch, Ints
 from bitgate.coverage.combine import Codes, Combinations, Flags
 from bitgate.coverage.factors import FACTORS, Factor, classify
 from bitgate.coverage.field import field
@@ -104,14 +104,21 @@ class Survey:
     def ranked(self, exact: int) -> Iterator[Ranked]:
         """The holes in order; the rows of the first ``exact`` ones are shrunk to the smallest problem, the others
         are the smallest witness of the pool."""
-        shares = Shares(self.space.pool_codes)
+        space, witnesses_of = self.space, Shares(self.space.pool_codes)
+        first = np.array([int(np.argmax(witnesses_of.mask(hole.terms))) for hole, _ in self.order], dtype=np.int64)
+        closes = self._closes(space.pool_codes[first])
+        for number, (hole, share) in enumerate(self.order):
+            row = space.pool.take(first[number : number + 1])
+            if number < exact:
+                row = shrink(row, has(hole.terms, space.factors, space.assumptions.constants))
+                closes[number] = self._closes(space.classify(row))[0]
+            yield Ranked(number + 1, hole, share, row.problem(0), int(closes[number]))
+
+    def _closes(self, codes: Codes) -> Ints:
+        """How many combinations that no case has, plan-only ones included, each of these rows would cover."""
         still = self.levels.possible[-1] & ~self.levels.covered[-1]
-        for number, (hole, share) in enumerate(self.order, 1):
-            row = self.space.pool.take(np.array([int(np.argmax(shares.mask(hole.terms)))]))
-            if number <= exact:
-                row = shrink(row, has(hole.terms, self.space.factors, self.space.assumptions.constants))
-            closes = still[self.combinations.index(self.space.classify(row))[0]].sum()
-            yield Ranked(number, hole, share, row.problem(0), int(closes))
+        parts = [codes[at : at + 64] for at in range(0, len(codes), 64)]
+        return np.concatenate([still[self.combinations.index(part)].sum(axis=1) for part in parts] or [np.empty(0, np.int64)])
 
     @cached_property
     def _conditions(self) -> dict[str, dict[str, str]]:

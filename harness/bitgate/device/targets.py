@@ -12,6 +12,7 @@ from typing import Literal
 
 from bitgate.build.flags import ARCHITECTURE
 from bitgate.build.rocm import find_rocm_runtime
+from bitgate.build.toolchain import find_cuda_compiler
 from bitgate.device import nvidia
 from bitgate.errors import UsageError
 
@@ -40,7 +41,7 @@ def present() -> list[Target]:
 
 def best() -> Target:
     """A GPU that can run kernels if there is one, else the host. UsageError if not even the host can."""
-    targets = [*_amd(), _host()]
+    targets = present()
     for target in targets:
         if not target.obstacle:
             return target
@@ -109,9 +110,17 @@ def _rocm_obstacle() -> str:
 
 
 def _nvidia() -> list[Target]:
-    missing = "bitgate's NVIDIA platform is not built in this version: run on host"
     names = dict.fromkeys(nvidia.devices())
-    return [Target(arch, "nvidia", "hardware", name, missing) for arch, name in names]
+    obstacle = _cuda_obstacle() if names else ""
+    return [Target(arch, "nvidia", "hardware", name, obstacle) for arch, name in names]
+
+
+def _cuda_obstacle() -> str:
+    try:
+        find_cuda_compiler()
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _host() -> Target:

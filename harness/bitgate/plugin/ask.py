@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import pytest
 
 from bitgate import rooms
-from bitgate.cases.expand import FACTORS
-from bitgate.cases.planning import PlannedTest
-from bitgate.cases.row import near
+from bitgate.cases.expand import FACTORS, expand
+from bitgate.cases.row import Row, near
 from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
+from bitgate.problem import ConvProblem
 
 MARK = "bitgate_cases"
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -54,16 +54,21 @@ class Ask:
         listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
         return cls(suite, set_name or DEFAULT_SET, table, listed)
 
-    def keep(self, tests: list[PlannedTest]) -> list[PlannedTest]:
-        """Those with the asked factors. Raises UsageError for a value that none of them has."""
-        kept = [test for test in tests if all(self.value(test, name) in self.factors[name] for name in self.factors)]
+    def check(self, rows: Iterable[Row]) -> None:
+        """Raises UsageError for a listed value that no row has, whatever tier or kernel this run is about."""
+        if not self.factors:
+            return
+        problems = [candidate.problem for row in rows for candidate in expand(row)]
+        kept = [problem for problem in problems if self.has_factors(problem)]
         for name, values in self.factors.items():
-            if missing := set(values) - {self.value(test, name) for test in kept}:
+            if missing := set(values) - {value_of(problem, name) for problem in kept}:
                 raise UsageError(
                     f"{self.table}: [[{self.set_name}]]: no case has {name} = {min(missing)}, which a test asks for"
                 )
-        return kept
 
-    @staticmethod
-    def value(test: PlannedTest, factor: str) -> Any:
-        return FACTORS[factor](test.planned.problem)
+    def has_factors(self, problem: ConvProblem) -> bool:
+        return all(value_of(problem, name) in values for name, values in self.factors.items())
+
+
+def value_of(problem: ConvProblem, factor: str) -> Any:
+    return FACTORS[factor](problem)

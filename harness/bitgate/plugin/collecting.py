@@ -13,7 +13,7 @@ from bitgate.cases.planning import PlannedTest, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE, near
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
-from bitgate.plugin.ask import MARK, Ask
+from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
 from bitgate.plugin.run import Run
 
@@ -37,14 +37,16 @@ class Collecting:
         try:
             ask = Ask.of(mark, metafunc.definition.path)
             factors = [name for name in ask.factors if name in metafunc.fixturenames]
-            tests = ask.keep(self._planned(ask))
+            tests = [test for test in self._planned(ask) if ask.has_factors(test.planned.problem)]
         except UsageError as error:
             # Here pytest would wrap it into a traceback; it is told in one line when all is collected.
             self.errors.append(error)
         metafunc.parametrize(
             (PARAMETER, *factors),
             [
-                pytest.param(test, *(ask.value(test, name) for name in factors), id=test.id, marks=_marks(test))
+                pytest.param(
+                    test, *(value_of(test.planned.problem, name) for name in factors), id=test.id, marks=_marks(test)
+                )
                 for test in tests
             ],
         )
@@ -52,7 +54,9 @@ class Collecting:
     def _planned(self, ask: Ask) -> list[PlannedTest]:
         name = (str(ask.table), ask.set_name, ask.suite)
         if name not in self.planned:
-            self.planned[name] = plan_rows(load_set(ask.table, ask.set_name), self.run.setting, suite=ask.suite)
+            rows = load_set(ask.table, ask.set_name)
+            ask.check(rows)
+            self.planned[name] = plan_rows(rows, self.run.setting, suite=ask.suite)
         return self.planned[name]
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:

@@ -33,7 +33,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
-        self.watchdog = Watchdog(run.timeout, self._hung)
+        self.watchdog = Watchdog(self._hung)
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
@@ -68,11 +68,12 @@ class Gating:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        if planned_test(item) is None:
+        test = planned_test(item)
+        if test is None:
             return (yield)
         self.box.write(item.nodeid)
         try:
-            with self.watchdog.watching(item.nodeid):
+            with self.watchdog.watching(item.nodeid, self.run.patience(test)):
                 return (yield)
         finally:
             self.box.clear()
@@ -101,7 +102,7 @@ class Gating:
     def _hung(self, node_id: str) -> None:
         """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
         test = self.run.tests[node_id]
-        reason = f"no verdict within {self.run.timeout:g} s"
+        reason = f"no verdict within {self.run.patience(test):g} s"
         append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
         self.box.clear()
         print(f"\n{node_id}: HUNG: {reason}; where every thread is:", file=sys.__stderr__)

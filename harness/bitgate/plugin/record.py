@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from bitgate.build.errors import BuildError
 from bitgate.cases.planning import PlannedTest
@@ -19,6 +22,8 @@ RESUME = "resume.json"
 
 def begin(run: Run) -> None:
     """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load."""
+    if run.resume:
+        _check_same_work(run)
     run.folder.mkdir(parents=True, exist_ok=True)
     if not run.resume and run.results.exists():
         run.results.replace(run.folder / PREVIOUS)
@@ -34,8 +39,19 @@ def begin(run: Run) -> None:
         build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
 
 
+def _check_same_work(run: Run) -> None:
+    """Resuming with other options, seed or schedule would mix two runs into one report."""
+    keys = {item.test: item.key for item in run.earlier}
+    for test_id, test in run.tests.items():
+        if keys.get(test_id, test.planned.key) != test.planned.key:
+            raise pytest.UsageError(
+                f"--resume: {run.folder} holds a run with other options, seed or schedule ({test_id} differs);"
+                " repeat them, or start afresh without --resume"
+            )
+
+
 def build(run: Run, names: Iterable[str]) -> dict[str, str]:
-    """Build the families that are named, with all cores, before workers need them; each library's content key."""
+    """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
@@ -48,7 +64,7 @@ def build(run: Run, names: Iterable[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     for family in families:
         try:
-            keys[family.name] = builder.family(family).parent.name
+            keys[family.name] = hashlib.sha256(builder.family(family).read_bytes()).hexdigest()[:16]
         except BuildError as error:
             # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
             progress(f"{family.name}: {error}")

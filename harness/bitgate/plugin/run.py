@@ -19,6 +19,7 @@ from bitgate import rooms
 from bitgate.cases import durations
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.planning import PlannedTest, Setting, check_setting
+from bitgate.cases.row import SMOKE, TIERS, near
 from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -29,6 +30,10 @@ from bitgate.record import Key, Verdict
 if TYPE_CHECKING:
     from bitgate.report import Summary
     from bitgate.verify.session import Session
+
+PATIENCE_SECONDS = 300.0
+PATIENCE = 20
+"""Times the estimate."""
 
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
@@ -59,7 +64,8 @@ class Run:
     tier: str
     folder: Path
     load: tuple[Path, ...]
-    timeout: float
+    timeout: float | None
+    """Seconds that a case may take, if stated."""
     resume: bool
     select: frozenset[str]
     worker: str
@@ -95,6 +101,10 @@ class Run:
             return Plan.read(self.folder / PLAN).cases
         except (OSError, PlanError):
             return ()
+
+    def patience(self, test: PlannedTest) -> float:
+        """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
+        return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
         """The verdict with where it belongs: the spine does not know which test of which plan asked."""
@@ -157,15 +167,17 @@ def _decide(config: pytest.Config) -> Run:
     target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
+    timeout = _timeout(option.bitgate_case_timeout)
     load = tuple(Path(name).absolute() for name in option.bitgate_load)
     setting = Setting(
         target=target.name,
         platform=target.platform,
-        families=registry.families(load),
+        families=registry.families(load, target.name),
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
         schedule=_schedule(option.bitgate_schedule, target),
-        seed=option.bitgate_seed,
+        seed=_seed(option.bitgate_seed),
+        tier=SMOKE if option.markexpr == SMOKE else "",
         durations=durations.load(target.name),
     )
     check_setting(setting)
@@ -177,7 +189,7 @@ def _decide(config: pytest.Config) -> Run:
         tier=option.bitgate_tier or "",
         folder=folder,
         load=load,
-        timeout=option.bitgate_case_timeout,
+        timeout=timeout,
         resume=option.bitgate_resume,
         select=_selection(option.bitgate_select),
         worker=worker_input.get("workerid", "main"),
@@ -206,9 +218,11 @@ def _resume(run: Run) -> None:
 def _select_tier(option: Any) -> None:
     """``--tier`` is ``-m``; and a plain ``-m smoke`` names a tier."""
     stated = option.markexpr or ""
+    if option.bitgate_tier not in (None, *TIERS):
+        raise UsageError(f"--tier {option.bitgate_tier}: {near(option.bitgate_tier, TIERS)}")
     if option.bitgate_tier and option.bitgate_tier not in stated:
         option.markexpr = f"({stated}) and {option.bitgate_tier}" if stated else option.bitgate_tier
-    elif stated in ("smoke", "regression"):
+    elif stated in TIERS:
         option.bitgate_tier = stated
 
 
@@ -220,6 +234,20 @@ def _schedule(stated: str, target: Target) -> str:
     if target.platform != "host":
         raise UsageError(f"--schedule {stated}: {target.name} owns its schedule; schedules are for --target host")
     return stated
+
+
+def _seed(stated: str | None) -> int | None:
+    if stated is None or re.fullmatch(r"\d{1,18}", stated):
+        return None if stated is None else int(stated)
+    raise UsageError(f"--seed {stated}: give a number from 0 up")
+
+
+def _timeout(stated: str | None) -> float | None:
+    if stated is None:
+        return None
+    if not re.fullmatch(r"\d+(\.\d+)?", stated) or float(stated) == 0:
+        raise UsageError(f"--case-timeout {stated}: give seconds, more than 0")
+    return float(stated)
 
 
 def _selection(file: str | None) -> frozenset[str]:

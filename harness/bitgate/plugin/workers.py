@@ -20,6 +20,8 @@ from bitgate.record import Outcome, append
 RESTARTS = 1000
 """A crash ends one case, never the run; xdist would give up after four crashes a worker."""
 
+EXIT_SECONDS = 2
+
 
 class Workers:
     """Hooks of the process that hands out the tests."""
@@ -32,6 +34,13 @@ class Workers:
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
         return ByProblem(config, log, self.run) if config.getvalue("dist") == "load" else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """What is worth keeping is on the record: workers that are still busy after Ctrl-C are not waited for."""
+        manager = getattr(session.config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
+        if manager is not None:
+            manager.EXIT_TIMEOUT = EXIT_SECONDS
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         node.workerinput["bitgate_lease"] = self.leases.lend(node.gateway.id)

@@ -21,7 +21,10 @@ RawFault noStack() {
 
 } // namespace
 
-BlockRunner::BlockRunner() { stackOf.fill(nullptr); }
+BlockRunner::BlockRunner() {
+  stackOf.fill(nullptr);
+  savedAt.fill(nullptr);
+}
 
 void BlockRunner::begin(const Launch& l) {
   launch = &l;
@@ -58,6 +61,8 @@ bool BlockRunner::run(uint64_t number) {
              static_cast<unsigned>(number / (static_cast<uint64_t>(grid.x) * grid.y))};
   thread_variables::blockIdx = blockAt;
   lds.beginBlock(launch->placement, launch->poison, launch->ldsLimit);
+  if (launch->poison && !launch->shared->empty())
+    poisonSharedVariables(*launch->shared);
   std::fill_n(state.begin(), count, State::Fresh);
   const unsigned waveCount = (count + launch->waveSize - 1) >> laneShift;
   for (unsigned w = 0; w < waveCount; ++w) {
@@ -106,10 +111,7 @@ void BlockRunner::fiberMain(void* argument) {
     try {
       r.launch->invoke(r.launch->arguments);
     } catch (...) {
-      RawFault fault;
-      fault.kind = bitgateFaultException;
-      std::snprintf(fault.detail, sizeof fault.detail, "a C++ exception left the kernel");
-      r.abandon(fault);
+      r.exceptionLeft();
     }
     stack = r.stackOf[r.current];
     r.exitThread();
@@ -125,7 +127,7 @@ void BlockRunner::fiberMain(void* argument) {
     }
     r.stacks.give(stack);
     void* nowhere;
-    bitgate_fiber_switch(&nowhere, r.stackOf[r.current]->sp);
+    bitgate_fiber_switch(&nowhere, r.savedAt[r.current]);
   }
 }
 
@@ -157,14 +159,18 @@ void BlockRunner::block(State waiting) {
     state[me] = State::Runnable;
     return;
   }
-  Stack* const mine = stackOf[me];
-  Stack* other = stackOf[current];
   if (state[current] == State::Fresh) {
-    other = stackOf[current] = stacks.take(fiberMain, this);
-    if (!other)
-      abandon(noStack());
+    Stack* const fresh = stackOf[current] = stacks.take(fiberMain, this);
+    if (!fresh)
+      withoutStack();
+    savedAt[current] = fresh->sp;
+  } else {
+    // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one runs.
+    const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
+    for (int line = 0; line < 4; ++line)
+      __builtin_prefetch(ahead + line * 64);
   }
-  bitgate_fiber_switch(&mine->sp, other->sp);
+  bitgate_fiber_switch(&savedAt[me], savedAt[current]);
   state[me] = State::Runnable;
 }
 
@@ -250,14 +256,8 @@ const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
   const unsigned number = current >> laneShift;
   Wave& wave = waves[number];
   const unsigned lane = current & (launch->waveSize - 1);
-  if (wave.arrived && wave.site != site) {
-    RawFault fault;
-    fault.kind = bitgateFaultDivergentWaveOp;
-    std::snprintf(fault.detail, sizeof fault.detail,
-                  "divergent wave operation: lane %u of wave %u is at source line %u, lane %d waits at line %u", lane,
-                  number, site & 0xFFFFFF, std::countr_zero(wave.arrived), wave.site & 0xFFFFFF);
-    abandon(fault);
-  }
+  if (wave.arrived && wave.site != site)
+    divergent(wave, site);
   WaveSlots& slots = wave.slots[wave.current];
   slots.value[lane] = bits;
   wave.site = site;
@@ -271,6 +271,16 @@ const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
     block(State::AtWave);
   }
   return &slots;
+}
+
+void BlockRunner::divergent(const Wave& wave, unsigned site) {
+  RawFault fault;
+  fault.kind = bitgateFaultDivergentWaveOp;
+  std::snprintf(fault.detail, sizeof fault.detail,
+                "divergent wave operation: lane %u of wave %u is at source line %u, lane %d waits at line %u",
+                records[current].lane, current >> laneShift, site & 0xFFFFFF, std::countr_zero(wave.arrived),
+                wave.site & 0xFFFFFF);
+  abandon(fault);
 }
 
 void BlockRunner::completeWave(Wave& wave, unsigned number) {
@@ -330,6 +340,15 @@ void* BlockRunner::dynamicLds() {
   static const char site = 0;
   return ldsRegion(&site, launch->dynamicLds, ldsAlignment);
 }
+
+void BlockRunner::exceptionLeft() {
+  RawFault fault;
+  fault.kind = bitgateFaultException;
+  std::snprintf(fault.detail, sizeof fault.detail, "a C++ exception left the kernel");
+  abandon(fault);
+}
+
+void BlockRunner::withoutStack() { abandon(noStack()); }
 
 void BlockRunner::leave() {
   void* nowhere;

@@ -15,7 +15,7 @@ extern "C" void bitgate_fiber_resume();
 struct Stack {
   char* bottom; // lowest usable byte; the guard zone lies below
   char* top;
-  void* sp; // where it was left
+  void* sp; // where its entry function starts
 };
 
 constexpr size_t stackBytes = 192 * 1024;

@@ -25,6 +25,8 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* funct
   if (!attributes || !function)
     return finish(hipErrorInvalidValue);
   *attributes = {};
+  for (const SharedVariable& variable : *sharedVariablesOf(function))
+    attributes->sharedSizeBytes += variable.own ? variable.bytes : 0;
   attributes->maxThreadsPerBlock = maxBlockThreads;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(settings().ldsLimit);
   return hipSuccess;

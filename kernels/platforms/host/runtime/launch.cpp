@@ -28,39 +28,42 @@ class KernelWork final : public Work {
 public:
   KernelWork(const LaunchRequest& request, const Settings& settings)
       : name(request.name), arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
-        threads(threadsOf(settings)) {
+        threads(threadsOf(settings)),
+        launch{name.c_str(),
+               request.invoke,
+               arguments.get(),
+               request.grid,
+               request.block,
+               request.dynamicLds,
+               request.waveSize ? request.waveSize : settings.waveSize,
+               {settings.schedule, settings.seed},
+               settings.placement,
+               settings.poison,
+               settings.ldsLimit,
+               sharedVariablesOf(request.function)} {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
-    launch = {name.c_str(),
-              request.invoke,
-              arguments.get(),
-              request.grid,
-              request.block,
-              request.dynamicLds,
-              request.waveSize ? request.waveSize : settings.waveSize,
-              {settings.schedule, settings.seed},
-              settings.placement,
-              settings.poison,
-              settings.ldsLimit};
   }
 
   void run() override {
-    note(0); // first, so that a kernel which never returns is on record
+    note(); // first, so that a kernel which never returns is on record
     size_t ldsUsed = 0;
     runBlocks(launch, threads, &ldsUsed);
+    for (const SharedVariable& variable : *launch.shared)
+      ldsUsed += variable.own ? variable.bytes : 0;
     std::lock_guard lock(guard);
     lastLaunch.lds_bytes = ldsUsed;
   }
 
 private:
-  void note(size_t ldsUsed) const {
+  void note() const {
     std::lock_guard lock(guard);
     std::snprintf(lastLaunch.kernel, sizeof lastLaunch.kernel, "%s", launch.name);
     const dim3 &g = launch.grid, &b = launch.block;
     lastLaunch.grid[0] = g.x, lastLaunch.grid[1] = g.y, lastLaunch.grid[2] = g.z;
     lastLaunch.block[0] = b.x, lastLaunch.block[1] = b.y, lastLaunch.block[2] = b.z;
-    lastLaunch.lds_bytes = ldsUsed;
+    lastLaunch.lds_bytes = 0;
     lastLaunch.wave_size = launch.waveSize;
     lastLaunch.threads = threads;
     ++lastLaunch.sequence;

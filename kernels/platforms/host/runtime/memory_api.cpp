@@ -31,7 +31,7 @@ Request request(size_t bytes, MemoryKind kind, unsigned flags) {
 }
 
 // A write outside a buffer that no guard page met comes to light here.
-hipError_t damaged(const char* call, const BufferView& buffer, int64_t offset) {
+void keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
   const bool past = offset >= 0;
   BitgateHostFault fault{};
   fault.kind = bitgateFaultGlobalCanary;
@@ -46,7 +46,6 @@ hipError_t damaged(const char* call, const BufferView& buffer, int64_t offset) {
            buffer.name, buffer.bytes, past ? "+" : "", past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
            past ? "past the end" : "bytes before its begin", offset);
   keep(fault);
-  return finish(hipErrorIllegalAddress);
 }
 
 hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
@@ -54,7 +53,10 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
   const char* const name = report.buffer.name;
   switch (report.result) {
   case FreeResult::Freed:
-    return report.damaged ? damaged(call, report.buffer, *report.damaged) : hipSuccess;
+    if (!report.damaged)
+      return hipSuccess;
+    keepDamage(call, report.buffer, *report.damaged);
+    return finish(hipErrorIllegalAddress);
   case FreeResult::DoubleFree:
     return fail(hipErrorInvalidValue, "%s: buffer %s has been freed already", call, name);
   case FreeResult::NotTheBegin:
@@ -251,7 +253,8 @@ int bitgateHostCheckCanary(void* pointer, int64_t* offset) {
     return hipSuccess;
   if (offset)
     *offset = *damage;
-  return damaged("bitgateHostCheckCanary", *findBuffer(reinterpret_cast<uint64_t>(pointer)), *damage);
+  keepDamage("bitgateHostCheckCanary", *findBufferNear(reinterpret_cast<uint64_t>(pointer)), *damage);
+  return hipErrorIllegalAddress; // an answer, not a failed call: hipGetLastError does not hear of it
 }
 
 } // extern "C"

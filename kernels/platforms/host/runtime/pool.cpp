@@ -12,7 +12,8 @@
 namespace bitgate_host {
 namespace {
 
-thread_local BlockRunner* runnerOfThread = nullptr;
+// initial-exec, as the kernels' own variables: looked up at each barrier, and in the signal handler.
+__attribute__((tls_model("initial-exec"))) constinit thread_local BlockRunner* runnerOfThread = nullptr;
 
 struct RunnerOwner {
   std::unique_ptr<BlockRunner> runner = std::make_unique<BlockRunner>();

@@ -11,18 +11,10 @@ struct uint3 {
 };
 
 // initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few bytes in
-// the static TLS that the loader reserves. All threads of a block run on one OS thread, so an address that the
-// compiler keeps across a barrier stays right; const, because a GPU thread never sees them change.
+// the static TLS that the loader reserves.
 #define BITGATE_THREAD_VARIABLE(type, name)                                                                  \
   extern BITGATE_API constinit thread_local type name __asm__("__bitgate_" #name)                            \
       __attribute__((tls_model("initial-exec")))
-#ifndef BITGATE_RUNTIME_BUILD
-BITGATE_THREAD_VARIABLE(const uint3, threadIdx);
-BITGATE_THREAD_VARIABLE(const uint3, blockIdx);
-BITGATE_THREAD_VARIABLE(const dim3, blockDim);
-BITGATE_THREAD_VARIABLE(const dim3, gridDim);
-BITGATE_THREAD_VARIABLE(const int, warpSize);
-#endif
 
 namespace bitgate_host {
 // One GPU thread's record: its place in the block and the wave operations that it took part in.

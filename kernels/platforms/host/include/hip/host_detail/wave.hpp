@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "hip/host_detail/abi.hpp"
+#include "hip/host_detail/thread_indices.hpp"
 
 namespace bitgate_host {
 
