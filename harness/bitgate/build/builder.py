@@ -102,7 +102,7 @@ class Builder:
 
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
-        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler knows its own."""
+        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
         platforms = rooms.room("kernels") / "platforms"
         return {
             "host": (platforms / "host" / "include",),
