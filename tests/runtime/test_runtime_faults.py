@@ -48,9 +48,7 @@ def test_one_element_outside_global_memory(
 @pytest.mark.parametrize(
     ("placement", "index", "place"), [(0, 32, "+0 bytes past the end"), (1, -1, "4 bytes before the begin")]
 )
-def test_one_element_outside_lds(
-    host: Host, load: Load, write: bool, placement: int, index: int, place: str
-) -> None:
+def test_one_element_outside_lds(host: Host, load: Load, write: bool, placement: int, index: int, place: str) -> None:
     host.hip.bitgateHostSetPlacement(placement)
     out = host.malloc(4)
     load("faults").launch_touch_lds(out.pointer, index, write)

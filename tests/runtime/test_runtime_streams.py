@@ -64,9 +64,7 @@ def test_streams_wait_only_for_themselves(host: Host, counter: Callable[[], Coun
     assert a.value == 1
 
 
-def test_the_null_stream_waits_for_blocking_streams_and_they_for_it(
-    host: Host, counter: Callable[[], Counter]
-) -> None:
+def test_the_null_stream_waits_for_blocking_streams_and_they_for_it(host: Host, counter: Callable[[], Counter]) -> None:
     blocking, free = host.stream(), host.stream(NON_BLOCKING)
     a, b, c, d = counter(), counter(), counter(), counter()
     a.add_on(blocking)

@@ -108,6 +108,7 @@ template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
   };
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ int first_row() { return detail::warp_lane() / N * rows; }
   static __device__ __forceinline__ int column() { return detail::warp_lane() % N; }
 

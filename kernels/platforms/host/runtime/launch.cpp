@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "block.hpp"
 #include "error.hpp"
@@ -20,6 +22,16 @@ constexpr uint64_t maxGridX = 0x7FFFFFFF, maxGridYZ = 65535;
 std::mutex guard;
 BitgateHostLaunch lastLaunch; // under guard; sequence 0: none yet
 
+// "HIP_KERNEL_NAME(scale<float, 4>)" and "(scale<float, 4>)" are how a launch spells scale<float, 4>.
+std::string plainName(std::string_view spelled) {
+  constexpr std::string_view wrapper = "HIP_KERNEL_NAME";
+  if (spelled.starts_with(wrapper))
+    spelled.remove_prefix(wrapper.size());
+  if (spelled.starts_with('(') && spelled.ends_with(')') && spelled != "(hipLaunchKernel)")
+    spelled = spelled.substr(1, spelled.size() - 2);
+  return std::string(spelled);
+}
+
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
@@ -27,7 +39,7 @@ struct Freed {
 class KernelWork final : public Work {
 public:
   KernelWork(const LaunchRequest& request, const Settings& settings)
-      : name(request.name), arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
+      : name(plainName(request.name)), arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
         threads(threadsOf(settings)),
         launch{name.c_str(),
                request.invoke,
