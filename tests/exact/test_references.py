@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from small_convolutions import EVERY, UNIFORM, convolutions, exact_sums, gaps, inputs_of
 
 from bitgate.exact import native, reference
@@ -41,13 +42,15 @@ def test_both_references_equal_the_formula_bit_for_bit(problem: ConvProblem) -> 
         assert np.all(gaps(result) == GAP_PATTERN)
 
 
-@given(convolutions())
-@settings(max_examples=30, deadline=None)
-def test_chunks_and_threads_change_nothing(problem: ConvProblem) -> None:
+@given(convolutions(), st.sampled_from([1, 400, 1 << 30]))
+@settings(max_examples=80, deadline=None)
+def test_chunks_and_threads_change_nothing(problem: ConvProblem, image_bytes: int) -> None:
+    """Groups, images and rows a few at a time."""
     inputs = inputs_of(problem)
     whole = exact_reference(problem, inputs, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reference, "CHUNK_BYTES", 1)
+        patch.setattr(reference, "IMAGE_BYTES", image_bytes)
         patch.setattr(reference, "PARALLEL_FLOPS", 0)
         assert native.count_differences(whole, exact_reference(problem, inputs, 3)) == 0
 
@@ -60,12 +63,13 @@ def test_chunks_and_threads_change_nothing(problem: ConvProblem) -> None:
         "ngchw_gkcyx_g1n2k16c70_y3x1_h20x18_s1x2_p1x0_bilinear_gap",
         "ndhwgc_g1n2k12c20_y2x3x2_h6x7x8_s2x1x3_p1x1x0_bias",
         "gnwc_g3n2k20c130_y5_h300_s2_p2_relu",
+        "nhwgc_g2n3k4c5_y1x2_h5x1_q2x3",
     ],
 )
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i8", "f64"])
 @pytest.mark.parametrize("direction", list(Pass))
 def test_references_agree_on_middling_problems(direction: Pass, dtype: str, shape: str) -> None:
-    """Large enough for vector loops, several blocks of channels and several threads."""
+    """Large enough for vector loops, several blocks of channels and several threads; positions that reach nothing."""
     problem = parse_case_id(f"{direction}_{dtype}_{shape}")
     inputs = inputs_of(problem, seed=3)
     assert native.differences(exact_reference(problem, inputs), ordered_reference(problem, inputs)).first == -1

@@ -43,9 +43,10 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """For people: ``g++ 12.2.0``."""
+        """For people: ``g++ 12.2.0``; of zig it is the clang inside that has a version."""
         number = re.search(r"\d+\.\d+(\.\d+)?", self.version)
-        return f"{Path(self.command[0]).name} {number[0] if number else ''}".strip()
+        program = "zig's clang" if self.kind == "zig" else Path(self.command[0]).name
+        return f"{program} {number[0] if number else ''}".strip()
 
 
 def find_host_compiler(cache: Cache | None = None) -> Compiler:

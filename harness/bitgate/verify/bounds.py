@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bitgate.errors import UsageError
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, ConvProblem, DtypeSet
+from bitgate.problem import DTYPES, ConvProblem, DtypeSet, Pass, sub_gemms
 from bitgate.problem.accumulation import Accumulation
 
 OPERATION_STEPS = 4
@@ -44,15 +44,6 @@ class Bounds:
             inside |= overflow & (np.abs(self.value) + self.slack > self.largest)
         return np.asarray(~inside)
 
-    def judge(self, result: HostTensor, reference: HostTensor) -> HostTensor | None:
-        """None if every cell lies within its bound; else the result with the cells that do set to the reference's."""
-        wrong = self.outside(result.logical)
-        if not wrong.any():
-            return None
-        judged = HostTensor(result.tensor, result.storage.copy())
-        judged.logical[~wrong] = reference.logical[~wrong]
-        return judged
-
 
 def bounded_reference(
     problem: ConvProblem, inputs: dict[str, HostTensor], accumulation: Accumulation
@@ -70,7 +61,7 @@ def bounded_reference(
     magnitude = ordered_reference(wide, {name: _widened(wide, t, absolute=True) for name, t in inputs.items()}).logical
     unit = 2.0**-accumulation.accumulator.mantissa
     # The f64 reference rounds as well; it counts only where the kernel sums in f64 too.
-    steps = (problem.reduction + OPERATION_STEPS) * (unit + 2.0**-53)
+    steps = (_longest_sum(problem) + OPERATION_STEPS) * (unit + 2.0**-53)
     if accumulation.partial is not None:
         steps += MOST_PARTIALS * 2.0**-accumulation.partial.mantissa
     slack = steps * magnitude
@@ -79,6 +70,13 @@ def bounded_reference(
     with np.errstate(over="ignore"):
         reference.logical[...] = value.astype(own.dtype.numpy)
     return reference, Bounds(value, slack, _largest(own.dtype.numpy))
+
+
+def _longest_sum(problem: ConvProblem) -> int:
+    """Products that one cell sums at most; a cell of dx meets only the taps of its residue class."""
+    if problem.direction is Pass.BWD_DATA:
+        return max(gemm.k for gemm in sub_gemms(problem))
+    return problem.reduction
 
 
 def _widened(wide: ConvProblem, tensor: HostTensor, absolute: bool = False) -> HostTensor:

@@ -21,10 +21,10 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
 from bitgate.problem import ConvProblem
+from bitgate.verify.poison import poisoned
 
-POISON = GAP_PATTERN
-"""Fills the result and the workspace before a launch: a NaN in the float types, and what gaps hold anyway, so that one
-comparison of the whole memory sees both the cells and the gaps."""
+WORKSPACE_POISON = 0xFF
+"""Fills the workspace before a launch: a NaN in the float types."""
 
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -81,9 +81,9 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
     with _Buffers(device, how) as buffers:
         for name, tensor in inputs.items():
             buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        buffers.add(launch.problem.result, reference.storage.nbytes).fill(POISON)
+        buffers.add(launch.problem.result, reference.storage.nbytes).upload(poisoned(reference.tensor).storage)
         if launch.workspace:
-            buffers.add(WORKSPACE, launch.workspace).fill(POISON)
+            buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
         if how.schedule:
             device.set_schedule(how.schedule)
         started = perf_counter()
@@ -130,8 +130,7 @@ def compute_on_device(
     device: Device, library: KernelLibrary, problem: ConvProblem, instance: str, inputs: Mapping[str, HostTensor]
 ) -> HostTensor:
     """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
-    blank = HostTensor.empty(problem.tensors[problem.result])
-    blank.storage.view(np.uint8).fill(POISON)
+    blank = poisoned(problem.tensors[problem.result])
     workspace = library.workspace_size(problem, instance)
     schedule = "forward" if device.host is not None else ""
     run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))

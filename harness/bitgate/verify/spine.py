@@ -23,9 +23,11 @@ from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
-from bitgate.verify.running import POISON, How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Inputs, Reference, Session
 
 REFERENCES = ("auto", "exact", "ordered", "gpu")
@@ -78,6 +80,9 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return refused
+    shortage = memory_shortage(planned.problem, session.target.platform == "host")
+    if shortage:
+        return _verdict(case, Outcome.INFRA, shortage)
     started = perf_counter()
     case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
     filled = perf_counter()
@@ -89,8 +94,9 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
         for how in _hows(planned, session):
             run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-            if run.result is not None and case.reference.bounds is not None:
-                run.result = case.reference.bounds.judge(run.result, case.reference.tensor)
+            bounds = case.reference.bounds
+            if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+                run.result = None
             case.runs.append(run)
             for name, value in run.seconds.items():
                 case.seconds[name] += value
@@ -219,19 +225,21 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    size = reference.tensor.dtype.bytes
+    bounds = case.reference.bounds
+    outside = None if bounds is None else bounds.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
-        poison=int.from_bytes(bytes([POISON]) * size, "little"),
+        outside=outside,
+        poison=poison_bits(reference.tensor.dtype),
         inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
         tile=case.instance.tile,
         other_run=None if other is None else (other.result or reference).logical,
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
     diagnosis = diagnose(scene)
-    comparison = compare(wrong.result.logical, reference.logical)
+    comparison = compare(wrong.result.logical, reference.logical, outside)
     evidence = {
         **diagnosis.evidence,
         "run": wrong.how.words,

@@ -9,7 +9,8 @@ using namespace bitgate::native;
 
 namespace {
 
-constexpr int64_t lanes = 8; // partial results side by side: the compiler may not reorder floating-point sums itself
+constexpr int64_t lanes =
+    8; // partial results side by side: the compiler may not reorder floating-point sums itself
 
 struct Facts {
   double largest = 0; // |v|

@@ -51,7 +51,8 @@ class Scene:
     """``result`` and ``reference`` are logical (g, n|k, c|k, spatial...) arrays of the result tensor's type.
 
     ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands (``in``, ``wei``,
-    ``out``, ``d0``), ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K).
+    ``out``, ``d0``), ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` says
+    which cells are wrong where that is no matter of bits.
     """
 
     problem: ConvProblem
@@ -61,6 +62,7 @@ class Scene:
     inputs: Mapping[str, Array] = field(default_factory=dict)
     tile: tuple[int, int, int] | None = None
     other_run: Array | None = None
+    outside: NDArray[np.bool_] | None = None
     runs: tuple[str, str] = ("the first run", "the second run")
     channels: tuple[int, ...] | None = None
     """The channels (axis 2) that are looked at, None: all."""
@@ -72,18 +74,21 @@ class Scene:
         if channels is None:
             return cls(problem, result, reference, **more)
         chosen = list(channels)
-        other = more.pop("other_run", None)
+        for name in ("other_run", "outside"):
+            if more.get(name) is not None:
+                more[name] = more[name][:, :, chosen]
         return cls(
             problem,
             result[:, :, chosen],
             reference[:, :, chosen],
-            other_run=None if other is None else other[:, :, chosen],
             channels=channels,
             **more,
         )
 
     @cached_property
     def wrong(self) -> NDArray[np.bool_]:
+        if self.outside is not None:
+            return self.outside
         return np.asarray(bits_of(self.result) != bits_of(self.reference))
 
     @cached_property
