@@ -78,3 +78,10 @@ def test_every_command_that_a_document_names_exists(document: Path) -> None:
     text = document.read_text()
     code = "\n".join(re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) + re.findall(r"`([^`\n]+)`", text))
     assert set(re.findall(r"^bitgate ([a-z]\w*)", code, re.MULTILINE)) <= set(COMMANDS)
+
+
+def test_the_index_lists_every_document() -> None:
+    index = (CHECKOUT / "docs" / "index.md").read_text()
+    documents = {path.name for path in TRACKED if path.parent == CHECKOUT / "docs" and path.suffix == ".md"}
+    assert documents
+    assert {name for name in documents - {"index.md"} if f"({name})" not in index} == set()

@@ -48,7 +48,7 @@ def coverage(
         from bitgate.coverage.generate import generated_rows, write_rows
 
         rows = [row for survey in found for row in generated_rows(survey, target, seed)]
-        write_rows(generate, rows, table.source, seed)
+        write_rows(generate, rows, table.source, strength, seed)
     document = _document(table, found, assume, top, generate)
     if html is not None:
         from bitgate.coverage.page import write_page
@@ -91,7 +91,8 @@ def _document(table: Any, found: list[Any], assume: list[str], top: int, generat
                     "factors": survey.factors_of(ranked.hole),
                     "strength": ranked.hole.strength,
                     "kind": "plan-only" if ranked.hole.plan_only else "run",
-                    "share": round(ranked.share, 6),
+                    "share": round(ranked.weight.share, 6),
+                    "expected_cases": round(ranked.weight.expected, 2),
                     "row": case_id(ranked.problem),
                     "closes": ranked.closes,
                 }

@@ -256,10 +256,11 @@ _TABLE: tuple[Factor, ...] = (
            dispatch=True, passes=(Pass.FWD, Pass.BWD_WEIGHT)),
     Factor("split_n", "largest tensor beyond the limit of one launch: batch split, or one image too large for that",
            _classes({"no": "no split-N", "yes": "split-N", "image": "one image beyond the split-N limit"}, ("yes", "image")), _split_n,
-           dispatch=True),
+           dispatch=True, wide=_wide("beyond", "tensors beyond the split-N limit", "yes", "image")),
     Factor("bytes", "bytes of the largest tensor",
            _classes({"< 2 GiB": "tensors below 2 GiB", "= 2 GiB": "a tensor of exactly 2 GiB", "> 2 GiB": "a tensor above 2 GiB"},
-                    ("= 2 GiB", "> 2 GiB")), lambda b, _: _select(b.largest_bytes < 2**31, b.largest_bytes == 2**31), dispatch=True),
+                    ("= 2 GiB", "> 2 GiB")), lambda b, _: _select(b.largest_bytes < 2**31, b.largest_bytes == 2**31), dispatch=True,
+           wide=_wide(">= 2 GiB", "a tensor of at least 2 GiB", "= 2 GiB", "> 2 GiB")),
 )  # fmt: skip
 
 FACTORS: dict[Pass, tuple[Factor, ...]] = {

@@ -41,7 +41,7 @@ class Question:
 
 def empty_table() -> Table:
     """No cases: what a table is generated from nothing against."""
-    return Table("nothing", (), frozenset())
+    return Table("nothing", (), EVERYTHING)
 
 
 Reader = Callable[[Path, Question], Table]

@@ -19,7 +19,7 @@ NOT_A_FINDING = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
 
 @dataclass(frozen=True)
 class Trial:
-    """``valid`` is false if the fault does not compile or could not be tried; ``by`` is the test or case that saw it."""
+    """``valid``: the fault compiled and could be tried; ``by``: the test, else the case, that found it."""
 
     fault: Fault
     valid: bool
