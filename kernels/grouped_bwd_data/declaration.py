@@ -18,39 +18,48 @@ MAX_SUB_GEMMS = 65536
 MAX_GROUPS = 65535
 MAX_GRID_THREADS = 2**32 - 1
 
-# tile, vectors (dy, w, dx), waves, fragment. The first of each dtype takes any K and C.
+# tile, vectors (dy, w, dx), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 TILES_16 = (
-    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 16)),
-    ((64, 32, 32), (8, 1, 1), 2, (32, 32, 8)),
-    ((64, 32, 16), (4, 4, 4), 2, (32, 32, 8)),
-    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8)),
-    ((128, 64, 32), (8, 8, 8), 4, (32, 32, 8)),
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    ((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64),
+    ((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64),
+    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64),
+    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 32),
+    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
 )
 TILES_32 = (
-    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4)),
-    ((64, 32, 16), (4, 1, 1), 2, (16, 16, 4)),
-    ((64, 32, 16), (2, 2, 2), 2, (16, 16, 4)),
-    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4)),
-    ((128, 64, 16), (4, 4, 4), 4, (16, 16, 4)),
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    ((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64),
+    ((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64),
+    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64),
+    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 32),
+    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
-WAVE = 64
 
 
 def _instance(
-    dtype: str, tile: tuple[int, int, int], vector: tuple[int, int, int], waves: int, fragment: tuple[int, int, int]
+    dtype: str,
+    tile: tuple[int, int, int],
+    vector: tuple[int, int, int],
+    waves: int,
+    fragment: tuple[int, int, int],
+    wave: int,
 ) -> Instance:
+    suffix = "_w32" if wave == 32 else ""
     return Instance(
-        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector),
-        group=f"grouped_bwd_data_{dtype}",
+        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + suffix,
+        group=f"grouped_bwd_data_{dtype}{suffix}",
         dtypes=(dtype,),
         layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
         ndims=(1, 2, 3),
         accumulation=F32_ACCUMULATION,
         tile=tile,
         vector=vector,
-        block_size=waves * WAVE,
-        wave_size=WAVE,
+        block_size=waves * wave,
+        wave_size=wave,
         fragment=fragment,
     )
 
@@ -143,9 +152,12 @@ OPTIONS = (
 FAMILY = KernelFamily(
     name="grouped_bwd_data",
     operations=(Pass.BWD_DATA,),
-    sources=("library.hip.cpp", *(f"grouped_bwd_data_{dtype}.hip.cpp" for dtype in TILES)),
+    sources=(
+        "library.hip.cpp",
+        *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+    ),
     folder=Path(__file__).parent,
-    platforms=("host", "amd"),
+    platforms=("host", "amd", "nvidia"),
     instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
     options=OPTIONS,
     supports=supports,

@@ -140,9 +140,11 @@ template <class Tiling> BITGATE_HD __forceinline__ int wave_column(int thread) {
 }
 
 template <class Tiling> __device__ __forceinline__ void clear(Sums<Tiling>& sums) {
-  for (auto& row : sums.fragment)
-    for (auto& fragment : row)
-      Tiling::Fragment::clear(fragment);
+  Tiling::Fragment::together([&sums] {
+    for (auto& row : sums.fragment)
+      for (auto& fragment : row)
+        Tiling::Fragment::clear(fragment);
+  });
 }
 
 // sums += A tile * B tile, fragment by fragment.
@@ -153,31 +155,36 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
   using Extent = typename Tiling::FragmentExtent;
   const auto* a = tiles.a + wave_row<Tiling>(thread) * Tiling::pitch_a;
   const auto* b = tiles.b + wave_column<Tiling>(thread);
-  for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
-    typename Fragment::OperandA rows[Tiling::repeat_m];
-    for (int i = 0; i < Tiling::repeat_m; ++i)
-      Fragment::load_a(a + i * Extent::M * Tiling::pitch_a + k, Tiling::pitch_a, rows[i]);
-    for (int j = 0; j < Tiling::repeat_n; ++j) {
-      typename Fragment::OperandB columns;
-      Fragment::load_b(b + k * Tiling::pitch_b + j * Extent::N, Tiling::pitch_b, columns);
+  Fragment::together([a, b, &sums] {
+    for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
+      typename Fragment::OperandA rows[Tiling::repeat_m];
       for (int i = 0; i < Tiling::repeat_m; ++i)
-        Fragment::multiply(rows[i], columns, sums.fragment[i][j]);
+        Fragment::load_a(a + i * Extent::M * Tiling::pitch_a + k, Tiling::pitch_a, rows[i]);
+      for (int j = 0; j < Tiling::repeat_n; ++j) {
+        typename Fragment::OperandB columns;
+        Fragment::load_b(b + k * Tiling::pitch_b + j * Extent::N, Tiling::pitch_b, columns);
+        for (int i = 0; i < Tiling::repeat_m; ++i)
+          Fragment::multiply(rows[i], columns, sums.fragment[i][j]);
+      }
     }
-  }
+  });
 }
 
 // The sums of all waves, as one tile in LDS.
 template <class Tiling>
 __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread, float* tile) {
+  using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
-  for (int i = 0; i < Tiling::repeat_m; ++i)
-    for (int j = 0; j < Tiling::repeat_n; ++j) {
-      float* corner = tile + (wave_row<Tiling>(thread) + i * Extent::M) * Tiling::pitch_c +
-                      wave_column<Tiling>(thread) + j * Extent::N;
-      Tiling::Fragment::for_each(sums.fragment[i][j], [corner](int row, int column, float value) {
-        corner[row * Tiling::pitch_c + column] = value;
-      });
-    }
+  float* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
+  Fragment::together([corner, &sums] {
+    for (int i = 0; i < Tiling::repeat_m; ++i)
+      for (int j = 0; j < Tiling::repeat_n; ++j) {
+        float* fragment = corner + i * Extent::M * Tiling::pitch_c + j * Extent::N;
+        Fragment::for_each(sums.fragment[i][j], [fragment](int row, int column, float value) {
+          fragment[row * Tiling::pitch_c + column] = value;
+        });
+      }
+  });
 }
 
 // dx and d offsets of a row at channel 0; false if its cell lies outside the image, or the row past M.

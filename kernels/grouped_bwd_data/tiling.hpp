@@ -15,25 +15,24 @@ template <int A_, int B_, int C_> struct Vectors {
 };
 
 // What one thread moves at once, as raw bits: 2 to 16 bytes in integers, which compilers keep in registers.
-template <int Bytes> struct Chunk {
+// They may alias elements of any type.
+template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
   uint64_t words[Bytes / 8];
 };
-template <> struct Chunk<4> {
+template <> struct alignas(4) [[gnu::may_alias]] Chunk<4> {
   uint32_t words[1];
 };
-template <> struct Chunk<2> {
+template <> struct alignas(2) [[gnu::may_alias]] Chunk<2> {
   uint16_t words[1];
 };
 template <class T, int Count> using ChunkOf = Chunk<static_cast<int>(sizeof(T)) * Count>;
 
-// Both addresses are multiples of the chunk's size.
+// Both addresses are multiples of the chunk's size. Not by memcpy: nvcc would move single bytes.
 template <int Count, class T> BITGATE_HD __forceinline__ ChunkOf<T, Count> read_chunk(const T* from) {
-  ChunkOf<T, Count> chunk;
-  __builtin_memcpy(&chunk, __builtin_assume_aligned(from, sizeof chunk), sizeof chunk);
-  return chunk;
+  return *reinterpret_cast<const ChunkOf<T, Count>*>(from);
 }
 template <int Bytes, class T> BITGATE_HD __forceinline__ void write_chunk(T* to, const Chunk<Bytes>& chunk) {
-  __builtin_memcpy(__builtin_assume_aligned(to, Bytes), &chunk, Bytes);
+  *reinterpret_cast<Chunk<Bytes>*>(to) = chunk;
 }
 
 // How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 import shlex
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from bitgate import rooms
-from bitgate.ci.targets import TIERS, read_targets
 
 WORKFLOWS = sorted((rooms.room("ci") / "workflows").glob("*.yml"))
 # The shell around the two: to install them, and to hand their output on.
@@ -27,23 +25,6 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _runs(document: dict[str, Any]) -> list[str]:
     return [step["run"] for job in document["jobs"].values() for step in job.get("steps", []) if "run" in step]
-
-
-def _tox_environments() -> set[str]:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read(CHECKOUT / "tox.ini")
-    names: set[str] = set()
-    for section in parser.sections():
-        if section.startswith("testenv:"):
-            names |= _expand(section.removeprefix("testenv:"))
-    return names
-
-
-def _expand(name: str) -> set[str]:
-    found = re.search(r"\{([^}]*)\}", name)
-    if not found:
-        return {name}
-    return {one for part in found[1].split(",") for one in _expand(name.replace(found[0], part, 1))}
 
 
 def test_there_is_one_for_pull_requests_and_one_for_the_night() -> None:
@@ -81,15 +62,3 @@ def test_every_job_has_a_machine_and_every_reference_a_source(path: Path) -> Non
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1")), (name, step)
         for needed in [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", []):
             assert needed in _load(path)["jobs"], name
-
-
-def test_every_cell_of_the_matrix_is_a_tox_environment() -> None:
-    targets = read_targets(rooms.room("ci") / "targets.toml").targets
-    wanted = {f"{tier}-{target.name}" for tier in TIERS for target in targets}
-    assert wanted <= _tox_environments()
-
-
-def test_every_environment_that_a_workflow_names_exists() -> None:
-    named = set(_load(CHECKOUT / "ci" / "workflows" / "smoke.yml")["jobs"]["checks"]["strategy"]["matrix"]["env"])
-    assert named
-    assert named <= _tox_environments()

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault
 from bitgate.faults.tier_run import TierRun
 from bitgate.faults.trial import exit_code, judge, score
@@ -73,8 +72,9 @@ def test_a_test_that_fails_without_a_verdict_kills_by_its_name() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.INFRA, Outcome.LOST])
 def test_a_broken_machine_kills_nothing(outcome: Outcome) -> None:
-    with pytest.raises(UsageError, match="without a finding"):
-        judge(FAULT, _run(_verdict(outcome), code=2, output="device lost"))
+    trial = judge(FAULT, _run(_verdict(outcome), code=2, output="...\ndevice lost\n\n"))
+    assert (trial.valid, trial.killed) == (False, False)
+    assert "ended with 2 and said: device lost" in trial.note
 
 
 def test_score_and_exit_code() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-
 from bitgate.problem import ProblemError, case_id, human, parse_case_id
+from hypothesis import given
 from strategies import problems
 
 

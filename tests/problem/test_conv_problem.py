@@ -7,9 +7,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
-
 from bitgate.problem import Pass, parse_case_id
+from hypothesis import given
 from strategies import problems
 
 

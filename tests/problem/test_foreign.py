@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-
 from bitgate.problem import ProblemError, case_id, parse_case_id
 from bitgate.problem.foreign import ck_profiler_line, parse_foreign, problems_of
+from hypothesis import given
 from strategies import problems
 
 UNDERSTOOD = {

@@ -78,6 +78,19 @@ def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: 
     assert "| host | machine | m0 |" in text
 
 
+def test_an_interrupted_run_tells_what_it_found_and_not_what_it_never_came_to(
+    verdict: Make, dropped: Verdict, run_folder: Folder
+) -> None:
+    unreached = [verdict(case=f"c{n}") for n in range(3)]
+    folder = run_folder("host", verdict(), dropped, planned=[verdict(), dropped, *unreached])
+    render(folder, tier="smoke", target="host", interrupted=True)
+    text = (folder / "summary.md").read_text()
+    assert text.startswith("# bitgate: INTERRUPTED: 2 of 5 verdicts on host (smoke), 1 of them red\n")
+    assert text.count("**MISMATCH**") == 1
+    assert "NOT_RUN**" not in text
+    assert "NOT_RUN 3" in text
+
+
 def test_a_thousand_reds_do_not_bury_the_first(verdict: Make) -> None:
     entries = tuple(Entry(verdict(Outcome.MISMATCH, case=f"c{n}")) for n in range(1000))
     text = markdown(summarise([Ledger("host", "smoke", entries)]))

@@ -14,14 +14,21 @@ from bitgate.build import flags
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError
+from bitgate.build.overlay import from_environment
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
-from bitgate.build.toolchain import Compiler, find_hip_compiler, find_host_compiler
+from bitgate.build.toolchain import Compiler, find_cuda_compiler, find_hip_compiler, find_host_compiler
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
+
+_COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
+    "host": find_host_compiler,
+    "amd": find_hip_compiler,
+    "nvidia": find_cuda_compiler,
+}
 
 RUNTIME_SONAME = "libamdhip64.so"
 """hip-python opens this name; a library with it that is loaded already is the one it gets."""
@@ -49,7 +56,7 @@ class _Recipe:
 
 
 class Builder:
-    """``platform`` is ``host`` or ``amd``; ``arch`` is the gfx target of ``amd``.
+    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``).
 
     ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
     printed when everything comes from the cache. UsageError if a compiler is missing or the cache cannot be written.
@@ -63,10 +70,10 @@ class Builder:
         arch: str | None = None,
         cache: Cache | None = None,
     ) -> None:
-        if platform not in ("host", "amd"):
-            raise UsageError(f"platform '{platform}': libraries are built for host and amd")
-        if platform == "amd" and not arch:
-            raise UsageError("platform 'amd': say for which gfx target")
+        if platform not in _COMPILERS:
+            raise UsageError(f"platform '{platform}': libraries are built for {', '.join(_COMPILERS)}")
+        if platform != "host" and not arch:
+            raise UsageError(f"platform '{platform}': say for which target")
         self.platform = platform
         self.arch = arch or "host"
         self.cache = cache or Cache()
@@ -74,19 +81,34 @@ class Builder:
 
     @cached_property
     def compiler(self) -> Compiler:
-        return find_host_compiler(self.cache) if self.platform == "host" else find_hip_compiler(self.cache)
+        return _COMPILERS[self.platform](self.cache)
 
     def runtime(self) -> Path:
-        """The platform's ``libamdhip64.so``: ours for the host, ROCm's own for amd."""
+        """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
-        folder = rooms.room("kernels") / "platforms" / "host"
-        sources = sorted((folder / "runtime").glob("*.cpp")) + sorted((folder / "runtime").glob("*.S"))
-        includes = (folder / "include", folder / "runtime", rooms.room("kernels") / "include")
-        compile_flags = flags.host_compile(self.compiler.kind)
-        link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
-        units = _units("host runtime", sources, includes, compile_flags, self.compiler)
-        return self._build(_Recipe("host runtime", RUNTIME_SONAME, units, link_flags, self.compiler, includes))
+        folder = rooms.room("kernels") / "platforms" / self.platform / "runtime"
+        sources = sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
+        includes = (*self._platform_includes, folder, rooms.room("kernels") / "include")
+        if self.platform == "host":
+            compile_flags = flags.host_runtime(self.compiler.kind)
+            link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
+        else:
+            compile_flags = flags.cuda_runtime()
+            link_flags = (*flags.cuda_link(), "-Xlinker", f"-soname={RUNTIME_SONAME}")
+        label = f"{self.platform} runtime"
+        units = _units(label, sources, includes, compile_flags, self.compiler)
+        return self._build(_Recipe(label, RUNTIME_SONAME, units, link_flags, self.compiler, includes))
+
+    @property
+    def _platform_includes(self) -> tuple[Path, ...]:
+        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
+        platforms = rooms.room("kernels") / "platforms"
+        return {
+            "host": (platforms / "host" / "include",),
+            "nvidia": (platforms / "nvidia" / "include", platforms / "host" / "include"),
+            "amd": (),
+        }[self.platform]
 
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
@@ -101,12 +123,14 @@ class Builder:
     def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
         """The family's shared library for this platform.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them.
+        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
+        beside those of ``$BITGATE_OVERLAY``.
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:
             return _prebuilt(declaration)
-        return self._build(self._recipe(declaration), _real_overlay(overlay or {}, declaration.folder))
+        shadowing = {**from_environment(), **(overlay or {})}
+        return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
@@ -123,15 +147,16 @@ class Builder:
             declared = ", ".join(declaration.platforms)
             raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
         kernels = rooms.room("kernels")
-        includes: tuple[Path, ...] = (kernels / "include", folder)
+        includes = (*self._platform_includes, kernels / "include", folder)
         if self.platform == "host":
             compile_flags, link_flags = flags.host_kernel(self.compiler.kind), flags.host_link(self.compiler.kind)
-            includes = (kernels / "platforms" / "host" / "include", *includes)
+        elif self.platform == "nvidia":
+            compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
         else:
             compile_flags, link_flags = flags.hip_kernel(self.arch), flags.hip_link(self.arch)
         sources = [folder / source for source in declaration.sources]
         units = _units(name, sources, includes, compile_flags, self.compiler)
-        needs_runtime = self.platform == "host"
+        needs_runtime = self.platform != "amd"
         return _Recipe(name, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
     def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
@@ -180,6 +205,8 @@ class Builder:
         with self.cache.guarded(), self.cache.lock(library.parent.name):
             if library.is_file():
                 return
+            if recipe.compiler.kind == "zig":
+                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
             output = self.cache.temporary(".so")
             command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
             try:

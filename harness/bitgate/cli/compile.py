@@ -27,16 +27,17 @@ def compile_(
     """Build the shared libraries of kernel families. Exit code 1 if one does not compile."""
     name = target or targets.best().name
     platform = targets.platform_of(name)
+    chosen = {family.name: family for family, _ in registry.select(kernel or None, load or (), name)}
+    families = [family for family in chosen.values() if platform in family.platforms]
+    if not families:
+        raise UsageError(f"none of {', '.join(chosen)} is for {name}")
     builder = _builder(name, platform)
-    families = {family.name: family for family, _ in registry.select(kernel or None, load or ())}
     objects: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
-    if platform == "host":
+    if platform != "amd":
         begun = time.monotonic()
         objects.append(_object("runtime", name, builder.runtime(), begun))
-    for family in families.values():
-        if platform not in family.platforms:
-            continue
+    for family in families:
         begun = time.monotonic()
         try:
             objects.append(_object(family.name, name, builder.family(family), begun))
@@ -51,14 +52,10 @@ def compile_(
             typer.echo(f"{failure['output']}\n{failure['reason']}", err=True)
     if failures:
         raise typer.Exit(1)
-    if not objects:
-        raise UsageError(f"none of {', '.join(families)} is for {name}")
 
 
 def _builder(target: str, platform: str) -> Builder:
-    if platform == "nvidia":
-        raise UsageError(f"{target}: bitgate's NVIDIA platform is not built in this version; compile for host or gfx")
-    return Builder("host") if platform == "host" else Builder("amd", arch=target)
+    return Builder("host") if platform == "host" else Builder(platform, arch=target)
 
 
 def _object(kernel: str, target: str, path: Path, begun: float) -> dict[str, Any]:

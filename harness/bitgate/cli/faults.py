@@ -39,7 +39,7 @@ def run(
     """
     from bitgate.faults.trial import Bench, exit_code, score, try_faults
 
-    bench = Bench(tier, target, limit, whole_tier)
+    bench = Bench(tier, target, limit, rooms.room("suites"), whole_tier)
     trials = try_faults(_faults(file, name), bench, lambda trial: _tell(trial, as_json))
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:

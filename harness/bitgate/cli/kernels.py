@@ -33,7 +33,7 @@ def kernels(
     passed = _passed(name)
     rows = [
         _row(family, instance, name, passed)
-        for family, instance in registry.select(kernel or None, load or ())
+        for family, instance in registry.select(kernel or None, load or (), name)
         if platform in family.platforms
     ]
     if json_:

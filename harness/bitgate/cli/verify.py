@@ -13,15 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from bitgate.errors import UsageError
+from bitgate.exact.fill import FILLS
 from bitgate.problem import ConvProblem, ProblemError
 from bitgate.problem.foreign import problems_of
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 
-
 app = typer.Typer(add_completion=False)
 
-FILLS = ("exact", "decimal", "special", "probe")
 REFERENCES = ("auto", "exact", "ordered", "gpu")
 
 
@@ -103,14 +102,10 @@ def verify(
 
 
 def exit_code(verdicts: list[Verdict]) -> int:
-    """3 if nothing was compared and nothing failed, 1 if anything is red, else 0."""
-    defects = [verdict for verdict in verdicts if not verdict.green and verdict.outcome is not Outcome.REFUSED]
-    refused = [verdict for verdict in verdicts if not verdict.green and verdict.outcome is Outcome.REFUSED]
-    if defects:
+    """1 if anything is red, 3 if nothing was compared, else 0."""
+    if any(not verdict.green for verdict in verdicts):
         return 1
-    if not any(verdict.compared for verdict in verdicts):
-        return 3
-    return 1 if refused else 0
+    return 0 if any(verdict.compared for verdict in verdicts) else 3
 
 
 def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
@@ -122,11 +117,11 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
 
     session = Session(target, load=asked.load)
     options = dict(asked.options)
-    chosen = candidates(asked.kernel, options, session.target.platform, asked.load)
+    chosen = candidates(asked.kernel, options, session.target.name, asked.load)
     for problem in asked.problems:
         selection = select_for(problem, chosen, options)
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
-        for family, instance in selection.supporting or selection.refusing:
+        for family, instance, expect in selection.supporting or selection.refusing:
             planned = PlannedCase(
                 problem,
                 family.name,
@@ -137,6 +132,7 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
                 schedule=asked.schedule,
                 target=session.target.name,
                 reference=asked.reference,
+                expect=expect,
             )
             if asked.isolate:
                 yield verify_isolated(planned, asked.load, time_limit=asked.time_limit)
@@ -177,6 +173,8 @@ def _print(verdict: Verdict) -> None:
     dispatch = verdict.dispatch
     ran = f"  {dispatch['path']}, gemms_count {dispatch['gemms_count']}" if dispatch else ""
     print(f"{shown}  {key.case}  {where}{ran}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
+    if verdict.outcome is Outcome.REFUSED and verdict.green:
+        print(f"  {verdict.reason}")
     if verdict.green:
         return
     print(f"  {verdict.human}")
@@ -184,10 +182,9 @@ def _print(verdict: Verdict) -> None:
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))
-    if verdict.outcome is not Outcome.REFUSED:
-        print(f"  again: {verdict.repro}")
-        if verdict.foreign:
-            print(f"  also:  {verdict.foreign}")
+    print(f"  again: {verdict.repro}")
+    if verdict.foreign:
+        print(f"  also:  {verdict.foreign}")
 
 
 _COLOURS = {Outcome.PASS: "32", Outcome.REFUSED: "33", Outcome.NOT_RUN: "33", Outcome.KNOWN_BUG: "33"}

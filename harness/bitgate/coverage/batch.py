@@ -7,7 +7,7 @@ definitions in ``bitgate.problem``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -106,7 +106,7 @@ class Batch:
         return Batch(self.direction, **{name: column[rows] for name, column in self.columns().items()})
 
     def with_columns(self, **columns: Ints) -> Batch:
-        return replace(self, **columns)
+        return Batch(self.direction, **{**self.columns(), **columns})
 
     # Derived quantities, (n,) or (n, 3).
 
@@ -126,8 +126,7 @@ class Batch:
     @cached_property
     def possible(self) -> Mask:
         """The problem exists: the window fits the padded image on every axis."""
-        fits: Mask = (self.window <= self.input + self.left_pad + self.right_pad).all(axis=1)
-        return fits
+        return every_axis(self.window <= self.input + self.left_pad + self.right_pad)
 
     @cached_property
     def gcd(self) -> Ints:
@@ -154,10 +153,8 @@ class Batch:
     @cached_property
     def reached(self) -> Ints:
         """(n, 3): cells of the axis of dx that at least one (output, tap) pair contributes to."""
-        raw = (self.filter, self.input, self.stride, self.dilation, self.left_pad, self.output)
-        table = np.stack([column.ravel() for column in raw])
-        distinct, index = np.unique(table, axis=1, return_inverse=True)
-        return reached_cells(*distinct)[index.reshape(-1)].reshape(self.input.shape)
+        columns = (self.filter, self.input, self.stride, self.dilation, self.left_pad, self.output)
+        return reached_cells(*(column.ravel() for column in columns)).reshape(self.input.shape)
 
     @cached_property
     def gemm(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -186,7 +183,7 @@ class Batch:
     @cached_property
     def largest_bytes(self) -> Ints:
         """Bytes of the largest tensor, without gaps."""
-        return np.maximum.reduce(self.elements) * _DTYPE_BYTES[self.dtypes]
+        return np.asarray(np.maximum.reduce(self.elements) * _DTYPE_BYTES[self.dtypes], dtype=np.int64)
 
     @cached_property
     def num_d(self) -> Ints:
@@ -203,7 +200,17 @@ class Batch:
 
 def product(values: Ints) -> Ints:
     """Product over the axes."""
-    return np.asarray(values.prod(axis=-1))
+    return np.asarray(values.prod(axis=-1), dtype=np.int64)
+
+
+def every_axis(holds: Mask) -> Mask:
+    """Problems for which it holds on all axes."""
+    return np.asarray(holds.all(axis=1))
+
+
+def some_axis(holds: Mask) -> Mask:
+    """Problems for which it holds on an axis."""
+    return np.asarray(holds.any(axis=1))
 
 
 def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad: Ints, output: Ints) -> Ints:
@@ -213,17 +220,19 @@ def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad
     tap only the positions behind those of the dot before are new.
     """
     gcd = np.gcd(stride, dilation)
-    tildes = stride // gcd
-    shift = dilation // gcd
+    columns = np.stack([filter_, input_, stride, stride // gcd, dilation, dilation // gcd, pad, output])
     cells = np.zeros_like(input_)
+    rows = np.arange(len(input_))
     for f in range(int(filter_.max(initial=0))):
+        longer = columns[0] > f
+        rows, columns = rows[longer], columns[:, longer]
+        _, size, step, tildes, spread, shift, left, outputs = columns
         tilde, dot = f % tildes, f // tildes
-        first = np.where(dot == 0, 0, np.maximum(dot * shift, (dot - 1) * shift + output))
-        last = dot * shift + output - 1
-        offset = tilde * dilation - pad
-        low = np.maximum(first, -(offset // stride))
-        high = np.minimum(last, (input_ - 1 - offset) // stride)
-        cells += np.where(f < filter_, np.maximum(0, high - low + 1), 0)
+        first = np.where(dot == 0, 0, np.maximum(dot * shift, (dot - 1) * shift + outputs))
+        offset = tilde * spread - left
+        low = np.maximum(first, -(offset // step))
+        high = np.minimum(dot * shift + outputs - 1, (size - 1 - offset) // step)
+        cells[rows] += np.maximum(0, high - low + 1)
     return cells
 
 

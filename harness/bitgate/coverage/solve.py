@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import AXES, Batch, Ints, concatenate
-from bitgate.coverage.factors import Factor
+from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Term
 
 Property = Callable[[Batch], NDArray[np.bool_]]
@@ -32,7 +32,7 @@ def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) 
     """The property of having all these classes."""
 
     def check(batch: Batch) -> NDArray[np.bool_]:
-        found = batch.possible.copy()
+        found: NDArray[np.bool_] = batch.possible.copy()
         for term in terms:
             found &= np.isin(factors[term.factor].classify(batch, constants), term.members)
         return found
@@ -55,9 +55,13 @@ def shrink(start: Batch, wanted: Property) -> Batch:
 
 
 def _smaller(value: int, least: int) -> list[int]:
-    tries = (least, least + 1, least + 2, value // 8, value // 4, value // 2, 3 * value // 4, value - value % 8, value - 8,
-             value - 2, value - 1)  # fmt: skip
-    return sorted({max(least, t) for t in tries if t < value})
+    """Smaller values to try: the least ones, then steps down by fractions of the value, so that 2^30 takes few."""
+    if value <= least + 8:
+        return list(range(least, value))
+    fractions = [value - (value >> shift) for shift in range(1, value.bit_length(), 1 if value < 256 else 3)]
+    return sorted(
+        {least, least + 1, least + 2, value // 8, value - value % 8, value - 8, value - 1, *fractions} - {value}
+    )
 
 
 def _steps(row: Batch) -> Batch:
@@ -71,7 +75,7 @@ def _steps(row: Batch) -> Batch:
     for (name, axis), value in at.items():
         changes += [{(name, axis): smaller} for smaller in _smaller(value, _SPATIAL[name])]
     for group in _TOGETHER:
-        for amount in (1, 2, 4):
+        for amount in (1, 2, *(max(at[name, axis] for name in group for axis in axes) >> s for s in (1, 3, 6))):
             change = {(name, axis): at[name, axis] - amount for name in group for axis in axes}
             changes += [{key: v for key, v in change.items() if key[1] == axis} for axis in axes]
             changes.append(change)
@@ -110,7 +114,7 @@ def search(
 
 
 def _score(batch: Batch, wanted: Sequence[Property]) -> Ints:
-    return np.sum([check(batch) for check in wanted], axis=0, dtype=np.int64)
+    return np.asarray(np.sum([check(batch) for check in wanted], axis=0), dtype=np.int64)
 
 
 def _fittest(batch: Batch, wanted: Sequence[Property], count: int) -> Ints:

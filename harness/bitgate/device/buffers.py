@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bitgate.device.errors import check
+from bitgate.device.errors import HipError, check
 
 if TYPE_CHECKING:
     from bitgate.device.device import Device
@@ -46,6 +46,7 @@ class Buffer:
         self.name = name
         self._device = device
         self._hip: Any = device.hip
+        self._damaged = False
         if device.host is not None:
             self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
         else:
@@ -66,6 +67,45 @@ class Buffer:
 
     def check_guards(self) -> GuardDamage | None:
         """The first write outside the buffer, None if there was none. Work must have ended."""
+        damage = self._find_damage()
+        self._damaged = damage is not None
+        return damage
+
+    def free(self) -> None:
+        """Give the memory back; a second call does nothing.
+
+        The host looks at its canaries once more: damage that ``check_guards`` has not told is a HipError.
+        """
+        if self._base:
+            base, self._base, self.pointer = self._base, 0, 0
+            result = self._hip.hipFree(base)
+            if self._damaged:
+                self._hip.hipGetLastError()
+            else:
+                check(result, "hipFree")
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.free()
+        except HipError:
+            if error is None:
+                raise
+
+    def _allocate_with_zones(self, alignment: int, placement: str) -> None:
+        inner = -(-self.bytes // _GRAIN) * _GRAIN
+        self._extent = inner + 2 * GUARD_BYTES
+        self._base = int(check(self._hip.hipMalloc(self._extent), "hipMalloc"))
+        slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
+        self.pointer = self._base + GUARD_BYTES + slack
+        for begin, end in self._zones():
+            check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
+
+    def _find_damage(self) -> GuardDamage | None:
         if self._device.host is not None:
             offset = self._device.host.damaged_at(self.pointer)
             return None if offset is None else GuardDamage(self.name, offset, self.bytes)
@@ -83,29 +123,6 @@ class Buffer:
                 at = int(wrong[-1] if begin < self.pointer else wrong[0])
                 return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
         return None
-
-    def free(self) -> None:
-        """Give the memory back; a second call does nothing."""
-        if self._base:
-            base, self._base, self.pointer = self._base, 0, 0
-            check(self._hip.hipFree(base), "hipFree")
-
-    def __enter__(self) -> Buffer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.free()
-
-    def _allocate_with_zones(self, alignment: int, placement: str) -> None:
-        inner = -(-self.bytes // _GRAIN) * _GRAIN
-        self._extent = inner + 2 * GUARD_BYTES
-        self._base = int(check(self._hip.hipMalloc(self._extent), "hipMalloc"))
-        slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
-        self.pointer = self._base + GUARD_BYTES + slack
-        for begin, end in self._zones():
-            check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
 
     def _zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)

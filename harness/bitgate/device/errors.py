@@ -30,4 +30,6 @@ def hip_error(code: Any, call: str) -> HipError:
     error = hip.hipError_t(int(code))
     hip.hipGetLastError()
     text = hip.hipGetErrorString(error)
+    if isinstance(text, tuple):  # with a code before it, as some releases of hip-python return everything
+        text = text[-1]
     return HipError(error.name, text.decode(errors="replace") if isinstance(text, bytes) else str(text), call)

@@ -6,16 +6,18 @@ from ctypes import CDLL, byref, c_int, create_string_buffer
 from functools import lru_cache
 from pathlib import Path
 
+_DRIVER_SIGNS = (Path("/proc/driver/nvidia"), Path("/dev/nvidiactl"))
+_LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
 
 @lru_cache(maxsize=1)
 def devices() -> tuple[tuple[str, str], ...]:
     """(``sm_90``, name) of each GPU; empty without a driver."""
-    if not Path("/proc/driver/nvidia").exists() and not Path("/dev/nvidiactl").exists():
+    if not any(sign.exists() for sign in _DRIVER_SIGNS):
         return ()
     try:
-        cuda = CDLL("libcuda.so.1")
+        cuda = CDLL(_LIBRARY)
     except OSError:
         return ()
     count = c_int()

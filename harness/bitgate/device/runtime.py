@@ -49,19 +49,19 @@ def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntim
         hip = _import_hip()
         _count(hip)
         return target.platform, hip, None
-    path = (builder or Builder("host")).runtime()
+    path = (builder or Builder(target.platform, arch=target.name)).runtime()
     try:
         handle = CDLL(str(path), mode=RTLD_GLOBAL)
     except OSError as error:
-        raise UsageError(f"{path}: the host runtime cannot be loaded: {error}") from None
-    host = HostRuntime(path, handle)
+        raise UsageError(f"{path}: the {target.platform} runtime cannot be loaded: {error}") from None
+    host = HostRuntime(path, handle) if target.platform == "host" else None
     with _only_what_is_loaded():
         hip = _import_hip()
         _count(hip)
     if others := [str(other) for other in mapped_runtimes() if other != path.resolve()]:
         raise UsageError(
-            f"hip-python opened {', '.join(others)} beside bitgate's host runtime:"
-            " take ROCm out of LD_LIBRARY_PATH and LD_PRELOAD, or run on a GPU target"
+            f"hip-python opened {', '.join(others)} beside bitgate's {target.platform} runtime:"
+            " take ROCm out of LD_LIBRARY_PATH and LD_PRELOAD"
         )
     return target.platform, hip, host
 

@@ -12,11 +12,15 @@ from typing import Literal
 
 from bitgate.build.flags import ARCHITECTURE
 from bitgate.build.rocm import find_rocm_runtime
+from bitgate.build.toolchain import find_cuda_compiler
 from bitgate.device import nvidia
 from bitgate.errors import UsageError
 
 HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 """What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
+
+
+_KFD = Path("/dev/kfd")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def present() -> list[Target]:
 
 def best() -> Target:
     """A GPU that can run kernels if there is one, else the host. UsageError if not even the host can."""
-    targets = [*_amd(), _host()]
+    targets = present()
     for target in targets:
         if not target.obstacle:
             return target
@@ -102,13 +106,21 @@ def _rocm_obstacle() -> str:
         find_rocm_runtime()
     except UsageError as error:
         return str(error)
-    return "" if Path("/dev/kfd").exists() else "/dev/kfd is not there: load the amdgpu driver, or pass the device in"
+    return "" if _KFD.exists() else "/dev/kfd is not there: load the amdgpu driver, or pass the device in"
 
 
 def _nvidia() -> list[Target]:
-    missing = "bitgate's NVIDIA platform is not built in this version: run on host"
     names = dict.fromkeys(nvidia.devices())
-    return [Target(arch, "nvidia", "hardware", name, missing) for arch, name in names]
+    obstacle = _cuda_obstacle() if names else ""
+    return [Target(arch, "nvidia", "hardware", name, obstacle) for arch, name in names]
+
+
+def _cuda_obstacle() -> str:
+    try:
+        find_cuda_compiler()
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _host() -> Target:

@@ -10,17 +10,13 @@ from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.fill import FillPlan
+from bitgate.exact.fill import FillPlan, terms
 from bitgate.exact.native import Measure, measure
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
 from bitgate.record.verdict import Certificate
-
-# The logical axes of each pass' second factor of the bound that stay apart: those of the result. bwd_data keeps the
-# filter too, since a cell of dx meets only the taps of its residue class.
-_RESULT_AXES = {Pass.FWD: (0, 1), Pass.BWD_WEIGHT: (0, 2)}
 
 
 @dataclass(frozen=True)
@@ -142,22 +138,16 @@ def _survival(problem: ConvProblem, bound: Bound, both: float) -> float:
     first, second = (bound.measures[name] for name in problem.operands)
     if first.largest == 0 or second.largest == 0 or not isfinite(first.largest * second.largest):
         return 0.0
-    alpha = max(1.0, problem.op.alpha)
-    largest = alpha * first.largest * second.largest
-    # Uniform factors: the mean square of a product is about a ninth of its largest square.
-    rms = sqrt(problem.reduction * both / 9) * largest
-    out = problem.tensors[problem.result].dtype
-    return _visible(floor(log2(max(rms, 1e-300))), largest, out) * _unsaturated(rms, out)
+    factors = (max(1.0, problem.op.alpha) * first.largest, second.largest, both * terms(problem))
+    return _visible(*factors, problem.tensors[problem.result].dtype)
 
 
 @lru_cache(maxsize=4096)
-def _visible(exponent: int, largest: float, out: Dtype) -> float:
-    spacing = 2.0 ** (exponent - out.mantissa + 1) if out.is_float else 1.0
-    steps = np.arange(1, 17) / 16
-    return float(np.minimum(1.0, largest * np.outer(steps, steps) / spacing).mean())
-
-
-def _unsaturated(rms: float, out: Dtype) -> float:
-    if out.is_float or rms == 0:
-        return 1.0
-    return 1 - erfc(out.exact_integer / rms / sqrt(2))
+def _visible(first: float, second: float, terms: float, out: Dtype) -> float:
+    """The share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
+    # Sixteen typical sizes of each; integers are at least 1.
+    a, b = (np.ceil(largest * np.arange(1, 17) / 16) for largest in (first, second))
+    rms = sqrt(terms * float(np.mean(a**2)) * float(np.mean(b**2)))
+    spacing = 2.0 ** (floor(log2(max(rms, 1e-300))) - out.mantissa + 1) if out.is_float else 1.0
+    share = float(np.minimum(1.0, np.outer(a, b) / spacing).mean())
+    return share if out.is_float or rms == 0 else share * (1 - erfc(out.exact_integer / rms / sqrt(2)))

@@ -66,13 +66,15 @@ def integers(words: Words, range_: int, keep: int) -> NDArray[np.int64]:
 def real32(words: Words) -> NDArray[np.float32]:
     """Uniform in [-1, 1) in steps of 2^-23, exact in f32."""
     steps = (words >> np.uint64(40)).astype(np.int64) - 2**23
-    return np.ldexp(steps.astype(np.float32), -23)
+    value: NDArray[np.float32] = np.ldexp(steps.astype(np.float32), -23)
+    return value
 
 
 def real64(words: Words) -> NDArray[np.float64]:
     """Uniform in [-1, 1) in steps of 2^-52, exact in f64."""
     steps = (words >> np.uint64(11)).astype(np.int64) - 2**52
-    return np.ldexp(steps.astype(np.float64), -52)
+    value: NDArray[np.float64] = np.ldexp(steps.astype(np.float64), -52)
+    return value
 
 
 def digest_sums(bits: NDArray[Any], first: int) -> tuple[int, int]:

@@ -36,13 +36,19 @@ class TensorView(Structure):
 
     @classmethod
     def of(cls, host: HostTensor) -> TensorView:
-        return cls.at(host.storage.ctypes.data, host.tensor.dtype, host.tensor.lengths, host.tensor.strides)
+        tensor = host.tensor
+        rank = len(tensor.lengths)
+        view = cls(host.storage.ctypes.data, tensor.dtype.code, tensor.dtype.bytes, rank)
+        view.lengths[:rank] = tensor.lengths
+        view.strides[:rank] = tensor.strides
+        return view
 
     @classmethod
-    def at(cls, address: int, dtype: Dtype, lengths: tuple[int, ...], strides: tuple[int, ...]) -> TensorView:
-        view = cls(address, dtype.code, dtype.bytes, len(lengths))
-        view.lengths[: len(lengths)] = lengths
-        view.strides[: len(strides)] = strides
+    def rows(cls, host: HostTensor, axis: int, rows: slice) -> TensorView:
+        """Part of a tensor along one logical axis."""
+        view = cls.of(host)
+        view.data += rows.start * view.strides[axis] * view.element_bytes
+        view.lengths[axis] = rows.stop - rows.start
         return view
 
 
@@ -61,6 +67,13 @@ class WindowView(Structure):
             ones + problem.dilation,
             (0,) * len(ones) + problem.left_pad,
         )
+
+    def cut(self, axis: int, positions: slice, first_cell: int) -> WindowView:
+        """The same window for some positions of an axis, over an image that begins at ``first_cell`` of it."""
+        window = WindowView.from_buffer_copy(self)
+        window.positions[axis] = positions.stop - positions.start
+        window.pad[axis] += first_cell - positions.start * window.stride[axis]
+        return window
 
     @classmethod
     def identity(cls, size: tuple[int, ...]) -> WindowView:
@@ -110,16 +123,15 @@ def library() -> Callable[..., Any]:
     return entries.__getitem__
 
 
-@lru_cache(maxsize=len(DTYPES))
-def _byte_values(dtype: Dtype) -> NDArray[np.float32] | None:
-    """The 256 values of a one-byte type: how native code reads i8 and the f8 types."""
-    if dtype.bytes != 1:
-        return None
-    return np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
+@lru_cache(maxsize=1)
+def _byte_values() -> dict[int, NDArray[np.float32]]:
+    """The 256 values of each one-byte type, by its code: how native code reads i8 and the f8 types."""
+    patterns = np.arange(256, dtype=np.uint8)
+    return {t.code: patterns.view(t.numpy).astype(np.float32) for t in DTYPES.values() if t.bytes == 1}
 
 
-def _table(dtype: Dtype) -> Any:
-    values = _byte_values(dtype)
+def _table(code: int) -> Any:
+    values = _byte_values().get(code)
     return None if values is None else values.ctypes.data_as(_F)
 
 
@@ -195,7 +207,7 @@ def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = 
         flags,
         sums.ctypes.data,
         sums.size,
-        _table(tensor.dtype),
+        _table(tensor.dtype.code),
         byref(largest),
         byref(nonzeros),
         byref(fractions),
@@ -204,13 +216,13 @@ def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = 
     return Measure(largest.value, nonzeros.value, fractions.value, sums)
 
 
-def gather(host: HostTensor, window: WindowView, part: PartView, columns: NDArray[Any], threads: int) -> None:
+def gather(image: TensorView, window: WindowView, part: PartView, columns: NDArray[Any], threads: int) -> None:
     """Window positions as rows: ``columns`` [g][n][positions][taps][channels], f32 or f64 and contiguous."""
     library()("bitgate_gather")(
-        byref(TensorView.of(host)),
+        byref(image),
         byref(window),
         byref(part),
-        _table(host.tensor.dtype),
+        _table(image.dtype),
         columns.dtype == np.float64,
         columns.ctypes.data,
         threads,
@@ -218,31 +230,31 @@ def gather(host: HostTensor, window: WindowView, part: PartView, columns: NDArra
 
 
 def scatter(
-    view: TensorView,
+    image: TensorView,
     window: WindowView,
     part: PartView,
     problem: ConvProblem,
-    d: HostTensor | None,
+    d: TensorView | None,
     columns: NDArray[Any],
     threads: int,
 ) -> None:
-    """Sum columns into cells, apply the problem's operation, round once, and store. ``view``: f64 to i8, not f8."""
+    """Sum columns into cells, apply the problem's operation, round once, store. ``image`` may have any type but f8."""
     op = problem.op
     stored = library()("bitgate_scatter")(
-        byref(view),
+        byref(image),
         byref(window),
         byref(part),
         op.code,
         op.alpha,
         op.beta,
-        None if d is None else byref(TensorView.of(d)),
-        None if d is None else _table(d.tensor.dtype),
+        None if d is None else byref(d),
+        None if d is None else _table(d.dtype),
         columns.dtype == np.float64,
         columns.ctypes.data,
         threads,
     )
     if not stored:
-        raise ValueError(f"dtype code {view.dtype} is rounded in Python, not by the native library")
+        raise ValueError(f"dtype code {image.dtype} is rounded in Python, not by the native library")
 
 
 def ordered(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.exact import native
 from bitgate.exact.native import WindowView
+from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.conv import ConvProblem, Pass
 from bitgate.problem.dtype import DTYPES, Dtype
@@ -70,25 +71,16 @@ def ordered_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threa
         d = _channels_last(inputs["d0"].logical, sums.dtype) if problem.op.num_d else None
         native.ordered_op(problem, sums, d, threads)
     result = HostTensor.empty(problem.tensors[problem.result])
-    result.logical[...] = np.moveaxis(_round(sums, result.tensor.dtype), -1, 2)
+    result.logical[...] = np.moveaxis(rounded(sums, result.tensor.dtype), -1, 2)
     return result
 
 
 def _pack(problem: ConvProblem, host: HostTensor, accumulator: Dtype) -> NDArray[Any]:
     cells = host.logical
     if problem.dtypes.compute is not None:
-        with np.errstate(over="ignore"):
-            cells = cells.astype(problem.dtypes.compute.numpy)
+        cells = rounded(cells.astype(accumulator.numpy), problem.dtypes.compute)
     return _channels_last(cells, accumulator.numpy)
 
 
 def _channels_last(cells: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(np.moveaxis(cells, 2, -1).astype(dtype))
-
-
-def _round(sums: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    if not dtype.is_float:
-        limits = np.iinfo(dtype.numpy)
-        sums = np.clip(np.nan_to_num(np.rint(sums)), limits.min, limits.max)
-    with np.errstate(over="ignore"):
-        return sums.astype(dtype.numpy)

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from bitgate.problem.conv import Tensor
@@ -48,16 +47,17 @@ class HostTensor:
     @cached_property
     def logical(self) -> NDArray[Any]:
         """The cells in logical order, (g, n, c, spatial...) or (g, k, c, filter...); a view."""
-        return self._view(self.storage)
+        cells: NDArray[Any] = self.bits.view(self.storage.dtype)
+        return cells
 
     @cached_property
     def bits(self) -> NDArray[Any]:
         """The same cells as unsigned integers of the same width; a view."""
-        return self._view(self.storage.view(self.tensor.dtype.bits))
-
-    def _view(self, storage: NDArray[Any]) -> NDArray[Any]:
-        strides = tuple(stride * storage.itemsize for stride in self.tensor.strides)
-        return as_strided(storage, self.tensor.lengths, strides)
+        # Through the buffer: as_strided does not know all of ml_dtypes' types.
+        unsigned = self.storage.view(self.tensor.dtype.bits)
+        strides = tuple(stride * unsigned.itemsize for stride in self.tensor.strides)
+        cells: NDArray[Any] = np.ndarray(self.tensor.lengths, unsigned.dtype, unsigned, strides=strides)
+        return cells
 
 
 def has_gaps(tensor: Tensor) -> bool:

@@ -39,6 +39,12 @@ class Fault:
     source: str = ""
     """The fault file that it stands in."""
 
+    @property
+    def family(self) -> str:
+        """The kernel family whose folder ``file`` lies in, empty if it is a source of several."""
+        match = re.match(r"kernels/(?!include/|platforms/)(\w+)/", self.file)
+        return match[1] if match else ""
+
     def seeded(self, root: Path) -> str:
         """The text of ``file`` with the fault in it. UsageError if ``find`` does not stand there exactly once."""
         path = root / self.file

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate import rooms
+from bitgate.build import overlay as overlays
 from bitgate.errors import UsageError
 from bitgate.record import RecordError, Verdict, read
-
-OVERLAY = "BITGATE_OVERLAY"
-"""Names the folder whose files shadow those of the same relative path when kernels are built."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,9 @@ def run_tier(
     overlay: Path | None,
     limit_seconds: float,
     first_red_only: bool,
-    pytest_arguments: Sequence[str] = (),
-    suites: Path | None = None,
+    pytest_arguments: Sequence[str],
 ) -> TierRun:
-    """Run ``tier`` of the suites with the sources of ``overlay`` in place of ours."""
+    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
         folder = Path(scratch)
@@ -60,11 +57,11 @@ def run_tier(
             f"--target={target}",
         ]
         command += ["-x"] if first_red_only else []
-        command += pytest_arguments or [str(suites or rooms.room("suites"))]
+        command += pytest_arguments
         environment = {**os.environ, "BITGATE_OUT": str(folder / "out")}
-        environment.pop(OVERLAY, None)
+        environment.pop(overlays.VARIABLE, None)
         if overlay is not None:
-            environment[OVERLAY] = str(overlay)
+            environment[overlays.VARIABLE] = str(overlay)
         code = _run(command, folder, environment, limit_seconds)
         return TierRun(
             code=code,

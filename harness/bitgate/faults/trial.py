@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from bitgate import rooms
-from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault
 from bitgate.faults.tier_run import TierRun, run_tier
 from bitgate.record import Outcome, Verdict
@@ -20,7 +19,7 @@ NOT_A_FINDING = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
 
 @dataclass(frozen=True)
 class Trial:
-    """``valid`` is false if the fault does not compile. ``by`` names the test that killed it, else the case."""
+    """``valid``: the fault compiled and could be tried; ``by``: the test, else the case, that found it."""
 
     fault: Fault
     valid: bool
@@ -63,8 +62,8 @@ class Bench:
     tier: str
     target: str
     limit_seconds: float
+    suites: Path
     whole_tier: bool = False
-    suites: Path | None = None
 
 
 def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial], None]) -> tuple[Trial, ...]:
@@ -86,7 +85,7 @@ def score(trials: Sequence[Trial]) -> float:
 
 
 def exit_code(trials: Sequence[Trial]) -> int:
-    """2 if a fault does not compile, 1 if one stays green, else 0."""
+    """2 if a fault does not compile or could not be tried, 1 if one stays green, else 0."""
     if not all(trial.valid for trial in trials):
         return 2
     return 0 if all(trial.killed for trial in trials) else 1
@@ -101,13 +100,14 @@ def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
             first_red_only=not bench.whole_tier,
-            suites=bench.suites,
+            # The libraries of the other families are what they were: their verdicts cannot change.
+            pytest_arguments=[str(bench.suites), *([f"--kernel={fault.family}"] if fault.family else [])],
         )
     return judge(fault, run)
 
 
 def judge(fault: Fault, run: TierRun) -> Trial:
-    """What a run with the fault in it says. UsageError if the run broke before it could say anything."""
+    """What a run with the fault in it says; a run that broke before it could say anything says nothing of the fault."""
     findings = [red for red in run.reds if red.outcome not in NOT_A_FINDING]
     broken = next((red for red in findings if red.outcome is Outcome.BUILD_FAILED), None)
     if broken is not None:
@@ -126,10 +126,8 @@ def judge(fault: Fault, run: TierRun) -> Trial:
     if run.code == 1 and failed:
         # A test that fails on its own, or whose worker died before it could write its verdict.
         return replace(_trial(fault, run, None, killed=True, verdict="FAILED"), by=failed[1])
-    tail = run.output[-2000:]
-    raise UsageError(
-        f"fault {fault.name}: the run ended with {run.code} and without a finding; its last lines:\n{tail}"
-    )
+    said = next((line for line in reversed(run.output.splitlines()) if line.strip()), "nothing")
+    return _trial(fault, run, None, valid=False, killed=False, note=f"its run ended with {run.code} and said: {said}")
 
 
 def _trial(

@@ -133,10 +133,16 @@ class KernelLibrary:
             stream,
         )
         if status == Status.OK:
-            return from_c(record, problem.ndim)
+            return self._copied(record, problem.ndim)
         if status == Status.REFUSED:
             raise KernelRefused(_refusal(record.reason))
         raise _failure("bitgate_run", status, record.reason, record.hip_error)
+
+    def _copied(self, record: CDispatchRecord, ndim: int) -> DispatchRecord:
+        try:
+            return from_c(record, ndim)
+        except ValueError as error:
+            raise LibraryError(f"{self.path}: its dispatch record is not one of abi.h: {error}") from None
 
     def _call(self, instance: Instance | str, options: Mapping[str, str] | None) -> tuple[bytes, COptions]:
         name = instance if isinstance(instance, str) else instance.name

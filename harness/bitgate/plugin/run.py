@@ -172,7 +172,7 @@ def _decide(config: pytest.Config) -> Run:
     setting = Setting(
         target=target.name,
         platform=target.platform,
-        families=registry.families(load),
+        families=registry.families(load, target.name),
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
         schedule=_schedule(option.bitgate_schedule, target),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -16,15 +15,16 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
+from bitgate.errors import UsageError
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
 from bitgate.problem import ConvProblem
+from bitgate.verify.poison import poisoned
 
-POISON = GAP_PATTERN
-"""Fills the result and the workspace before a launch: a NaN in the float types, and what gaps hold anyway, so that one
-comparison of the whole memory sees both the cells and the gaps."""
+WORKSPACE_POISON = 0xFF
+"""Fills the workspace before a launch: a NaN in the float types."""
 
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -78,36 +78,73 @@ class Run:
 def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], reference: HostTensor, how: How) -> Run:
     """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
-    result_name = launch.problem.result
-    with ExitStack() as stack:
-        buffers = {name: _tensor_buffer(stack, device, tensor, name, how) for name, tensor in inputs.items()}
+    with _Buffers(device, how) as buffers:
         for name, tensor in inputs.items():
-            buffers[name].upload(tensor.storage)
-        buffers[result_name] = _tensor_buffer(stack, device, reference, result_name, how)
-        buffers[result_name].fill(POISON)
-        workspace = (0, 0)
+            buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
+        buffers.add(launch.problem.result, reference.storage.nbytes).upload(poisoned(reference.tensor).storage)
         if launch.workspace:
-            scratch = _buffer(stack, device, launch.workspace, "workspace", how)
-            scratch.fill(POISON)
-            buffers["workspace"] = scratch
-            workspace = (scratch.pointer, scratch.bytes)
+            buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
         if how.schedule:
             device.set_schedule(how.schedule)
         started = perf_counter()
-        _execute(device, launch, buffers, workspace, run)
+        _execute(device, launch, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash:
             started = perf_counter()
-            _inspect(device, buffers, inputs, reference, result_name, run)
+            _inspect(device, buffers.named, inputs, reference, launch.problem.result, run)
             run.seconds["compare"] = perf_counter() - started
+    # The host runtime looks at canaries once more as memory is given back.
+    run.damage = run.damage or buffers.damage
     return run
 
 
-def _execute(
-    device: Device, launch: Launch, buffers: Mapping[str, Buffer], workspace: tuple[int, int], run: Run
-) -> None:
+WORKSPACE = "workspace"
+
+
+class _Buffers:
+    """The device memory of one launch, given back at the end whatever happened to it."""
+
+    def __init__(self, device: Device, how: How) -> None:
+        self.named: dict[str, Buffer] = {}
+        self.damage = ""
+        self._device = device
+        self._how = how
+
+    def add(self, name: str, size: int) -> Buffer:
+        self.named[name] = buffer = self._device.alloc(size, name=name, placement=self._how.placement)
+        return buffer
+
+    def __enter__(self) -> _Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for buffer in self.named.values():
+            try:
+                buffer.free()
+            except HipError as error:
+                fault = self._device.fault()
+                self.damage = self.damage or (fault.text if fault is not None else str(error))
+
+
+def compute_on_device(
+    device: Device, library: KernelLibrary, problem: ConvProblem, instance: str, inputs: Mapping[str, HostTensor]
+) -> HostTensor:
+    """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    blank = poisoned(problem.tensors[problem.result])
+    workspace = library.workspace_size(problem, instance)
+    schedule = "forward" if device.host is not None else ""
+    run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))
+    if run.crash or run.damage or run.result is None:
+        what = run.crash or run.damage or "it wrote nothing"
+        raise UsageError(f"the reference kernel {library.family.name}.{instance} failed: {what}")
+    return run.result
+
+
+def _execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
     device.clear_fault()
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+    scratch = buffers.get(WORKSPACE)
+    workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
     try:
         run.record = launch.library.run(
             launch.problem, launch.instance, launch.options, pointers, workspace, device.stream
@@ -148,11 +185,11 @@ def _inspect(
             damages.append(damage.text)
     for name, tensor in inputs.items():
         if not _same(device, buffers[name], tensor.storage):
-            damages.append(f"input {name} was changed {_where_changed(buffers[name], tensor)}")
+            damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
     if run.result is not None and has_gaps(reference.tensor):
         gap = _changed_gap(run.result)
         if gap is not None:
-            damages.append(f"a gap between the rows of {result_name} was written (element {gap} of its memory)")
+            damages.append(f"a gap between the rows of {result_name} was written (index {gap} of its memory)")
     run.damage = "; ".join(damages)
 
 
@@ -174,7 +211,7 @@ def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
 def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
     now = _downloaded(buffer, tensor)
     changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
-    return f"in {len(np.unique(changed))} elements, the first at {changed[0]} of its memory"
+    return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
 
 
 def _changed_gap(result: HostTensor) -> int | None:
@@ -184,11 +221,3 @@ def _changed_gap(result: HostTensor) -> int | None:
     rest.bits[...] = untouched
     changed = np.flatnonzero(rest.storage.view(rest.tensor.dtype.bits) != untouched)
     return int(changed[0]) if changed.size else None
-
-
-def _tensor_buffer(stack: ExitStack, device: Device, tensor: HostTensor, name: str, how: How) -> Buffer:
-    return _buffer(stack, device, tensor.storage.nbytes, name, how)
-
-
-def _buffer(stack: ExitStack, device: Device, size: int, name: str, how: How) -> Buffer:
-    return stack.enter_context(device.alloc(size, name=name, placement=how.placement))

@@ -16,6 +16,7 @@ from bitgate.device.device import Device
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target, best, named
 from bitgate.errors import UsageError
+from bitgate.exact import native
 from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import make_inputs, plan_fill
@@ -26,10 +27,12 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem
+from bitgate.problem import ConvProblem, case_id
 from bitgate.problem.accumulation import Accumulation
 from bitgate.record import Certificate
+from bitgate.verify.bounds import Bounds, bounded_reference
 from bitgate.verify.cache import ByteCache
+from bitgate.verify.running import compute_on_device
 
 CACHE_BYTES = 1 << 30
 """Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
@@ -37,11 +40,6 @@ CACHE_BYTES = 1 << 30
 CHEAP_FLOPS = {"host": 100_000_000}
 """Cases below this run twice, by platform; elsewhere below CHEAP_FLOPS_ON_GPU."""
 CHEAP_FLOPS_ON_GPU = 10**12
-
-REFERENCES: dict[str, Callable[[ConvProblem, dict[str, HostTensor], int | None], HostTensor]] = {
-    "exact": exact_reference,
-    "ordered": ordered_reference,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +52,12 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a case must give, by which reference, and its digest."""
+    """What a case must give, by which reference; its digest, and each cell's bound where bits are not compared."""
 
     tensor: HostTensor
     kind: str
     digest: str
+    bounds: Bounds | None = None
 
 
 class Session:
@@ -78,7 +77,7 @@ class Session:
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.load = tuple(load)
-        self.families = families(self.load)
+        self.families = families(self.load, self.target.name)
         self._overlay = dict(overlay or {})
         self._progress = progress
         self._libraries: dict[str, KernelLibrary | BuildError | LibraryError] = {}
@@ -120,6 +119,7 @@ class Session:
 
     def _load(self, family: KernelFamily) -> KernelLibrary | BuildError | LibraryError:
         _ = self.device  # the runtime comes first: the library binds to it
+        native.library()  # built and loaded now, so that no case is charged for it
         try:
             path = self.builder.family(family, self._overlay or None)
             return KernelLibrary.load(path, family, target=self.target.name)
@@ -141,15 +141,32 @@ class Session:
         )
 
     def reference(self, problem: ConvProblem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
-        """``kind``: exact or ordered. UsageError if the data forbid it."""
+        """``kind``: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on the device).
+
+        UsageError if the data or the types forbid it.
+        """
         accumulation = instance.accumulation_for(problem)
 
         def make() -> tuple[Reference, int]:
             tensors = self.inputs(problem, instance, fill, seed).tensors
-            tensor = REFERENCES[kind](problem, tensors, None)
-            return Reference(tensor, kind, digest(tensor)), tensor.storage.nbytes
+            if kind == "bounds":
+                tensor, bounds = bounded_reference(problem, tensors, accumulation)
+                return Reference(tensor, kind, "", bounds), tensor.storage.nbytes + 2 * bounds.value.nbytes
+            computed = self._compute_reference(problem, tensors, kind)
+            return Reference(computed, kind, digest(computed)), computed.storage.nbytes
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
+
+    def _compute_reference(self, problem: ConvProblem, tensors: dict[str, HostTensor], kind: str) -> HostTensor:
+        if kind == "exact":
+            return exact_reference(problem, tensors)
+        if kind == "ordered":
+            return ordered_reference(problem, tensors)
+        for family in self.families.values():
+            for instance in family.instances if family.is_reference else ():
+                if self.target.platform in family.platforms and family.supports(problem, instance, {}) is None:
+                    return compute_on_device(self.device, self.library(family.name), problem, instance.name, tensors)
+        raise UsageError(f"no reference kernel for {self.target.name} takes {case_id(problem)}: use --reference exact")
 
 
 def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:

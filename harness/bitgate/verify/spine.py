@@ -23,10 +23,14 @@ from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
-from bitgate.verify.running import POISON, How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Inputs, Reference, Session
+
+REFERENCES = ("auto", "exact", "ordered", "gpu")
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
@@ -72,9 +76,13 @@ def verify(planned: PlannedCase, session: Session, observer: Observer | None = N
 def _verify(case: _Case, observer: Observer | None) -> Verdict:
     planned, session = case.planned, case.session
     library = session.library(planned.family)
+    case.started = perf_counter()  # building and loading it is no part of the case
     refused = _refusal(case, library)
     if refused is not None:
         return refused
+    shortage = memory_shortage(planned.problem, session.target.platform == "host")
+    if shortage:
+        return _verdict(case, Outcome.INFRA, shortage)
     started = perf_counter()
     case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
     filled = perf_counter()
@@ -86,6 +94,9 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
         for how in _hows(planned, session):
             run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
+            bounds = case.reference.bounds
+            if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+                run.result = None
             case.runs.append(run)
             for name, value in run.seconds.items():
                 case.seconds[name] += value
@@ -139,19 +150,22 @@ def _disagreement(declared: Refusal | None, told: Refusal | None) -> str:
 def _reference(case: _Case) -> Reference:
     planned, inputs = case.planned, case.inputs
     assert inputs is not None
+    holds, is_reference = inputs.certificate.holds, case.family.is_reference
+    if planned.reference not in REFERENCES:
+        raise UsageError(f"reference '{planned.reference}': {', '.join(REFERENCES)} are known")
     kind = planned.reference
     if kind == "auto":
-        kind = "exact" if inputs.certificate.holds else "ordered"
-    if kind not in ("exact", "ordered"):
-        raise UsageError(f"reference '{kind}': auto, exact or ordered")
-    if kind == "exact" and not inputs.certificate.holds:
+        # Where the order of summation shows in the bits, only kernels that state theirs are compared by bits.
+        kind = "exact" if holds else "ordered" if is_reference else "bounds"
+    elif kind == "exact" and not holds:
         raise UsageError(f"{planned.case}: no exact reference: {inputs.certificate.note}")
-    if not inputs.certificate.holds and not case.family.is_reference:
+    elif not holds and not is_reference:
         raise UsageError(
-            f"{planned.case} with fill {planned.fill} on {planned.kernel}: sums are not exact"
-            f" ({inputs.certificate.note}), so bits depend on the order of summation; only the naive reference"
-            " kernels state theirs. Use --fill exact"
+            f"{planned.case} on {planned.kernel}: bits depend on the order of summation ({inputs.certificate.note});"
+            " leave --reference out: each cell is then held to a bound"
         )
+    elif kind == "gpu" and is_reference:
+        raise UsageError(f"{planned.kernel} is the kernel that --reference gpu compares with: take exact or ordered")
     return case.session.reference(planned.problem, case.instance, planned.fill, planned.seed, kind)
 
 
@@ -182,7 +196,7 @@ def _judge(case: _Case) -> Verdict:
 
 
 def _runs_differ(case: _Case) -> bool:
-    if len(case.runs) < 2:
+    if len(case.runs) < 2 or case.reference is None or case.reference.bounds is not None:
         return False
     first, second = (run.result for run in case.runs)
     if first is None or second is None:
@@ -196,7 +210,7 @@ def _check_dispatch(case: _Case) -> Verdict:
     assert record is not None
     options = {option.name: option.production for option in case.family.options} | dict(case.planned.options)
     production = all(options[option.name] == option.production for option in case.family.options)
-    decomposes = production and not case.family.is_reference  # the naive kernels do a pass in one launch
+    decomposes = production and not case.family.is_reference  # a naive kernel has one thread a cell, no sub-GEMMs
     predicted = case.family.dispatch(case.planned.problem, case.instance, dict(case.planned.options))
     reason = dispatch_disagreement(case.planned.problem, record, predicted, decomposes)
     if not reason:
@@ -211,19 +225,21 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    size = reference.tensor.dtype.bytes
+    bounds = case.reference.bounds
+    outside = None if bounds is None else bounds.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
-        poison=int.from_bytes(bytes([POISON]) * size, "little"),
+        outside=outside,
+        poison=poison_bits(reference.tensor.dtype),
         inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
         tile=case.instance.tile,
         other_run=None if other is None else (other.result or reference).logical,
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
     diagnosis = diagnose(scene)
-    comparison = compare(wrong.result.logical, reference.logical)
+    comparison = compare(wrong.result.logical, reference.logical, outside)
     evidence = {
         **diagnosis.evidence,
         "run": wrong.how.words,
@@ -277,6 +293,7 @@ def _verdict(
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
         fingerprint = {**session.fingerprint(planned.family), "guards": guards}
     seconds = {**case.seconds, "total": perf_counter() - case.started}
+    seconds = {part: round(value, 6) for part, value in seconds.items()}
     return Verdict(
         key=planned.key,
         outcome=outcome,
@@ -287,7 +304,7 @@ def _verdict(
         platform=session.target.platform,
         device_kind=session.target.kind,
         device_name=session.target.device_name,
-        digest="" if reference is None or not compared else reference.digest if result is None else digest(result),
+        digest=_digest(reference, result) if compared else "",
         reference="" if reference is None else reference.kind,
         certificate=None if case.inputs is None else case.inputs.certificate,
         dispatch={} if record is None else record.summary(),
@@ -298,6 +315,13 @@ def _verdict(
         human=_human(planned.problem),
         fingerprint=fingerprint,
     )
+
+
+def _digest(reference: Reference | None, result: HostTensor | None) -> str:
+    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets."""
+    if reference is None or reference.bounds is not None:
+        return ""
+    return reference.digest if result is None else digest(result)
 
 
 @lru_cache(maxsize=1024)

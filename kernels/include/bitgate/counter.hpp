@@ -48,13 +48,12 @@ BITGATE_HOST_DEVICE inline uint64_t word(uint64_t stream, uint64_t index) {
 }
 
 /* One of the 2 * range integers in [-range, range] without 0, uniform by multiply-shift of the high field; 0
- * where the low field is not below keep. keep = 2^32 is full density. range is 1 .. 2^31 - 1. */
-BITGATE_HOST_DEVICE inline int64_t integer(uint64_t word, uint32_t range, uint64_t keep) {
-  if ((word & 0xffffffffu) >= keep)
-    return 0;
-  const int64_t value = static_cast<int64_t>(((word >> 32) * (2 * static_cast<uint64_t>(range))) >> 32);
-  const int64_t shifted = value - static_cast<int64_t>(range);
-  return shifted < 0 ? shifted : shifted + 1;
+ * where the low field is not below keep. keep = 2^32 is full density. range is 1 .. 2^30. */
+BITGATE_HOST_DEVICE inline int32_t integer(uint64_t word, uint32_t range, uint64_t keep) {
+  const uint64_t scaled = (word >> 32) * (2 * static_cast<uint64_t>(range));
+  const int32_t shifted = static_cast<int32_t>(scaled >> 32) - static_cast<int32_t>(range);
+  const int32_t value = shifted + (shifted >= 0);
+  return value * static_cast<int32_t>((word & 0xffffffffu) < keep); // no branch, so that loops vectorise
 }
 
 /* Uniform in [-1, 1) in steps of 2^-23, exact in f32; narrower types round it to nearest even. */

@@ -4,11 +4,13 @@
 //   Fragment<T, M, N, K, Wave>
 //     OperandA, OperandB, Accumulator   what a lane holds of each
 //     exact_range                       every integer in [-exact_range, exact_range] survives accumulation
-//     load_a(tile, pitch, a)            tile: M x K in LDS, row-major, `pitch` elements from row to row
-//     load_b(tile, pitch, b)            tile: K x N in LDS, row-major
-//     clear(accumulator)
-//     multiply(a, b, accumulator)       all lanes of the wave together
-//     for_each(accumulator, visit)      visit(row, column, value) for the elements that this lane holds
+//     together(work)                    all lanes of the wave do `work`, which may hold any number of the
+//     following:
+//       load_a(tile, pitch, a)          tile: M x K in LDS, row-major, `pitch` elements from row to row
+//       load_b(tile, pitch, b)          tile: K x N in LDS, row-major
+//       clear(accumulator)
+//       multiply(a, b, accumulator)
+//       for_each(accumulator, visit)    visit(row, column, value) for the elements that this lane holds
 //
 // Each platform has one header with its implementation; kernels are written once over this interface.
 #pragma once
@@ -23,4 +25,6 @@ template <class T, int M, int N, int K, int Wave> struct Fragment;
 #include "bitgate/fragment_host.hpp"
 #elif defined(BITGATE_PLATFORM_AMD)
 #include "bitgate/fragment_mfma.hpp"
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+#include "bitgate/fragment_nvidia.hpp"
 #endif

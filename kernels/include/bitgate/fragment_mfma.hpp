@@ -62,6 +62,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   };
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
     const int lane = __lane_id(), row = lane % M, first = lane / M * per_lane;
     for (int e = 0; e < per_lane; ++e)

@@ -6,6 +6,7 @@
 // them.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
 #include <tuple>
 #include <type_traits>

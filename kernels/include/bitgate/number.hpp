@@ -32,6 +32,8 @@ template <class To, class From> BITGATE_HD inline To bits_as(const From& value) 
 BITGATE_HD inline float widen(f16 value) {
 #if defined(BITGATE_PLATFORM_HOST)
   return _cvtsh_ss(value.bits);
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+  return __half2float(bits_as<__half>(value.bits));
 #else
   return static_cast<float>(bits_as<_Float16>(value.bits));
 #endif
@@ -44,6 +46,8 @@ BITGATE_HD inline float widen(bf16 value) {
 BITGATE_HD inline f16 narrow_f16(float value) {
 #if defined(BITGATE_PLATFORM_HOST)
   return {_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+  return {bits_as<uint16_t>(__float2half_rn(value))};
 #else
   return {bits_as<uint16_t>(static_cast<_Float16>(value))};
 #endif

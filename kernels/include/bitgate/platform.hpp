@@ -25,6 +25,18 @@
 #endif
 #endif
 
+// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own. A build for AMD states it:
+// -DBITGATE_WAVE=64 (gfx9) or 32 (gfx11, gfx12).
+#if defined(BITGATE_PLATFORM_HOST)
+#define BITGATE_HAS_WAVE(size) 1
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+#define BITGATE_HAS_WAVE(size) ((size) == 32)
+#elif defined(BITGATE_WAVE)
+#define BITGATE_HAS_WAVE(size) ((size) == BITGATE_WAVE)
+#else
+#define BITGATE_HAS_WAVE(size) ((size) == 64)
+#endif
+
 // Functions used on both sides.
 #define BITGATE_HD __host__ __device__
 // One library's own symbols: two families in one process must not share registries, kernels or LDS.

@@ -17,8 +17,12 @@ void fill(const Tensor& tensor, uint64_t stream, int threads, Value value) {
   walk.each(threads, [&](int, int64_t offset, int64_t, int64_t logical, int64_t length) {
     Element* row = cells + offset;
     const uint64_t first = stream + static_cast<uint64_t>(logical + 1) * counter::golden;
-    for (int64_t i = 0; i < length; ++i)
-      row[i * stride] = value(counter::mix64(first + static_cast<uint64_t>(i) * step));
+    if (stride == 1) // the compiler vectorises only a constant pitch
+      for (int64_t i = 0; i < length; ++i)
+        row[i] = value(counter::mix64(first + static_cast<uint64_t>(i) * step));
+    else
+      for (int64_t i = 0; i < length; ++i)
+        row[i * stride] = value(counter::mix64(first + static_cast<uint64_t>(i) * step));
   });
 }
 

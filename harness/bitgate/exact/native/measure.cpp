@@ -9,11 +9,38 @@ using namespace bitgate::native;
 
 namespace {
 
+constexpr int64_t lanes =
+    8; // partial results side by side: the compiler may not reorder floating-point sums itself
+
 struct Facts {
   double largest = 0; // |v|
   int64_t nonzeros = 0;
   int64_t fractions = 0; // elements that are not integers, NaN and infinity among them
   std::vector<double> sums;
+
+  // Takes `length` absolute values, with zeros behind them up to a multiple of the lanes; returns their sum.
+  double add(const double* values, int64_t length) {
+    double most[lanes] = {}, total[lanes] = {};
+    int64_t zeros[lanes] = {}, integers[lanes] = {};
+    const int64_t rounds = (length + lanes - 1) / lanes;
+    for (int64_t round = 0; round < rounds; ++round)
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const double value = values[round * lanes + lane];
+        most[lane] = value > most[lane] ? value : most[lane];
+        total[lane] += value;
+        zeros[lane] += value == 0;
+        integers[lane] += (value == std::trunc(value)) & (value <= 0x1p53);
+      }
+    double sum = 0;
+    nonzeros += rounds * lanes, fractions += rounds * lanes;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      largest = std::max(largest, most[lane]);
+      nonzeros -= zeros[lane];
+      fractions -= integers[lane];
+      sum += total[lane];
+    }
+    return sum;
+  }
 };
 
 } // namespace
@@ -39,21 +66,16 @@ BITGATE_NATIVE void bitgate_measure(const Tensor* tensor, const int32_t* keep, d
     const auto* cells = reinterpret_cast<const Element*>(tensor->data);
     const Load<double, Element> load{table};
     walk.each(threads, [&](int worker, int64_t offset, int64_t other, int64_t, int64_t length) {
+      double line[Walk::segment + lanes];
+      if (row.stride == 1) // apart, so that it is vectorised
+        for (int64_t i = 0; i < length; ++i)
+          line[i] = std::abs(load(cells[offset + i]));
+      else
+        for (int64_t i = 0; i < length; ++i)
+          line[i] = std::abs(load(cells[offset + i * row.stride]));
+      std::fill_n(line + length, lanes, 0.0);
       Facts& facts = parts[static_cast<size_t>(worker)];
-      double line[Walk::segment];
-      double largest = 0, sum = 0;
-      int64_t nonzeros = 0, fractions = 0;
-      for (int64_t i = 0; i < length; ++i) {
-        const double value = std::abs(load(cells[offset + i * row.stride]));
-        largest = value > largest ? value : largest;
-        nonzeros += value != 0;
-        fractions += !(value == std::trunc(value) && value <= 0x1p53);
-        sum += value;
-        line[i] = value;
-      }
-      facts.largest = std::max(facts.largest, largest);
-      facts.nonzeros += nonzeros;
-      facts.fractions += fractions;
+      const double sum = facts.add(line, length);
       if (sums_length == 0)
         return;
       double* kept = facts.sums.data() + other;

@@ -31,34 +31,39 @@ inline double multiply_add(double a, double b, double acc) {
   return std::fma(a, b, acc);
 }
 
-struct Interval {
-  int64_t begin, end;
-};
-
 int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - (a % b < 0);
 }
 
-// Output positions o with 0 <= o < positions and 0 <= cell(o, tap) < size.
-Interval reached(const Window& w, int axis, int64_t tap, int64_t size) {
-  const int64_t shift = tap * w.dilation[axis] - w.pad[axis];
-  const int64_t begin = -floor_divide(shift, w.stride[axis]);
-  const int64_t end = floor_divide(size - 1 - shift, w.stride[axis]) + 1;
-  return {std::max<int64_t>(begin, 0), std::min(end, w.positions[axis])};
-}
+// Along one axis, the output positions whose cell under a tap lies in the image: cell = position * stride +
+// shift.
+struct Interval {
+  int64_t begin, end, stride, shift;
+
+  Interval(const Window& w, int axis, int64_t tap, int64_t size)
+      : stride(w.stride[axis]), shift(tap * w.dilation[axis] - w.pad[axis]) {
+    begin = std::max<int64_t>(-floor_divide(shift, stride), 0);
+    end = std::min(floor_divide(size - 1 - shift, stride) + 1, w.positions[axis]);
+  }
+  int64_t cell(int64_t position) const { return position * stride + shift; }
+};
 
 // body(output position, image cell), both flat and row-major, for every position that a tap reaches.
 template <class Body>
 void each_position(const Window& w, const int64_t (&size)[3], int64_t tap, Body&& body) {
   const int64_t fx = tap % w.filter[2], fy = tap / w.filter[2] % w.filter[1],
                 fz = tap / w.filter[2] / w.filter[1];
-  const Interval zs = reached(w, 0, fz, size[0]), ys = reached(w, 1, fy, size[1]),
-                 xs = reached(w, 2, fx, size[2]);
+  const Interval zs(w, 0, fz, size[0]), ys(w, 1, fy, size[1]), xs(w, 2, fx, size[2]);
   for (int64_t z = zs.begin; z < zs.end; ++z)
     for (int64_t y = ys.begin; y < ys.end; ++y)
       for (int64_t x = xs.begin; x < xs.end; ++x)
         body((z * w.positions[1] + y) * w.positions[2] + x,
-             (w.cell(0, z, fz) * size[1] + w.cell(1, y, fy)) * size[2] + w.cell(2, x, fx));
+             (zs.cell(z) * size[1] + ys.cell(y)) * size[2] + xs.cell(x));
+}
+
+// Threads that this many multiply-adds are worth; several are done at once.
+int team(int64_t multiply_adds, int threads) {
+  return threads_for(multiply_adds / 16, threads);
 }
 
 template <class T> void advance(T* acc, T factor, const T* row, int64_t width) {
@@ -88,7 +93,8 @@ void sum_channels(const Sizes& s, const Window& w, bool from_image, const T* fro
   const int64_t from_rows = from_image ? s.cells() : positions(w),
                 to_rows = from_image ? positions(w) : s.cells();
   const int64_t blocks = (outer + block - 1) / block;
-  parallel_for(s.g * s.n * blocks, threads, [&](int64_t task, int) {
+  const int64_t work = s.g * s.n * positions(w) * w.taps() * s.k * s.c;
+  parallel_for(s.g * s.n * blocks, team(work, threads), [&](int64_t task, int) {
     const int64_t first = task % blocks * block, width = std::min(block, outer - first);
     const int64_t image = task / blocks, g = image / s.n;
     const T* factors = from + image * from_rows * inner;
@@ -108,7 +114,8 @@ void sum_channels(const Sizes& s, const Window& w, bool from_image, const T* fro
 // weights [g][k][tap][c] receive the sums over images and positions.
 template <class T>
 void sum_positions(const Sizes& s, const Window& w, const T* x, const T* dy, T* weights, int threads) {
-  parallel_for(s.g * s.k * w.taps(), threads, [&](int64_t task, int) {
+  const int64_t work = s.g * s.n * positions(w) * w.taps() * s.k * s.c;
+  parallel_for(s.g * s.k * w.taps(), team(work, threads), [&](int64_t task, int) {
     const int64_t tap = task % w.taps(), k = task / w.taps() % s.k, g = task / w.taps() / s.k;
     T* acc = weights + task * s.c;
     for (int64_t n = 0; n < s.n; ++n) {

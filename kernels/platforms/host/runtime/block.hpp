@@ -1,5 +1,5 @@
-// Runs the blocks of one OS thread, one after the other: each GPU thread of a block is a fiber, and this class is the
-// block's scheduler, barrier and waves.
+// Runs the blocks of one OS thread, one after the other: each GPU thread of a block is a fiber, and this
+// class is the block's scheduler, barrier and waves.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include "hip/host_detail/abi.hpp"
 #include "lds.hpp"
 #include "schedule.hpp"
+#include "shared_variables.hpp"
 
 namespace bitgate_host {
 
@@ -30,6 +31,7 @@ struct Launch {
   int placement;
   bool poison;
   size_t ldsLimit;
+  SharedVariables shared; // plain __shared__ variables of the kernel
 };
 
 class BlockRunner {
@@ -82,6 +84,10 @@ private:
   void setReady(unsigned thread);
   bool waveOpsAgree();
   [[noreturn]] void leave();
+  // Kept out of line: a fiber's frames should be small, they are what a context switch pulls into the cache.
+  [[noreturn, gnu::noinline, gnu::cold]] void divergent(const Wave& wave, unsigned site);
+  [[noreturn, gnu::noinline, gnu::cold]] void exceptionLeft();
+  [[noreturn, gnu::noinline, gnu::cold]] void withoutStack();
   void missedBarrier();
   void reportFault();
   uint3 threadAt(unsigned linear) const;
@@ -94,6 +100,7 @@ private:
 
   std::array<State, maxBlockThreads> state;
   std::array<Stack*, maxBlockThreads> stackOf;
+  std::array<void*, maxBlockThreads> savedAt; // stack pointers of the threads that wait
   std::array<ThreadRecord, maxBlockThreads> records;
   std::array<uint3, maxBlockThreads> index;
   std::array<uint16_t, maxBlockThreads> order, position;

@@ -22,8 +22,8 @@ hipError_t allocateInto(const char* call, void** pointer, Request request) {
   *pointer = allocate(request);
   if (*pointer)
     return hipSuccess;
-  return fail(hipErrorOutOfMemory, "%s: %zu bytes asked for, %zu of %zu in use", call, request.bytes, bytesInUse(),
-              totalMemoryOf(settings()));
+  return fail(hipErrorOutOfMemory, "%s: %zu bytes asked for, %zu of %zu in use", call, request.bytes,
+              bytesInUse(), totalMemoryOf(settings()));
 }
 
 Request request(size_t bytes, MemoryKind kind, unsigned flags) {
@@ -31,7 +31,7 @@ Request request(size_t bytes, MemoryKind kind, unsigned flags) {
 }
 
 // A write outside a buffer that no guard page met comes to light here.
-hipError_t damaged(const char* call, const BufferView& buffer, int64_t offset) {
+void keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
   const bool past = offset >= 0;
   BitgateHostFault fault{};
   fault.kind = bitgateFaultGlobalCanary;
@@ -42,11 +42,11 @@ hipError_t damaged(const char* call, const BufferView& buffer, int64_t offset) {
   fault.buffer_size = buffer.bytes;
   std::snprintf(fault.buffer, sizeof fault.buffer, "%s", buffer.name);
   std::snprintf(fault.text, sizeof fault.text,
-           "%s: a write outside buffer %s (%zu bytes) hit %s%" PRId64 " %s (byte offset %" PRId64 ")", call,
-           buffer.name, buffer.bytes, past ? "+" : "", past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
-           past ? "past the end" : "bytes before its begin", offset);
+                "%s: a write outside buffer %s (%zu bytes) hit %s%" PRId64 " %s (byte offset %" PRId64 ")",
+                call, buffer.name, buffer.bytes, past ? "+" : "",
+                past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
+                past ? "past the end" : "bytes before its begin", offset);
   keep(fault);
-  return finish(hipErrorIllegalAddress);
 }
 
 hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
@@ -54,15 +54,19 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
   const char* const name = report.buffer.name;
   switch (report.result) {
   case FreeResult::Freed:
-    return report.damaged ? damaged(call, report.buffer, *report.damaged) : hipSuccess;
+    if (!report.damaged)
+      return hipSuccess;
+    keepDamage(call, report.buffer, *report.damaged);
+    return finish(hipErrorIllegalAddress);
   case FreeResult::DoubleFree:
     return fail(hipErrorInvalidValue, "%s: buffer %s has been freed already", call, name);
   case FreeResult::NotTheBegin:
-    return fail(hipErrorInvalidValue, "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call,
-                pointer, name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
+    return fail(hipErrorInvalidValue,
+                "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call, pointer,
+                name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
   case FreeResult::WrongKind:
-    return fail(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name, hostMemory ? "device" : "host",
-                hostMemory ? "hipFree" : "hipHostFree");
+    return fail(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name,
+                hostMemory ? "device" : "host", hostMemory ? "hipFree" : "hipHostFree");
   case FreeResult::Unknown:
     break;
   }
@@ -72,7 +76,8 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
 hipError_t freeAfterWork(const char* call, void* pointer, bool hostMemory) {
   if (!pointer)
     return hipSuccess;
-  drainAll(); // freeing waits for the device, as in HIP; a fault met here is reported by the next synchronising call
+  drainAll(); // freeing waits for the device, as in HIP; a fault met here is reported by the next
+              // synchronising call
   return freeNow(call, pointer, hostMemory);
 }
 
@@ -115,8 +120,12 @@ hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
   return allocateInto("hipHostMalloc", pointer, request(bytes, MemoryKind::Host, flags));
 }
-hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) { return hipHostMalloc(pointer, bytes, flags); }
-hipError_t hipMallocHost(void** pointer, size_t bytes) { return hipHostMalloc(pointer, bytes, hipHostMallocDefault); }
+hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return hipHostMalloc(pointer, bytes, flags);
+}
+hipError_t hipMallocHost(void** pointer, size_t bytes) {
+  return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
+}
 
 hipError_t hipFree(void* pointer) {
   BITGATE_ENTRY;
@@ -127,7 +136,9 @@ hipError_t hipHostFree(void* pointer) {
   BITGATE_ENTRY;
   return freeAfterWork("hipHostFree", pointer, true);
 }
-hipError_t hipFreeHost(void* pointer) { return hipHostFree(pointer); }
+hipError_t hipFreeHost(void* pointer) {
+  return hipHostFree(pointer);
+}
 
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
   BITGATE_ENTRY;
@@ -229,8 +240,10 @@ int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placem
   BITGATE_ENTRY;
   if (!std::has_single_bit(alignment) || alignment > 4096 ||
       (placement != bitgateHostRight && placement != bitgateHostLeft))
-    return fail(hipErrorInvalidValue, "bitgateHostMalloc: the alignment %zu must be a power of two up to 4096, the "
-                "placement %d 0 (right) or 1 (left)", alignment, placement);
+    return fail(hipErrorInvalidValue,
+                "bitgateHostMalloc: the alignment %zu must be a power of two up to 4096, the "
+                "placement %d 0 (right) or 1 (left)",
+                alignment, placement);
   return allocateInto("bitgateHostMalloc", pointer, {bytes, alignment, placement, MemoryKind::Device, 0});
 }
 
@@ -251,7 +264,8 @@ int bitgateHostCheckCanary(void* pointer, int64_t* offset) {
     return hipSuccess;
   if (offset)
     *offset = *damage;
-  return damaged("bitgateHostCheckCanary", *findBuffer(reinterpret_cast<uint64_t>(pointer)), *damage);
+  keepDamage("bitgateHostCheckCanary", *findBufferNear(reinterpret_cast<uint64_t>(pointer)), *damage);
+  return hipErrorIllegalAddress; // an answer, not a failed call: hipGetLastError does not hear of it
 }
 
 } // extern "C"

@@ -1,4 +1,5 @@
-// threadIdx and its kin as the runtime writes them; kernels see the same symbols as constants (abi.hpp).
+// threadIdx and its kin as the runtime writes them; kernels see the same symbols as constants
+// (thread_indices.hpp).
 #pragma once
 
 #include "hip/host_detail/abi.hpp"

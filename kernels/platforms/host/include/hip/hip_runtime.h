@@ -14,6 +14,7 @@
 #include "hip/host_detail/lds.hpp"
 #include "hip/host_detail/math.hpp"
 #include "hip/host_detail/qualifiers.hpp"
+#include "hip/host_detail/thread_indices.hpp"
 #include "hip/host_detail/vector_types.hpp"
 #include "hip/host_detail/wave.hpp"
 

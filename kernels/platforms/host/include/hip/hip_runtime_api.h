@@ -17,12 +17,14 @@
 #define BITGATE_API __attribute__((visibility("default")))
 #endif
 
+#ifndef __CUDA_RUNTIME_API_H__ // CUDA brings its own
 typedef struct dim3 {
   uint32_t x, y, z;
 #ifdef __cplusplus
   constexpr dim3(uint32_t x_ = 1, uint32_t y_ = 1, uint32_t z_ = 1) : x(x_), y(y_), z(z_) {}
 #endif
 } dim3;
+#endif
 
 typedef int hipDevice_t;
 typedef void* hipDeviceptr_t;

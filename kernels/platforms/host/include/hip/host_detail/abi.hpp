@@ -1,4 +1,5 @@
-// What a kernel library and the host runtime share: the thread's own variables and the calls made inside a kernel.
+// What a kernel library and the host runtime share: the thread's own variables and the calls made inside a
+// kernel.
 #pragma once
 
 #include <stddef.h>
@@ -10,19 +11,11 @@ struct uint3 {
   unsigned x, y, z;
 };
 
-// initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few bytes in
-// the static TLS that the loader reserves. All threads of a block run on one OS thread, so an address that the
-// compiler keeps across a barrier stays right; const, because a GPU thread never sees them change.
+// initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few
+// bytes in the static TLS that the loader reserves.
 #define BITGATE_THREAD_VARIABLE(type, name)                                                                  \
   extern BITGATE_API constinit thread_local type name __asm__("__bitgate_" #name)                            \
       __attribute__((tls_model("initial-exec")))
-#ifndef BITGATE_RUNTIME_BUILD
-BITGATE_THREAD_VARIABLE(const uint3, threadIdx);
-BITGATE_THREAD_VARIABLE(const uint3, blockIdx);
-BITGATE_THREAD_VARIABLE(const dim3, blockDim);
-BITGATE_THREAD_VARIABLE(const dim3, gridDim);
-BITGATE_THREAD_VARIABLE(const int, warpSize);
-#endif
 
 namespace bitgate_host {
 // One GPU thread's record: its place in the block and the wave operations that it took part in.
@@ -57,8 +50,8 @@ extern "C" {
 BITGATE_API void __bitgate_syncthreads(void);
 enum { bitgateBarrierCount = 0, bitgateBarrierAnd = 1, bitgateBarrierOr = 2 };
 BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);
-// The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs of
-// one kernel apart; all threads of a block get the same address.
+// The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs
+// of one kernel apart; all threads of a block get the same address.
 BITGATE_API void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_lds(size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_dynamic_lds(void);
