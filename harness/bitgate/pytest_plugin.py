@@ -3,6 +3,7 @@ on the machine pays one look at its arguments and meets no option, hook or exit 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | None, in
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    if not hasattr(config.option, AWAKE):
+    if not hasattr(config.option, AWAKE) or os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
     from bitgate.plugin.workers import count
 
