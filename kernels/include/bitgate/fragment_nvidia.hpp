@@ -118,7 +118,6 @@ template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
   static __device__ __forceinline__ int first_row() { return detail::warp_lane() / N * rows; }
   static __device__ __forceinline__ int column() { return detail::warp_lane() % N; }
 
-  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ void load_a(const float* tile, int pitch, OperandA& a) {
 #pragma unroll
     for (int row = 0; row < rows; ++row)

@@ -105,7 +105,9 @@ BlockRunner& blockRunner() {
   return *owner.runner;
 }
 
-BlockRunner* currentRunner() { return runnerOfThread; }
+BlockRunner* currentRunner() {
+  return runnerOfThread;
+}
 
 bool runBlocks(const Launch& launch, unsigned threads, size_t* ldsUsed) {
   // Never destroyed: its threads wait on it while the process exits.
