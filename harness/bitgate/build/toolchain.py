@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -142,7 +143,8 @@ def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) 
         version = _version_text(command)
         if version is None:
             return None
-        with cache.lock("compilers"):
+        # A cache that cannot be written costs time here, and is reported when something is built.
+        with contextlib.suppress(UsageError, OSError), cache.lock("compilers"):
             known = cache.read_json(cache.folder / "compilers.json")
             cache.write_json(cache.folder / "compilers.json", {**known, key: version})
     return Compiler(command, version, kind or _kind(command, version))

@@ -194,5 +194,5 @@ def _target(
     why, _, fix = target.obstacle.partition(": ")
     if not why and lacking:
         why = f"needs {', '.join(need['name'] for need in lacking)}"
-        fix = "; ".join(need["fix"] for need in lacking)
+        fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
     return _entry(target.name, target.device_name, why, fix, platform=target.platform, kind=target.kind, runs=not why)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.coverage.combine import Codes
-from bitgate.coverage.factors import Factor
+from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Hole, Term
 
 SYSTEMATIC = 5.0

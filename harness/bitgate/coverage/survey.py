@@ -11,7 +11,8 @@ import numpy as np
 from bitgate.coverage.assume import COLUMNS, Assumptions
 from bitgate.coverage.batch import Batch, Ints
 from bitgate.coverage.combine import Codes, Combinations, Flags
-from bitgate.coverage.factors import FACTORS, Factor, classify
+from bitgate.coverage.factor import Factor
+from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.field import field
 from bitgate.coverage.holes import Hole, Levels
 from bitgate.coverage.pool import BATCH_COLUMN, COLUMN_VALUES, witnesses
@@ -119,7 +120,9 @@ class Survey:
         """How many combinations that no case has, plan-only ones included, each of these rows would cover."""
         still = self.levels.possible[-1] & ~self.levels.covered[-1]
         parts = [codes[at : at + 64] for at in range(0, len(codes), 64)]
-        return np.concatenate([still[self.combinations.index(part)].sum(axis=1) for part in parts] or [np.empty(0, np.int64)])
+        return np.concatenate(
+            [still[self.combinations.index(part)].sum(axis=1) for part in parts] or [np.empty(0, np.int64)]
+        )
 
     @cached_property
     def _conditions(self) -> dict[str, dict[str, str]]:
