@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
+
 from bitgate import rooms
 from bitgate.cases.plan import Plan
 from bitgate.record import Verdict, read
-from junitparser import JUnitXml
 
 TABLE = """
 [defaults]
