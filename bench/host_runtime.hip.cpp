@@ -1,4 +1,5 @@
-// What the host runtime costs, measured from C++ so that no interpreter is in the way. host_runtime.py prints it.
+// What the host runtime costs, measured from C++ so that no interpreter is in the way. host_runtime.py prints
+// it.
 #include <hip/hip_runtime.h>
 
 #include <algorithm>

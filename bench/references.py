@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-
 from bitgate import rooms
 from bitgate.exact import blas, native
 from bitgate.exact.certificate import certify
@@ -113,7 +112,7 @@ def shape_list(dtype: str, repeat: int) -> None:
     print("sum   " + " ".join(f"{1e3 * v:9.2f}" for v in sums))
     total = sum(row.total for row in rows.values())
     known = ", ".join(f"{name} {seconds:g} s" for name, seconds in BENCHDNN_SECONDS.items())
-    print(f"fill + reference + compare: {total:.2f} s (benchdnn, published: {known})")
+    print(f"fill + reference + compare: {total:.2f} s (benchdnn, figures given, not measured here: {known})")
 
 
 def measure(problem: ConvProblem) -> Parts:

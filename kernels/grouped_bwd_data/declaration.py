@@ -152,7 +152,10 @@ OPTIONS = (
 FAMILY = KernelFamily(
     name="grouped_bwd_data",
     operations=(Pass.BWD_DATA,),
-    sources=("library.hip.cpp", *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32"))),
+    sources=(
+        "library.hip.cpp",
+        *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+    ),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),

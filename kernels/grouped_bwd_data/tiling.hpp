@@ -14,8 +14,8 @@ template <int A_, int B_, int C_> struct Vectors {
   static constexpr int A = A_, B = B_, C = C_;
 };
 
-// What one thread moves at once, as raw bits: 2 to 16 bytes in integers, which compilers keep in registers. They may
-// alias elements of any type.
+// What one thread moves at once, as raw bits: 2 to 16 bytes in integers, which compilers keep in registers.
+// They may alias elements of any type.
 template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
   uint64_t words[Bytes / 8];
 };

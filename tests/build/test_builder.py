@@ -114,6 +114,30 @@ def test_a_source_that_does_not_compile_says_where(family: KernelFamily, make_bu
     assert "three" in e.value.output
 
 
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        (
+            "void go() { one<<<1, 2>>>(3); }",
+            r"cpp:2: error: <<<.*write hipLaunchKernelGGL\(one, 1, 2, 0, nullptr",
+        ),
+        ("extern __shared__ float tile[];", r"cpp:2: error: .*write HIP_DYNAMIC_SHARED\(float, tile\)"),
+    ],
+)
+def test_hip_that_only_a_gpu_compiler_takes_is_answered_with_the_line_to_write(
+    family: KernelFamily, make_builder: Make, line: str, advice: str
+) -> None:
+    (family.folder / "two.hip.cpp").write_text(f"#include <hip/hip_runtime.h>\n{line}\n")
+    with pytest.raises(BuildError, match=advice):
+        make_builder().family(family)
+
+
+def test_such_a_line_behind_an_if_for_gpus_harms_nobody(family: KernelFamily, make_builder: Make) -> None:
+    guarded = "#ifdef __HIP_DEVICE_COMPILE__\nextern __shared__ float tile[];\n#endif\n"
+    (family.folder / "shared.hpp").write_text(f"#define SHARED 1\n{guarded}")
+    assert CDLL(str(make_builder().family(family))).one() == 1
+
+
 def test_a_symbol_that_nobody_defines_fails_at_the_link(family: KernelFamily, make_builder: Make) -> None:
     (family.folder / "two.hip.cpp").write_text("int nobody();\nint two() { return nobody(); }\n")
     with pytest.raises(BuildError, match=r"pair does not build: .*undefined reference to `nobody\(\)'"):

@@ -108,6 +108,5 @@ def test_nvidia_gpus_without_nvcc_are_named_with_what_to_install(
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert targets.best().name == "host"
-    with pytest.raises(UsageError, match="sm_90 is present, but no CUDA compiler found .* install the CUDA toolkit"):
+    with pytest.raises(UsageError, match=r"sm_90 is present, but no CUDA compiler found .* install the CUDA toolkit"):
         targets.named("sm_90")
-

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, convolutions, gaps, inputs_of
+from small_convolutions import EVERY, convolutions, exact_sums, gaps, inputs_of
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter
-from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill
+from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill, terms
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.problem import ConvProblem, parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 from bitgate.problem.dtype import DTYPES
+from bitgate.problem.elementwise import OPERATIONS
 
 FILLS = st.one_of(
     st.builds(TensorFill, st.just("integer"), st.integers(1, 100), st.integers(0, counter.FULL_DENSITY)),
@@ -93,6 +94,21 @@ def test_i8_outputs_seldom_saturate() -> None:
         problem = parse_case_id(case)
         result = exact_reference(problem, inputs_of(problem)).logical
         assert np.mean((result == -128) | (result == 127)) < 0.2
+
+
+@given(convolutions(("f32",)))
+@settings(max_examples=60, deadline=None)
+def test_no_cell_sums_more_products_than_are_planned_for(problem: ConvProblem) -> None:
+    problem = replace(problem, op=OPERATIONS["pass"])
+    ones = inputs_of(problem)
+    for host in ones.values():
+        host.logical[...] = 1
+    assert exact_sums(problem, ones).max() <= terms(problem) <= problem.reduction
+
+
+def test_taps_of_other_residue_classes_do_not_count() -> None:
+    for spatial, taps in (("y3x3_h28x28_s3x3_p1x1", 1), ("y5x5_h28x28_s2x2_p1x1", 9), ("y3x3_h28x28_d2x2_s2x2", 9)):
+        assert terms(parse_case_id(f"bwd_data_f32_nhwgc_n1k16c16_{spatial}")) == 16 * taps
 
 
 def test_an_unknown_fill_names_the_known_ones() -> None:

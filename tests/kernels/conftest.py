@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,17 +46,18 @@ class Bench:
 
     def library(self, family: KernelFamily | str) -> KernelLibrary:
         declaration = families()[family] if isinstance(family, str) else family
-        key = f"{declaration.folder}/{declaration.name}"
-        if key not in self._libraries:
-            path = self._builder.family(declaration)
-            self._libraries[key] = KernelLibrary.load(path, declaration, target="host")
-        return self._libraries[key]
+        if declaration.name not in self._libraries:
+            self._libraries[declaration.name] = self.build(declaration)
+        return self._libraries[declaration.name]
+
+    def build(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> KernelLibrary:
+        return KernelLibrary.load(self._builder.family(declaration, overlay), declaration, target="host")
 
     def run(
         self,
         problem: ConvProblem,
         inputs: Mapping[str, HostTensor],
-        family: KernelFamily | str,
+        kernel: KernelLibrary | KernelFamily | str,
         instance: str,
         options: Mapping[str, str] | None = None,
         *,
@@ -78,7 +80,8 @@ class Bench:
             pointers = {name: buffer.pointer for name, buffer in buffers.items()}
             if alias_d:
                 pointers["d0"] = pointers[problem.result]
-            record = self.library(family).run(problem, instance, options, pointers, stream=self.device.stream)
+            library = kernel if isinstance(kernel, KernelLibrary) else self.library(kernel)
+            record = library.run(problem, instance, options, pointers, stream=self.device.stream)
             self.device.synchronize()
             buffers[problem.result].download(result.storage)
             assert all(buffer.check_guards() is None for buffer in buffers.values())

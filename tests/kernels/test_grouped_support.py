@@ -62,14 +62,22 @@ def problem_texts(draw):
     layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
     numbers = {
         key: "x".join(str(draw(strategy)) for _ in range(ndim))
-        for key, strategy in (("y", small), ("h", st.integers(1, 40)), ("s", small), ("d", small), ("p", st.integers(0, 4)))
+        for key, strategy in (
+            ("y", small),
+            ("h", st.integers(1, 40)),
+            ("s", small),
+            ("d", small),
+            ("p", st.integers(0, 4)),
+        )
     }
     dims = f"g{draw(small)}n{draw(small)}k{draw(st.integers(1, 40))}c{draw(st.integers(1, 40))}"
     gap = draw(st.sampled_from(["", "_gap"]))
     dtype = draw(st.sampled_from(["f32", "f16", "bf16"]))
-    return f"bwd_data_{dtype}_{draw(st.sampled_from(layouts[ndim]))}_{dims}_" + "_".join(
-        key + value for key, value in numbers.items()
-    ) + gap
+    return (
+        f"bwd_data_{dtype}_{draw(st.sampled_from(layouts[ndim]))}_{dims}_"
+        + "_".join(key + value for key, value in numbers.items())
+        + gap
+    )
 
 
 @settings(max_examples=150, deadline=None)

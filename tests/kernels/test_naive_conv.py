@@ -35,7 +35,7 @@ def test_equals_brute_force_on_integers(bench, integers, oracle, direction, dtyp
 
 
 @pytest.mark.parametrize("direction", PASSES)
-@pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "bf16"))
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
 def test_sums_in_the_stated_order(bench, direction, dtype):
     """On data whose sums round differently in any other order, the bits are those of the ordered reference."""
     problem = parse_case_id(f"{direction}_{dtype}_nhwgc_g2n2k17c13_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2_bilinear")
@@ -61,9 +61,7 @@ def test_more_cells_than_threads(bench, integers, oracle):
     problem = parse_case_id("bwd_data_f32_nhwgc_n2k1c8_y1_h130x131")
     assert problem.tensors["in"].elements > 1024 * 256
     inputs = integers(problem)
-    np.testing.assert_array_equal(
-        bench.run(problem, inputs, "naive_conv", "bwd_data_f32").values, oracle_1x1(inputs)
-    )
+    np.testing.assert_array_equal(bench.run(problem, inputs, "naive_conv", "bwd_data_f32").values, oracle_1x1(inputs))
 
 
 def oracle_1x1(inputs):

@@ -180,3 +180,16 @@ def test_the_last_launch_is_on_record(host: Host, load: Load) -> None:
     assert launch.kernel == b"reverse_struct"
     assert (tuple(launch.grid), tuple(launch.block)) == ((2, 1, 1), (256, 1, 1))
     assert (launch.lds, launch.wave) == (1024, 64)
+    load("basics").launch_templates(out.pointer, None)
+    host.synchronize()
+    assert host.hip.bitgateHostLastLaunch(ctypes.byref(launch)) == 0
+    assert launch.kernel == b"fill_with<float, 5>"
+
+
+def test_many_os_threads_share_the_mappings_that_a_process_may_have(host: Host, load: Load) -> None:
+    """200 OS threads with 1024 fibers each would need 400,000 mappings; 65,530 is the usual bound."""
+    host.settings.set_threads(200)
+    x = np.arange(220 * 1024, dtype=np.float32) % 1024
+    device = host.array(x)
+    load("basics").launch_reverse(device.pointer, 2, 220, 1024, 1)
+    assert np.array_equal(device.download(np.float32), x.reshape(220, 1024)[:, ::-1].ravel())

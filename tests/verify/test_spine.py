@@ -10,6 +10,7 @@ from bitgate.errors import UsageError
 from bitgate.problem import parse_case_id
 from bitgate.record import Outcome, from_event, to_event
 from bitgate.verify.isolate import verify_isolated
+from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import Expectation, PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
@@ -111,6 +112,19 @@ def test_an_expected_refusal_is_green_with_its_clause_only(session):
     assert "was to be refused (c_even), and is supported" in accepted.reason
 
 
+def test_a_case_that_does_not_fit_is_not_tried(session, tmp_path):
+    verdict = verify(plan(case="fwd_f32_nhwgc_g1n65536k2c64_y1_h512"), session)
+    assert verdict.outcome is Outcome.INFRA
+    assert "GiB of host memory" in verdict.reason
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 9 kB\nMemAvailable:    1048576 kB\n")
+    half, more = (parse_case_id(f"fwd_f32_nhwgc_g1n1k1c{c}_y1_h1024") for c in (64, 256))
+    assert memory_shortage(half, True, meminfo) == ""
+    assert memory_shortage(more, True, meminfo).startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
+    assert memory_shortage(more, False, meminfo).startswith("the case needs about 1.0 GiB")
+    assert memory_shortage(more, True, tmp_path / "none") == ""
+
+
 def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
     session = Session("host", load=(DECLARATION,))
     broken = tmp_path / "sick.hip.cpp"
@@ -181,9 +195,9 @@ def test_a_kernel_that_kills_its_process_is_a_crash():
 
 
 def test_a_kernel_that_never_ends_is_hung():
-    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=4)
+    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=3)
     assert verdict.outcome is Outcome.HUNG
-    assert "no verdict after 4 s" in verdict.reason
+    assert "no verdict after 3 s" in verdict.reason
 
 
 def test_an_isolated_verdict_is_the_same_as_one_here(session):

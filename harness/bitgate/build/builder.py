@@ -102,7 +102,7 @@ class Builder:
 
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
-        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler knows its own."""
+        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
         platforms = rooms.room("kernels") / "platforms"
         return {
             "host": (platforms / "host" / "include",),
@@ -205,6 +205,8 @@ class Builder:
         with self.cache.guarded(), self.cache.lock(library.parent.name):
             if library.is_file():
                 return
+            if recipe.compiler.kind == "zig":
+                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
             output = self.cache.temporary(".so")
             command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
             try:

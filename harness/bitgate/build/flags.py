@@ -10,18 +10,15 @@ ARCHITECTURE = "x86-64-v3"
 # -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
 _HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread")
 
+# The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
+_ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
+
 _HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
     # Without it two libraries with the same kernel template share the template's static variables: its LDS.
     "gnu": (*_HOST, "-fno-gnu-unique"),
     "clang": _HOST,
-    # zig adds traps for undefined behaviour unless told otherwise, and builds for the newest CPU by default.
-    "zig": (
-        "-target",
-        "x86_64-linux-gnu",
-        *(flag for flag in _HOST if not flag.startswith("-march")),
-        f"-mcpu={ARCHITECTURE.replace('-', '_')}",
-        "-fno-sanitize=undefined",
-    ),
+    # zig adds traps for undefined behaviour unless told otherwise, and builds for this machine's CPU by default.
+    "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined"),
 }
 
 
@@ -40,8 +37,14 @@ def host_kernel(kind: Kind) -> tuple[str, ...]:
 
 
 def host_link(kind: Kind) -> tuple[str, ...]:
-    target = ("-target", "x86_64-linux-gnu") if kind == "zig" else ()
-    return (*target, "-shared", "-pthread", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,--as-needed")
+    return (
+        *(_ZIG if kind == "zig" else ()),
+        "-shared",
+        "-pthread",
+        "-Wl,-z,defs",
+        "-Wl,-z,noexecstack",
+        "-Wl,--as-needed",
+    )
 
 
 def hip_kernel(arch: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -43,9 +44,10 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """For people: ``g++ 12.2.0``."""
+        """For people: ``g++ 12.2.0``; of zig it is the clang inside that has a version."""
         number = re.search(r"\d+\.\d+(\.\d+)?", self.version)
-        return f"{Path(self.command[0]).name} {number[0] if number else ''}".strip()
+        program = "zig's clang" if self.kind == "zig" else Path(self.command[0]).name
+        return f"{program} {number[0] if number else ''}".strip()
 
 
 def find_host_compiler(cache: Cache | None = None) -> Compiler:
@@ -141,7 +143,8 @@ def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) 
         version = _version_text(command)
         if version is None:
             return None
-        with cache.lock("compilers"):
+        # A cache that cannot be written costs time here, and is reported when something is built.
+        with contextlib.suppress(UsageError, OSError), cache.lock("compilers"):
             known = cache.read_json(cache.folder / "compilers.json")
             cache.write_json(cache.folder / "compilers.json", {**known, key: version})
     return Compiler(command, version, kind or _kind(command, version))

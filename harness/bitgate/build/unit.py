@@ -17,13 +17,15 @@ from typing import Any
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError, first_error
+from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
-from bitgate.build.toolchain import Compiler
+from bitgate.build.toolchain import OLDEST, Compiler
 from bitgate.errors import UsageError
 
 _MANIFEST_ENTRIES = 24
 _ATTEMPTS = 3
+_HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inc")
 _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device library|unsupported HIP gpu arch")
 
 
@@ -126,9 +128,22 @@ class UnitStore:
                 f"the compiler was killed while it compiled {unit.source}, most likely for lack of memory:"
                 " set BITGATE_THREADS=1 to compile one file at a time"
             )
-        return BuildError(
-            unit.label, finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
-        )
+        output = finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
+        return BuildError(unit.label, "\n".join([*self._advice(unit), output]))
+
+    def _advice(self, unit: Unit) -> list[str]:
+        """What to write instead of HIP that only a GPU's compiler takes, in the source and the headers beside it.
+
+        Asked after the compiler refused: a file may hold such lines for other platforms, behind an #if.
+        """
+        if unit.compiler.kind not in OLDEST and unit.compiler.kind != "zig":
+            return []
+        headers = [path for path in sorted(unit.source.parent.iterdir()) if path.suffix in _HEADER_SUFFIXES]
+        return [
+            f"{path}:{line}: error: {message}"
+            for path in (unit.source, *headers)
+            for line, message in unsupported_on_host(Path(f"{self.tree.prefix}{path}").read_text(errors="replace"))
+        ]
 
     def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str:
         self.contents.forget()

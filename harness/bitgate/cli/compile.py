@@ -27,16 +27,17 @@ def compile_(
     """Build the shared libraries of kernel families. Exit code 1 if one does not compile."""
     name = target or targets.best().name
     platform = targets.platform_of(name)
+    chosen = {family.name: family for family, _ in registry.select(kernel or None, load or (), name)}
+    families = [family for family in chosen.values() if platform in family.platforms]
+    if not families:
+        raise UsageError(f"none of {', '.join(chosen)} is for {name}")
     builder = _builder(name, platform)
-    families = {family.name: family for family, _ in registry.select(kernel or None, load or (), name)}
     objects: list[dict[str, Any]] = []
     failures: list[dict[str, str]] = []
     if platform != "amd":
         begun = time.monotonic()
         objects.append(_object("runtime", name, builder.runtime(), begun))
-    for family in families.values():
-        if platform not in family.platforms:
-            continue
+    for family in families:
         begun = time.monotonic()
         try:
             objects.append(_object(family.name, name, builder.family(family), begun))
@@ -51,8 +52,6 @@ def compile_(
             typer.echo(f"{failure['output']}\n{failure['reason']}", err=True)
     if failures:
         raise typer.Exit(1)
-    if not objects:
-        raise UsageError(f"none of {', '.join(families)} is for {name}")
 
 
 def _builder(target: str, platform: str) -> Builder:

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from bitgate.coverage.survey import Survey
+    from bitgate.coverage.table import Table
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def coverage(
-    cases: Path | None = typer.Option(
-        None, "--cases", help="A .toml or .csv table, CK's gtest source, or a list of command lines."
-    ),
-    strength: int = typer.Option(3, "--strength", min=2, max=4, help="Classes that a combination has."),
-    assume: list[str] = typer.Option([], "--assume", help="NAME=VALUE[,VALUE...]: what the table does not say."),
-    where: list[str] = typer.Option([], "--where", help="[COLUMN=]VALUE: only these rows of the table."),
-    top: int = typer.Option(20, "--top", min=1, help="Holes to print."),
-    generate: Path | None = typer.Option(None, "--generate", help="Write the rows that close the holes, as TOML."),
-    target: float = typer.Option(1.0, "--until", min=0.01, max=1.0, help="Share of combinations to generate for."),
-    seed: int = typer.Option(1, "--seed", help="Of the generated rows."),
-    html: Path | None = typer.Option(None, "--html", help="Write a page with the pairwise matrix."),
-    as_json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    cases: Annotated[
+        Path | None, typer.Option(help="A .toml or .csv table, CK's gtest source, or a list of command lines.")
+    ] = None,
+    strength: Annotated[int, typer.Option(min=2, max=4, help="How many classes a combination has.")] = 3,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="What the table does not say; VALUE,VALUE: every row runs with each."),
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Only these rows of the table.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Holes to print.")] = 20,
+    generate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write rows that close the holes, as a TOML table.")
+    ] = None,
+    until: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share to generate for.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of the generated rows.")] = 1,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the pairwise matrix.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Tell which combinations of factor classes no case has, most important first, and one row that closes each.
 
@@ -40,20 +51,20 @@ def coverage(
     if cases is None and generate is None:
         raise UsageError("nothing to look at: name a table with --cases FILE, or make one with --generate FILE")
     names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
-    assumptions = Assumptions.parse(assume, names)
-    question = Question(tuple(_where(text) for text in where), assumptions.direction)
+    assumptions = Assumptions.parse(assume or (), names)
+    question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
     table = read(cases, question) if cases is not None else empty_table()
     found = surveys(table, assumptions, strength)
     if generate is not None:
         from bitgate.coverage.generate import generated_rows, write_rows
 
-        rows = [row for survey in found for row in generated_rows(survey, target, seed)]
-        write_rows(generate, rows, table.source, seed)
-    document = _document(table, found, assume, top, generate)
+        rows = [row for survey in found for row in generated_rows(survey, until, seed)]
+        write_rows(generate, rows, table.source, strength, seed)
+    document = _document(table, found, assume or [], top, generate)
     if html is not None:
         from bitgate.coverage.page import write_page
 
-        write_page(html, table, found, document)
+        write_page(html, found, document)
     if as_json:
         print(json.dumps(document, indent=1))
     else:
@@ -65,10 +76,11 @@ def _where(text: str) -> tuple[str, str]:
     return (name.strip(), value.strip()) if found else ("", text.strip())
 
 
-def _document(table: Any, found: list[Any], assume: list[str], top: int, generated: Path | None) -> dict[str, Any]:
+def _document(table: Table, found: list[Survey], assume: list[str], top: int, generated: Path | None) -> dict[str, Any]:
     from bitgate.problem import case_id
 
-    passes, uncovered = [], []
+    passes: list[dict[str, Any]] = []
+    uncovered: list[dict[str, Any]] = []
     for survey in found:
         covered, total = survey.levels.counts()
         plan_covered, plan_total = survey.levels.counts(plan_only=True)
@@ -91,7 +103,8 @@ def _document(table: Any, found: list[Any], assume: list[str], top: int, generat
                     "factors": survey.factors_of(ranked.hole),
                     "strength": ranked.hole.strength,
                     "kind": "plan-only" if ranked.hole.plan_only else "run",
-                    "share": round(ranked.share, 6),
+                    "share": round(ranked.weight.share, 6),
+                    "expected_cases": round(ranked.weight.expected, 2),
                     "row": case_id(ranked.problem),
                     "closes": ranked.closes,
                 }

@@ -15,6 +15,7 @@ from bitgate.build.errors import first_error
 from bitgate.build.flags import host_compile, host_link
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
+from bitgate.build.toolchain import find_cuda_compiler
 from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -31,7 +32,11 @@ def doctor(
 ) -> None:
     """Say which targets, toolchains, runtimes and libraries are there. Exit code 2 if no smoke run is possible."""
     cache = Cache()
-    toolchains = [_host_toolchain(cache), _hip_toolchain(cache)]
+    toolchains = [
+        _host_toolchain(cache),
+        _toolchain("HIP compiler", "amd", find_hip_compiler, cache),
+        _toolchain("CUDA compiler", "nvidia", find_cuda_compiler, cache),
+    ]
     present = targets.present()
     runtimes = [_python_package("hip-python", "hip"), *_runtimes(present)]
     libraries, declared = _libraries(cache, toolchains)
@@ -102,7 +107,7 @@ def _host_toolchain(cache: Cache) -> dict[str, Any]:
         _try_compiler(compiler, cache)
         return f"{compiler.name} ({' '.join(compiler.command)})"
 
-    return _asked("host C++ compiler", ask, target="host", needed=True)
+    return _asked("host C++ compiler", ask, platform="host", needed=True)
 
 
 def _try_compiler(compiler: Compiler, cache: Cache) -> None:
@@ -120,12 +125,14 @@ def _try_compiler(compiler: Compiler, cache: Cache) -> None:
         output.unlink(missing_ok=True)
 
 
-def _hip_toolchain(cache: Cache) -> dict[str, Any]:
+def _toolchain(name: str, platform: str, find: Callable[[Cache], Compiler], cache: Cache) -> dict[str, Any]:
+    """A GPU platform's compiler. Without that GPU it is needed only to compile for it."""
+
     def ask() -> str:
-        compiler = find_hip_compiler(cache)
+        compiler = find(cache)
         return f"{compiler.name} ({' '.join(compiler.command)})"
 
-    return _asked("HIP compiler", ask, target="gfx")
+    return _asked(name, ask, platform=platform)
 
 
 def _runtimes(present: list[Target]) -> list[dict[str, Any]]:
@@ -180,14 +187,12 @@ def _target(
     declared: dict[str, Any],
 ) -> dict[str, Any]:
     """A target runs if nothing stands in its own way and everything that its platform needs is there."""
-    host, hip = toolchains
     package, rocm = runtimes
-    needs = [package, storage, declared, host]
-    if target.platform == "amd":
-        needs += [hip, rocm]
+    compilers = [entry for entry in toolchains if entry["platform"] in ("host", target.platform)]
+    needs = [package, storage, declared, *compilers, *([rocm] if target.platform == "amd" else [])]
     lacking = [need for need in needs if need["why"]]
     why, _, fix = target.obstacle.partition(": ")
     if not why and lacking:
         why = f"needs {', '.join(need['name'] for need in lacking)}"
-        fix = "; ".join(need["fix"] for need in lacking)
+        fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
     return _entry(target.name, target.device_name, why, fix, platform=target.platform, kind=target.kind, runs=not why)

@@ -7,7 +7,7 @@ definitions in ``bitgate.problem``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -106,7 +106,7 @@ class Batch:
         return Batch(self.direction, **{name: column[rows] for name, column in self.columns().items()})
 
     def with_columns(self, **columns: Ints) -> Batch:
-        return replace(self, **columns)
+        return Batch(self.direction, **{**self.columns(), **columns})
 
     # Derived quantities, (n,) or (n, 3).
 
@@ -126,8 +126,7 @@ class Batch:
     @cached_property
     def possible(self) -> Mask:
         """The problem exists: the window fits the padded image on every axis."""
-        fits: Mask = (self.window <= self.input + self.left_pad + self.right_pad).all(axis=1)
-        return fits
+        return every_axis(self.window <= self.input + self.left_pad + self.right_pad)
 
     @cached_property
     def gcd(self) -> Ints:
@@ -184,7 +183,7 @@ class Batch:
     @cached_property
     def largest_bytes(self) -> Ints:
         """Bytes of the largest tensor, without gaps."""
-        return np.maximum.reduce(self.elements) * _DTYPE_BYTES[self.dtypes]
+        return np.asarray(np.maximum.reduce(self.elements) * _DTYPE_BYTES[self.dtypes], dtype=np.int64)
 
     @cached_property
     def num_d(self) -> Ints:
@@ -201,7 +200,17 @@ class Batch:
 
 def product(values: Ints) -> Ints:
     """Product over the axes."""
-    return np.asarray(values.prod(axis=-1))
+    return np.asarray(values.prod(axis=-1), dtype=np.int64)
+
+
+def every_axis(holds: Mask) -> Mask:
+    """Problems for which it holds on all axes."""
+    return np.asarray(holds.all(axis=1))
+
+
+def some_axis(holds: Mask) -> Mask:
+    """Problems for which it holds on an axis."""
+    return np.asarray(holds.any(axis=1))
 
 
 def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad: Ints, output: Ints) -> Ints:

@@ -64,7 +64,9 @@ def field(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> 
     window = (filters - 1) * dilations + 1
     kind = np.where(patch, 0, pick(PADDING, SIZE, 1))
     total = np.maximum(0, window - strides)
-    left = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0 * window, window // 2, total // 2, 0 * window + 1], window)
+    left = np.select(
+        [kind == 0, kind == 1, kind == 2, kind == 3], [0 * window, window // 2, total // 2, 0 * window + 1], window
+    )
     right = np.where(kind == 2, total - total // 2, left)
     left, right = np.where(used, left, 0), np.where(used, right, 0)
     zero = np.zeros(SIZE, dtype=np.int64)

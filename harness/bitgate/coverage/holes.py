@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitgate.coverage.combine import Codes, Combinations, Flags
-from bitgate.coverage.factors import Class, Factor
+from bitgate.coverage.factor import Class, Factor
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Levels:
         self.possible = [level.present(pool) | c for level, c in zip(self.levels, self.covered, strict=True)]
         marked = [factor.plan_only for factor in self.factors]
         self.plan_only = [level.any_of(marked) for level in self.levels]
-        self._spread = [self._spread_matrix(terms, len(f.classes)) for terms, f in zip(self.terms, factors, strict=True)]
+        self._spread = [
+            self._spread_matrix(terms, len(f.classes)) for terms, f in zip(self.terms, factors, strict=True)
+        ]
         self._open: dict[tuple[int, ...], Flags] = {(): np.zeros((), dtype=np.bool_)}
 
     def counts(self, *, plan_only: bool = False) -> tuple[int, int]:
@@ -94,7 +96,9 @@ class Levels:
                 if len(term.members) > 1:
                     union = np.take(open_, [position], axis=axis)
                     for member in term.members:
-                        slot = tuple(slice(member, member + 1) if a == axis else slice(None) for a in range(len(factors)))
+                        slot = tuple(
+                            slice(member, member + 1) if a == axis else slice(None) for a in range(len(factors))
+                        )
                         found[slot] |= union
         return found
 

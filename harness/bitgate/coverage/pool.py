@@ -17,7 +17,37 @@ from bitgate.problem import Pass
 SIZE = 80_000
 GROUPS = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
 IMAGES = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
-CHANNELS = (1, 1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64, 100, 127, 128, 128, 130, 136, 256)
+CHANNELS = (
+    1,
+    1,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    8,
+    9,
+    12,
+    15,
+    16,
+    16,
+    17,
+    24,
+    31,
+    32,
+    33,
+    48,
+    64,
+    100,
+    127,
+    128,
+    128,
+    130,
+    136,
+    256,
+)
 FILTERS = (1, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 8)
 LONG_FILTERS = (12, 16, 31, 32, 33, 34, 64, 65, 66)
 STRIDES = (1, 1, 1, 2, 2, 3, 4, 5, 6, 8)
@@ -62,8 +92,7 @@ def draw(direction: Pass, seed: int, size: int, columns: Mapping[str, tuple[int,
     counted = chance(0.25, size, 1)
     f, s, d = _factored(rng, pick(GEMM_COUNTS), ndim)
     filters, strides, dilations = (
-        np.where(counted, special, usual)
-        for special, usual in ((f, filters), (s, strides), (d, dilations))
+        np.where(counted, special, usual) for special, usual in ((f, filters), (s, strides), (d, dilations))
     )
     filters = np.where(chance(0.03, size, AXES), pick(LONG_FILTERS, size, AXES), filters)
     filters, strides, dilations = (np.where(used, column, 1) for column in (filters, strides, dilations))
@@ -164,7 +193,9 @@ def _with_large(batch: Batch, rng: np.random.Generator) -> Batch:
 
 
 @lru_cache(maxsize=8)
-def witnesses(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...], size: int = SIZE, seed: int = 1) -> Batch:
+def witnesses(
+    direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...], size: int = SIZE, seed: int = 1
+) -> Batch:
     """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
     batch = draw(direction, seed, size, dict(columns))
     batch = batch.take(batch.possible)

@@ -1,21 +1,27 @@
 """Which hole to close first, by a rule that knows no particular bug:
 
 1. fewer classes first (t): a missing pair says more than a missing triple;
-2. closer to a dispatch threshold first: more of the hole's factors are ones that host code branches on;
-3. more common first: the share of problems that have it, estimated from the field sample and, the more cases a
-   table has, from how often the table itself uses the classes (as if they were mixed freely).
+2. systematic ones first: from how often the table uses the classes, at least five cases should have them together,
+   and none has (all G=1 cases use stride 1, say); the more cases are missing, the earlier;
+3. closer to a dispatch threshold first: more of the hole's factors are ones that host code branches on;
+4. more common first: the share of problems that have it, estimated from the field sample and, the more cases a
+   table has, from the table's own frequencies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.coverage.combine import Codes
-from bitgate.coverage.factors import Factor
+from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Hole, Term
+
+SYSTEMATIC = 5.0
+"""Expected cases from which their absence is no accident (probability e^-5 if cases were mixed freely)."""
 
 FIELD_CASES = 100
 """How many cases of a table weigh as much as the field sample."""
@@ -50,11 +56,31 @@ class Shares:
         return share
 
 
-def rank(holes: Sequence[Hole], factors: Sequence[Factor], field: Codes, rows: Codes) -> list[tuple[Hole, float]]:
-    """The holes in order of importance, each with its estimated share of problems."""
-    world, table = Shares(field), Shares(rows)
-    weight = table.rows / (table.rows + FIELD_CASES)
-    shares = [(1 - weight) * world.joint(hole.terms) + weight * table.mixed(hole.terms) for hole in holes]
-    near = [sum(factors[term.factor].dispatch for term in hole.terms) for hole in holes]
-    order = sorted(range(len(holes)), key=lambda i: (holes[i].strength, -near[i], -shares[i]))
-    return [(holes[i], shares[i]) for i in order]
+@dataclass(frozen=True)
+class Weight:
+    """Why a hole stands where it stands: its rank key, and the share of problems and the cases behind it."""
+
+    share: float
+    expected: float
+    near: int
+
+    def key(self, strength: int) -> tuple[float, ...]:
+        systematic = self.expected if self.expected >= SYSTEMATIC else 0.0
+        return (strength, -systematic, -self.near, -self.share)
+
+
+def rank(
+    holes: Sequence[Hole], factors: Sequence[Factor], pool: Codes, field: Codes, rows: Codes
+) -> list[tuple[Hole, Weight]]:
+    """The holes in order of importance."""
+    possible, world, table = Shares(pool), Shares(field), Shares(rows)
+    trust = table.rows / (table.rows + FIELD_CASES)
+    weighed = []
+    for hole in holes:
+        # Classes of derived factors go together more or less often than by chance: the pool knows how much.
+        together = possible.joint(hole.terms) / max(possible.mixed(hole.terms), 1e-12)
+        own = min(1.0, table.mixed(hole.terms) * together)
+        share = (1 - trust) * world.joint(hole.terms) + trust * own
+        near = sum(factors[term.factor].dispatch for term in hole.terms)
+        weighed.append((hole, Weight(share, own * table.rows, near)))
+    return sorted(weighed, key=lambda entry: entry[1].key(entry[0].strength))

@@ -122,7 +122,7 @@ def _without_comments(text: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
 
 
-# ------------------------------------------------------------------------------------------------ lists of command lines
+# ----------------------------------------------------------------------------------------------- lists of command lines
 
 
 def read_lines(path: Path, question: Question) -> Table:

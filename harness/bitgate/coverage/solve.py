@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import AXES, Batch, Ints, concatenate
-from bitgate.coverage.factors import Factor
+from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Term
 
 Property = Callable[[Batch], NDArray[np.bool_]]
@@ -32,7 +32,7 @@ def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) 
     """The property of having all these classes."""
 
     def check(batch: Batch) -> NDArray[np.bool_]:
-        found = batch.possible.copy()
+        found: NDArray[np.bool_] = batch.possible.copy()
         for term in terms:
             found &= np.isin(factors[term.factor].classify(batch, constants), term.members)
         return found
@@ -59,7 +59,9 @@ def _smaller(value: int, least: int) -> list[int]:
     if value <= least + 8:
         return list(range(least, value))
     fractions = [value - (value >> shift) for shift in range(1, value.bit_length(), 1 if value < 256 else 3)]
-    return sorted({least, least + 1, least + 2, value // 8, value - value % 8, value - 8, value - 1, *fractions} - {value})
+    return sorted(
+        {least, least + 1, least + 2, value // 8, value - value % 8, value - 8, value - 1, *fractions} - {value}
+    )
 
 
 def _steps(row: Batch) -> Batch:
@@ -112,7 +114,7 @@ def search(
 
 
 def _score(batch: Batch, wanted: Sequence[Property]) -> Ints:
-    return np.sum([check(batch) for check in wanted], axis=0, dtype=np.int64)
+    return np.asarray(np.sum([check(batch) for check in wanted], axis=0), dtype=np.int64)
 
 
 def _fittest(batch: Batch, wanted: Sequence[Property], count: int) -> Ints:

@@ -11,27 +11,28 @@ import numpy as np
 from bitgate.coverage.assume import COLUMNS, Assumptions
 from bitgate.coverage.batch import Batch, Ints
 from bitgate.coverage.combine import Codes, Combinations, Flags
-from bitgate.coverage.factors import FACTORS, Factor, classify
+from bitgate.coverage.factor import Factor
+from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.field import field
 from bitgate.coverage.holes import Hole, Levels
 from bitgate.coverage.pool import BATCH_COLUMN, COLUMN_VALUES, witnesses
-from bitgate.coverage.rank import Shares, rank
+from bitgate.coverage.rank import Shares, Weight, rank
 from bitgate.coverage.solve import has, shrink
 from bitgate.coverage.table import Row, Table, counted_columns, shape_problem, spread
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, Pass
+from bitgate.problem import ConvProblem, DtypeSet, Pass
 
 _DEFAULT = shape_problem(Pass.BWD_DATA, (1, 1, 8, 8), ((1, 1), (4, 4), (1, 1), (1, 1), (0, 0), (0, 0)))
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A hole with its rank (from 1), its estimated share of problems, the problem that closes it, and how many
+    """A hole with its rank (from 1) and the weight behind it, the problem that closes it, and how many
     uncovered combinations of the survey's strength that one row would close."""
 
     rank: int
     hole: Hole
-    share: float
+    weight: Weight
     problem: ConvProblem
     closes: int
 
@@ -98,8 +99,9 @@ class Survey:
         return self.levels.possible[-1] & ~self.levels.covered[-1] & ~self.levels.plan_only[-1]
 
     @cached_property
-    def order(self) -> list[tuple[Hole, float]]:
-        return rank(list(self.levels.holes()), self.space.factors, self.space.field_codes, self.codes)
+    def order(self) -> list[tuple[Hole, Weight]]:
+        space = self.space
+        return rank(list(self.levels.holes()), space.factors, space.pool_codes, space.field_codes, self.codes)
 
     def ranked(self, exact: int) -> Iterator[Ranked]:
         """The holes in order; the rows of the first ``exact`` ones are shrunk to the smallest problem, the others
@@ -107,18 +109,20 @@ class Survey:
         space, witnesses_of = self.space, Shares(self.space.pool_codes)
         first = np.array([int(np.argmax(witnesses_of.mask(hole.terms))) for hole, _ in self.order], dtype=np.int64)
         closes = self._closes(space.pool_codes[first])
-        for number, (hole, share) in enumerate(self.order):
+        for number, (hole, weight) in enumerate(self.order):
             row = space.pool.take(first[number : number + 1])
             if number < exact:
                 row = shrink(row, has(hole.terms, space.factors, space.assumptions.constants))
                 closes[number] = self._closes(space.classify(row))[0]
-            yield Ranked(number + 1, hole, share, row.problem(0), int(closes[number]))
+            yield Ranked(number + 1, hole, weight, row.problem(0), int(closes[number]))
 
     def _closes(self, codes: Codes) -> Ints:
         """How many combinations that no case has, plan-only ones included, each of these rows would cover."""
         still = self.levels.possible[-1] & ~self.levels.covered[-1]
         parts = [codes[at : at + 64] for at in range(0, len(codes), 64)]
-        return np.concatenate([still[self.combinations.index(part)].sum(axis=1) for part in parts] or [np.empty(0, np.int64)])
+        return np.concatenate(
+            [still[self.combinations.index(part)].sum(axis=1) for part in parts] or [np.empty(0, np.int64)]
+        )
 
     @cached_property
     def _conditions(self) -> dict[str, dict[str, str]]:
@@ -191,8 +195,9 @@ def _domains(
     for name, values in COLUMN_VALUES.items():
         if name in assumptions.columns:
             domains[name] = tuple(_code(name, COLUMNS[name](_DEFAULT, value)) for value in assumptions.columns[name])
-        elif name == "dtypes" and name in counted and rows:
-            domains[name] = tuple(sorted({_code(name, replace(_DEFAULT, dtypes=d)) for d in {r.dtypes for r in rows}}))
+        elif name == "dtypes" and name in counted:
+            used = {problem.dtypes for problem in rows} or {DtypeSet.parse(text) for text in ("f32", "f16", "bf16")}
+            domains[name] = tuple(sorted({_code(name, replace(_DEFAULT, dtypes=dtypes)) for dtypes in used}))
         else:
             domains[name] = values if name in counted else (_code(name, _DEFAULT),)
     return domains

@@ -41,7 +41,7 @@ class Question:
 
 def empty_table() -> Table:
     """No cases: what a table is generated from nothing against."""
-    return Table("nothing", (), frozenset())
+    return Table("nothing", (), EVERYTHING)
 
 
 Reader = Callable[[Path, Question], Table]
@@ -97,7 +97,9 @@ def pass_spoken_of(path: Path, text: str) -> Pass:
 def read_table(path: Path, question: Question, readers: dict[str, Reader], fallback: Reader) -> Table:
     """The table of a file by its suffix. UsageError if it is missing or holds no case."""
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines")
+        raise UsageError(
+            f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines"
+        )
     table = readers.get(path.suffix.lower(), fallback)(path, question)
     if not table.rows:
         wanted = " and ".join(f"{name}={value}" for name, value in question.where)

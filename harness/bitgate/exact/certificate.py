@@ -10,7 +10,7 @@ from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.fill import FillPlan
+from bitgate.exact.fill import FillPlan, terms
 from bitgate.exact.native import Measure, measure
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
@@ -138,7 +138,7 @@ def _survival(problem: ConvProblem, bound: Bound, both: float) -> float:
     first, second = (bound.measures[name] for name in problem.operands)
     if first.largest == 0 or second.largest == 0 or not isfinite(first.largest * second.largest):
         return 0.0
-    factors = (max(1.0, problem.op.alpha) * first.largest, second.largest, both * problem.reduction)
+    factors = (max(1.0, problem.op.alpha) * first.largest, second.largest, both * terms(problem))
     return _visible(*factors, problem.tensors[problem.result].dtype)
 
 

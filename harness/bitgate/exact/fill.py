@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import isqrt, prod, sqrt
+from math import gcd, isqrt, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -116,8 +116,16 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
     return values.astype(tensor.dtype.numpy)
 
 
+def terms(problem: ConvProblem) -> int:
+    """Largest number of products in one cell. Under strides a cell of dx meets only the taps of its residue class."""
+    if problem.direction is not Pass.BWD_DATA:
+        return problem.reduction
+    axes = zip(problem.filter, problem.stride, problem.dilation, strict=True)
+    return problem.k * prod(-(-f // (s // gcd(s, d))) for f, s, d in axes)
+
+
 def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> FillPlan:
-    limit, op, reduction = accumulation.exact_range, problem.op, problem.reduction
+    limit, op, reduction = accumulation.exact_range, problem.op, terms(problem)
     alpha = max(1, int(op.alpha))
     tensors = problem.tensors
     first, second = (tensors[name] for name in problem.operands)

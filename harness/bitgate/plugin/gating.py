@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import sys
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
@@ -102,11 +101,12 @@ class Gating:
     def _hung(self, node_id: str) -> None:
         """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
         test = self.run.tests[node_id]
-        reason = f"no verdict within {self.run.patience(test):g} s"
+        stacks = self.run.folder / f"hung-{self.run.worker}.txt"
+        with stacks.open("w") as stream:
+            faulthandler.dump_traceback(stream)
+        reason = f"no verdict within {self.run.patience(test):g} s; {stacks} shows where every thread stood"
         append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
         self.box.clear()
-        print(f"\n{node_id}: HUNG: {reason}; where every thread is:", file=sys.__stderr__)
-        faulthandler.dump_traceback(2)
         if not self.run.is_worker:
             self.run.ended = End.STOPPED
             self.run.write_reports()

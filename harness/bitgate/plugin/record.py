@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from bitgate.problem import human
 from bitgate.record import Key, Outcome, RecordError, Verdict, append, read
 
 RESUME = "resume.json"
+DIED = "its process died in a run before this one"
 
 
 def begin(run: Run) -> None:
@@ -27,16 +29,18 @@ def begin(run: Run) -> None:
     run.folder.mkdir(parents=True, exist_ok=True)
     if not run.resume and run.results.exists():
         run.results.replace(run.folder / PREVIOUS)
-    for box in left_behind(run.folder):
-        test = run.tests.get(box.test())
-        if run.resume and test:
-            verdict = stand_in(run, test, box.test(), Outcome.CRASHED, "its process died in a run before this one")
-            append(run.results, verdict)
-        box.clear()
+    run.results.touch()
     if run.plan:
         run.plan.write(run.folder / PLAN)
     with as_pytest_error():
-        build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
+        libraries = build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
+    for box in left_behind(run.folder):
+        test = run.tests.get(box.test())
+        if run.resume and test:
+            verdict = stand_in(run, test, box.test(), Outcome.CRASHED, DIED)
+            library = libraries.get(verdict.key.kernel, "")
+            append(run.results, replace(verdict, fingerprint={"build": library}))
+        box.clear()
 
 
 def _check_same_work(run: Run) -> None:
@@ -80,10 +84,11 @@ def settled(run: Run) -> Done:
         raise UsageError(f"--resume: {error}; start afresh without --resume") from None
     _drop_cut_line(run)
     libraries = build(run, {verdict.key.kernel for verdict in recorded})
-    green = [v for v in recorded if v.green and v.fingerprint.get("build") == libraries.get(v.key.kernel)]
+    same = [v for v in recorded if v.fingerprint.get("build") == libraries.get(v.key.kernel)]
+    over = {(v.test, v.key) for v in same if v.green or v.reason == DIED}
     under_way = {box.test() for box in left_behind(run.folder)}
     fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
-    return frozenset({(verdict.test, verdict.key) for verdict in green} | fatal)
+    return frozenset(over | fatal)
 
 
 def _drop_cut_line(run: Run) -> None:

@@ -16,6 +16,7 @@ from bitgate.device.device import Device
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target, best, named
 from bitgate.errors import UsageError
+from bitgate.exact import native
 from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import make_inputs, plan_fill
@@ -118,6 +119,7 @@ class Session:
 
     def _load(self, family: KernelFamily) -> KernelLibrary | BuildError | LibraryError:
         _ = self.device  # the runtime comes first: the library binds to it
+        native.library()  # built and loaded now, so that no case is charged for it
         try:
             path = self.builder.family(family, self._overlay or None)
             return KernelLibrary.load(path, family, target=self.target.name)

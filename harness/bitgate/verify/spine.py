@@ -23,6 +23,7 @@ from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
@@ -79,6 +80,9 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return refused
+    shortage = memory_shortage(planned.problem, session.target.platform == "host")
+    if shortage:
+        return _verdict(case, Outcome.INFRA, shortage)
     started = perf_counter()
     case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
     filled = perf_counter()

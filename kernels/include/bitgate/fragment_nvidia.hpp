@@ -1,9 +1,11 @@
 // Fragments on NVIDIA GPUs (compute capability 8.0 and later), warps of 32 lanes, f32 accumulator.
-//   f16, bf16  16x16x16 as two mma.sync.m16n8k16. With group = lane / 4 and member = lane % 4, register pair r holds
+//   f16, bf16  16x16x16 as two mma.sync.m16n8k16. With group = lane / 4 and member = lane % 4, register pair
+//   r holds
 //              A: row = group + 8 * (r % 2), k = 2 * member + 8 * (r / 2) + e
 //              B: k = 2 * member + 8 * r + e, column = group        (of each 8-wide half)
 //              C: row = group + 8 * (r / 2), column = 2 * member + r % 2
-//   f32        16xNx4 by fma: tensor cores would round the operands to tf32. Lane l sums column l % 16 of rows
+//   f32        16xNx4 by fma: tensor cores would round the operands to tf32. Lane l sums column l % 16 of
+//   rows
 //              8 * (l / 16) to 8 * (l / 16) + 7.
 #pragma once
 
@@ -16,13 +18,15 @@ __device__ __forceinline__ int warp_lane() {
   return static_cast<int>(threadIdx.x % 32);
 }
 
-__device__ __forceinline__ void mma_m16n8k16(f16, const uint32_t (&a)[4], const uint32_t (&b)[2], float (&c)[4]) {
+__device__ __forceinline__ void mma_m16n8k16(f16, const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                             float (&c)[4]) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
                "{%0,%1,%2,%3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-__device__ __forceinline__ void mma_m16n8k16(bf16, const uint32_t (&a)[4], const uint32_t (&b)[2], float (&c)[4]) {
+__device__ __forceinline__ void mma_m16n8k16(bf16, const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                             float (&c)[4]) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
                "{%0,%1,%2,%3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -32,7 +36,8 @@ __device__ __forceinline__ void mma_m16n8k16(bf16, const uint32_t (&a)[4], const
 } // namespace detail
 
 template <class T, int M, int N, int K, int Wave> struct Fragment {
-  static_assert(Wave == 32 && M == 16 && N == 16 && K == 16, "mma.sync is used for 16x16x16 on warps of 32 lanes");
+  static_assert(Wave == 32 && M == 16 && N == 16 && K == 16,
+                "mma.sync is used for 16x16x16 on warps of 32 lanes");
   static constexpr int halves = N / 8;
 
   struct OperandA {
@@ -72,7 +77,8 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
       for (int r = 0; r < 4; ++r)
         accumulator.values[half][r] = 0.0f;
   }
-  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
+  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
+                                                  Accumulator& accumulator) {
 #pragma unroll
     for (int half = 0; half < halves; ++half)
       detail::mma_m16n8k16(T{}, a.pairs, b.pairs[half], accumulator.values[half]);
@@ -129,7 +135,8 @@ template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
     for (int row = 0; row < rows; ++row)
       accumulator.values[row] = 0.0f;
   }
-  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
+  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
+                                                  Accumulator& accumulator) {
 #pragma unroll
     for (int row = 0; row < rows; ++row)
 #pragma unroll

@@ -24,14 +24,15 @@ __global__ void where(Where* out) {
                                                                 __lane_id()};
 }
 
-EXPORT void launch_where(Where* out, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                         unsigned wave) {
+EXPORT void launch_where(Where* out, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                         unsigned bz, unsigned wave) {
   (void)bitgate_host::launch("where", where, dim3(gx, gy, gz), dim3(bx, by, bz), 0, nullptr, wave, out);
 }
 
-EXPORT int launch_shape(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, size_t lds,
-                        unsigned wave) {
-  return bitgate_host::launch("where", where, dim3(gx, gy, gz), dim3(bx, by, bz), lds, nullptr, wave, nullptr);
+EXPORT int launch_shape(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        size_t lds, unsigned wave) {
+  return bitgate_host::launch("where", where, dim3(gx, gy, gz), dim3(bx, by, bz), lds, nullptr, wave,
+                              nullptr);
 }
 
 // Arguments convert to the parameters' types as in a call: 2 is an int, the parameter a float.
@@ -45,7 +46,9 @@ EXPORT void launch_saxpy(float* y, const float* x, int n, int blocks, hipStream_
   hipLaunchKernelGGL(saxpy, blocks, blockDim, 0, stream, y, x, 2, n);
 }
 
-template <class T, int N> __global__ void fill_with(T* out) { out[threadIdx.x] = N; }
+template <class T, int N> __global__ void fill_with(T* out) {
+  out[threadIdx.x] = N;
+}
 
 EXPORT void launch_templates(float* out, hipStream_t stream) {
   hipLaunchKernelGGL(HIP_KERNEL_NAME(fill_with<float, 3>), dim3(1), dim3(4), 0, stream, out);
@@ -135,7 +138,9 @@ __global__ void note_order(int* counters, int* order) {
 EXPORT void launch_note_order(int* counters, int* order, int blocks, int threads) {
   hipLaunchKernelGGL(note_order, blocks, threads, 0, nullptr, counters, order);
 }
-__global__ void note_block_order(int* counter, int* order) { order[atomicAdd(counter, 1)] = blockIdx.x; }
+__global__ void note_block_order(int* counter, int* order) {
+  order[atomicAdd(counter, 1)] = blockIdx.x;
+}
 EXPORT void launch_note_block_order(int* counter, int* order, int blocks) {
   hipLaunchKernelGGL(note_block_order, blocks, 1, 0, nullptr, counter, order);
 }
@@ -164,7 +169,8 @@ __global__ void all_atomics(Totals* t, __half2* halves, __hip_bfloat162* bfloats
   atomicAdd(halves, __half2(1.0f, 2.0f));
   unsafeAtomicAdd(bfloats, __hip_bfloat162(1.0f, 0.5f));
 }
-EXPORT void launch_all_atomics(Totals* t, __half2* halves, __hip_bfloat162* bfloats, int blocks, int threads) {
+EXPORT void launch_all_atomics(Totals* t, __half2* halves, __hip_bfloat162* bfloats, int blocks,
+                               int threads) {
   hipLaunchKernelGGL(all_atomics, blocks, threads, 0, nullptr, t, halves, bfloats);
 }
 
@@ -183,7 +189,8 @@ __global__ void bfloat_table(const float* in, unsigned short* rounded, float* ba
   back[i] = __bfloat162float(b);
   sum[i] = __bfloat16_as_ushort(b * b + __hip_bfloat16(1.0f));
 }
-EXPORT void launch_table(int bfloat, const float* in, unsigned short* rounded, float* back, unsigned short* sum) {
+EXPORT void launch_table(int bfloat, const float* in, unsigned short* rounded, float* back,
+                         unsigned short* sum) {
   if (bfloat)
     hipLaunchKernelGGL(bfloat_table, 65536 / 256, 256, 0, nullptr, in, rounded, back, sum);
   else

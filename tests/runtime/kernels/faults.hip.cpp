@@ -1,4 +1,6 @@
 // Kernels that do what a kernel must not do.
+// Some compilers define NDEBUG when they optimise; the assertion below must be there.
+#undef NDEBUG
 #include <hip/hip_runtime.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -42,6 +44,8 @@ EXPORT void launch_touch_dynamic(float* out, int index, size_t bytes) {
 __attribute__((noinline)) int deep(int n, volatile int* sink) {
   volatile int local[64];
   local[n & 63] = n;
+  if (n == 1 << 28)
+    return 0;
   const int below = deep(n + 1, local);
   return below + *sink + local[n & 63];
 }
@@ -49,22 +53,36 @@ __global__ void overflow(int* out) {
   if (threadIdx.x == 9)
     out[0] = deep(0, out);
 }
-EXPORT void launch_overflow(int* out) { hipLaunchKernelGGL(overflow, 1, 64, 0, nullptr, out); }
+EXPORT void launch_overflow(int* out) {
+  hipLaunchKernelGGL(overflow, 1, 64, 0, nullptr, out);
+}
 
-__global__ void divide(int* out, int by) { out[0] = 7 / by; }
+__global__ void divide(int* out, int by) {
+  out[0] = 7 / by;
+}
 __global__ void trap() {
   if (threadIdx.x == 1)
     __trap();
 }
-__global__ void asserting(int n) { assert(n > 3 && "n is large"); }
+__global__ void asserting([[maybe_unused]] int n) {
+  assert(n > 3 && "n is large");
+}
 __global__ void throwing() {
   if (threadIdx.x == 2)
     throw 1;
 }
-EXPORT void launch_divide(int* out, int by) { hipLaunchKernelGGL(divide, 1, 1, 0, nullptr, out, by); }
-EXPORT void launch_trap() { hipLaunchKernelGGL(trap, 1, 2, 0, nullptr); }
-EXPORT void launch_asserting(int n) { hipLaunchKernelGGL(asserting, 1, 2, 0, nullptr, n); }
-EXPORT void launch_throwing() { hipLaunchKernelGGL(throwing, 1, 4, 0, nullptr); }
+EXPORT void launch_divide(int* out, int by) {
+  hipLaunchKernelGGL(divide, 1, 1, 0, nullptr, out, by);
+}
+EXPORT void launch_trap() {
+  hipLaunchKernelGGL(trap, 1, 2, 0, nullptr);
+}
+EXPORT void launch_asserting(int n) {
+  hipLaunchKernelGGL(asserting, 1, 2, 0, nullptr, n);
+}
+EXPORT void launch_throwing() {
+  hipLaunchKernelGGL(throwing, 1, 4, 0, nullptr);
+}
 
 // Threads from `from` on leave before the barrier.
 __global__ void miss_barrier(unsigned from) {
@@ -96,7 +114,9 @@ __global__ void divergent_shuffle(int* out) {
   else
     out[threadIdx.x] = __shfl(static_cast<int>(threadIdx.x), 9);
 }
-EXPORT void launch_divergent_shuffle(int* out) { hipLaunchKernelGGL(divergent_shuffle, 1, 64, 0, nullptr, out); }
+EXPORT void launch_divergent_shuffle(int* out) {
+  hipLaunchKernelGGL(divergent_shuffle, 1, 64, 0, nullptr, out);
+}
 
 struct Large {
   char bytes[48 * 1024];
@@ -106,7 +126,9 @@ __global__ void large_lds(int* out) {
   lds.bytes[threadIdx.x] = 1;
   out[0] = lds.bytes[0];
 }
-EXPORT void launch_large_lds(int* out) { hipLaunchKernelGGL(large_lds, 1, 1, 0, nullptr, out); }
+EXPORT void launch_large_lds(int* out) {
+  hipLaunchKernelGGL(large_lds, 1, 1, 0, nullptr, out);
+}
 
 // Many blocks; the first that runs faults, the others count themselves.
 __global__ void fault_then_count(int* counter, int* nowhere) {
@@ -117,7 +139,9 @@ __global__ void fault_then_count(int* counter, int* nowhere) {
 EXPORT void launch_fault_then_count(int* counter, int blocks) {
   hipLaunchKernelGGL(fault_then_count, blocks, 1, 0, nullptr, counter, nullptr);
 }
-__global__ void add_one(int* x) { atomicAdd(x, 1); }
+__global__ void add_one(int* x) {
+  atomicAdd(x, 1);
+}
 EXPORT void launch_add_one(int* x, int blocks, int threads, hipStream_t stream) {
   hipLaunchKernelGGL(add_one, blocks, threads, 0, stream, x);
 }

@@ -5,7 +5,9 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-template <class T> __device__ T value(unsigned t) { return static_cast<T>(t * 3 + 1); }
+template <class T> __device__ T value(unsigned t) {
+  return static_cast<T>(t * 3 + 1);
+}
 
 template <class T> __global__ void shuffles(T* out, int width) {
   const unsigned t = threadIdx.x;
@@ -18,11 +20,21 @@ template <class T> __global__ void shuffles(T* out, int width) {
 template <class T> void launch(T* out, int width, int threads, unsigned wave) {
   (void)bitgate_host::launch("shuffles", shuffles<T>, 1, threads, 0, nullptr, wave, out, width);
 }
-EXPORT void launch_shuffles_int(int* out, int w, int n, unsigned wave) { launch(out, w, n, wave); }
-EXPORT void launch_shuffles_float(float* out, int w, int n, unsigned wave) { launch(out, w, n, wave); }
-EXPORT void launch_shuffles_double(double* out, int w, int n, unsigned wave) { launch(out, w, n, wave); }
-EXPORT void launch_shuffles_long(long long* out, int w, int n, unsigned wave) { launch(out, w, n, wave); }
-EXPORT void launch_shuffles_half(__half* out, int w, int n, unsigned wave) { launch(out, w, n, wave); }
+EXPORT void launch_shuffles_int(int* out, int w, int n, unsigned wave) {
+  launch(out, w, n, wave);
+}
+EXPORT void launch_shuffles_float(float* out, int w, int n, unsigned wave) {
+  launch(out, w, n, wave);
+}
+EXPORT void launch_shuffles_double(double* out, int w, int n, unsigned wave) {
+  launch(out, w, n, wave);
+}
+EXPORT void launch_shuffles_long(long long* out, int w, int n, unsigned wave) {
+  launch(out, w, n, wave);
+}
+EXPORT void launch_shuffles_half(__half* out, int w, int n, unsigned wave) {
+  launch(out, w, n, wave);
+}
 
 __global__ void votes(unsigned long long* out) {
   const unsigned t = threadIdx.x;

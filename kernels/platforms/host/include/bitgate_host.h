@@ -37,11 +37,13 @@ BITGATE_HOST_API int bitgateHostSetLdsLimit(size_t bytes);
 BITGATE_HOST_API int bitgateHostSetTotalMemory(size_t bytes);
 /* Order of the ready threads between barriers, and of blocks. The seed counts for bitgateHostRandom. */
 BITGATE_HOST_API int bitgateHostSetSchedule(int kind, uint64_t seed);
-/* Where buffers and LDS lie in their pages: right (an access past the end faults) or left (one before does). */
+/* Where buffers and LDS lie in their pages: right (an access past the end faults) or left (one before does).
+ */
 BITGATE_HOST_API int bitgateHostSetPlacement(int placement);
 /* Fill memory with 0xFF at allocation and LDS before each block (default on). */
 BITGATE_HOST_API int bitgateHostSetPoison(int on);
-/* bitgateHostLazy (default): work runs when a synchronising call needs it. bitgateHostEager: when enqueued. */
+/* bitgateHostLazy (default): work runs when a synchronising call needs it. bitgateHostEager: when enqueued.
+ */
 BITGATE_HOST_API int bitgateHostSetStreamMode(int mode);
 /* All settings as they were when the library was loaded. */
 BITGATE_HOST_API int bitgateHostResetSettings(void);
@@ -52,28 +54,28 @@ BITGATE_HOST_API int bitgateHostResetSettings(void);
 BITGATE_HOST_API int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placement);
 /* The name by which faults and errors call a buffer. */
 BITGATE_HOST_API int bitgateHostNameBuffer(void* pointer, const char* name);
-/* hipSuccess, or hipErrorIllegalAddress when the slack around the buffer was written. `offset` (may be null): the
- * first such byte, relative to the buffer's begin (negative before it, at least its size past it). */
+/* hipSuccess, or hipErrorIllegalAddress when the slack around the buffer was written. `offset` (may be null):
+ * the first such byte, relative to the buffer's begin (negative before it, at least its size past it). */
 BITGATE_HOST_API int bitgateHostCheckCanary(void* pointer, int64_t* offset);
 
 /* ---- faults ---- */
 
 enum BitgateHostFaultKind {
   bitgateFaultNone = 0,
-  bitgateFaultGlobalMemory = 1,   /* outside a device buffer */
-  bitgateFaultLds = 2,            /* outside the block's LDS */
-  bitgateFaultNull = 3,           /* in the first 64 KiB */
-  bitgateFaultWild = 4,           /* an address that belongs to no buffer */
+  bitgateFaultGlobalMemory = 1, /* outside a device buffer */
+  bitgateFaultLds = 2,          /* outside the block's LDS */
+  bitgateFaultNull = 3,         /* in the first 64 KiB */
+  bitgateFaultWild = 4,         /* an address that belongs to no buffer */
   bitgateFaultStackOverflow = 5,
-  bitgateFaultArithmetic = 6,     /* integer division by zero or overflow */
-  bitgateFaultTrap = 7,           /* __trap(), abort instruction */
+  bitgateFaultArithmetic = 6, /* integer division by zero or overflow */
+  bitgateFaultTrap = 7,       /* __trap(), abort instruction */
   bitgateFaultAssert = 8,
   bitgateFaultMissedBarrier = 9,
   bitgateFaultDivergentWaveOp = 10,
-  bitgateFaultLdsCanary = 11,     /* a write outside the block's LDS that no guard page met */
-  bitgateFaultGlobalCanary = 12,  /* the same for a device buffer; found when it is freed */
-  bitgateFaultResources = 13,     /* more LDS than the limit, or no memory for stacks */
-  bitgateFaultException = 14      /* a C++ exception left the kernel */
+  bitgateFaultLdsCanary = 11,    /* a write outside the block's LDS that no guard page met */
+  bitgateFaultGlobalCanary = 12, /* the same for a device buffer; found when it is freed */
+  bitgateFaultResources = 13,    /* more LDS than the limit, or no memory for stacks */
+  bitgateFaultException = 14     /* a C++ exception left the kernel */
 };
 
 typedef struct BitgateHostFault {
@@ -86,11 +88,12 @@ typedef struct BitgateHostFault {
   int64_t offset;       /* bytes from the buffer's or the LDS struct's begin (negative: before it) */
   uint64_t buffer_size; /* bytes of that buffer or struct, 0 where there is none */
   char kernel[128];
-  char buffer[64];  /* its name, or "#n" for the n-th allocation */
-  char text[640];   /* one sentence with all of it */
+  char buffer[64]; /* its name, or "#n" for the n-th allocation */
+  char text[640];  /* one sentence with all of it */
 } BitgateHostFault;
 
-/* The last fault's sentence, "" when there was none since bitgateHostClearFault. Valid until the next fault. */
+/* The last fault's sentence, "" when there was none since bitgateHostClearFault. Valid until the next fault.
+ */
 BITGATE_HOST_API const char* bitgateHostLastFault(void);
 /* Fills `fault`; returns its kind, 0 when there was none. */
 BITGATE_HOST_API int bitgateHostLastFaultInfo(BitgateHostFault* fault);

@@ -14,8 +14,9 @@ namespace {
 RawFault noStack() {
   RawFault fault;
   fault.kind = bitgateFaultResources;
-  std::snprintf(fault.detail, sizeof fault.detail,
-                "no memory for the fibers' stacks: use fewer threads (BITGATE_THREADS) or raise vm.max_map_count");
+  std::snprintf(
+      fault.detail, sizeof fault.detail,
+      "no memory for the fibers' stacks: use fewer threads (BITGATE_THREADS) or raise vm.max_map_count");
   return fault;
 }
 
@@ -165,7 +166,8 @@ void BlockRunner::block(State waiting) {
       withoutStack();
     savedAt[current] = fresh->sp;
   } else {
-    // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one runs.
+    // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one
+    // runs.
     const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
     for (int line = 0; line < 4; ++line)
       __builtin_prefetch(ahead + line * 64);
@@ -198,8 +200,8 @@ int BlockRunner::next() {
 bool BlockRunner::resolve() {
   if (raw.kind != bitgateFaultNone)
     return false;
-  // Lanes that wait at a wave operation while the rest of their wave waits at a barrier or has exited: a GPU runs the
-  // operation with these lanes alone.
+  // Lanes that wait at a wave operation while the rest of their wave waits at a barrier or has exited: a GPU
+  // runs the operation with these lanes alone.
   bool completed = false;
   for (unsigned w = 0; w < (count + launch->waveSize - 1) >> laneShift; ++w)
     if (waves[w].arrived) {
@@ -249,80 +251,9 @@ int BlockRunner::barrierReduce(int kind, int predicate) {
   reduction.all &= predicate != 0;
   reduction.any |= predicate != 0;
   barrier();
-  return kind == bitgateBarrierCount ? reduction.count : kind == bitgateBarrierAnd ? reduction.all : reduction.any;
-}
-
-const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
-  const unsigned number = current >> laneShift;
-  Wave& wave = waves[number];
-  const unsigned lane = current & (launch->waveSize - 1);
-  if (wave.arrived && wave.site != site)
-    divergent(wave, site);
-  WaveSlots& slots = wave.slots[wave.current];
-  slots.value[lane] = bits;
-  wave.site = site;
-  wave.arrived |= 1ull << lane;
-  if (static_cast<unsigned>(std::popcount(wave.arrived)) == wave.live) {
-    completeWave(wave, number);
-    // This thread is ready as well: it goes on at once, its turn in the order is the others' too.
-    const unsigned at = position[current];
-    ready[at / 64] &= ~(1ull << at % 64);
-  } else {
-    block(State::AtWave);
-  }
-  return &slots;
-}
-
-void BlockRunner::divergent(const Wave& wave, unsigned site) {
-  RawFault fault;
-  fault.kind = bitgateFaultDivergentWaveOp;
-  std::snprintf(fault.detail, sizeof fault.detail,
-                "divergent wave operation: lane %u of wave %u is at source line %u, lane %d waits at line %u",
-                records[current].lane, current >> laneShift, site & 0xFFFFFF, std::countr_zero(wave.arrived),
-                wave.site & 0xFFFFFF);
-  abandon(fault);
-}
-
-void BlockRunner::completeWave(Wave& wave, unsigned number) {
-  WaveSlots& slots = wave.slots[wave.current];
-  slots.active = wave.arrived;
-  for (uint64_t absent = ~wave.arrived; absent; absent &= absent - 1)
-    slots.value[std::countr_zero(absent)] = ~0ull;
-  const unsigned first = number << laneShift;
-  for (uint64_t lanes = wave.arrived; lanes; lanes &= lanes - 1)
-    setReady(first + static_cast<unsigned>(std::countr_zero(lanes)));
-  wave.arrived = 0;
-  wave.current ^= 1;
-}
-
-// The lanes of each wave must have counted the same operations: lane 0 performs them for all.
-bool BlockRunner::waveOpsAgree() {
-  for (unsigned t = 0; t < count; ++t) {
-    const unsigned first = t & ~(launch->waveSize - 1);
-    if (records[t].waveOps == records[first].waveOps && records[t].waveOpHash == records[first].waveOpHash)
-      continue;
-    raw.kind = bitgateFaultDivergentWaveOp;
-    current = t;
-    std::snprintf(raw.detail, sizeof raw.detail,
-                  "divergent wave operation: by %s lane %u of wave %u took part in %u wave operations, lane 0 in %u%s",
-                  done == count ? "the kernel's end" : "the barrier", records[t].lane, t >> laneShift,
-                  records[t].waveOps, records[first].waveOps,
-                  records[t].waveOps == records[first].waveOps ? ", of other kinds" : "");
-    return false;
-  }
-  return true;
-}
-
-void BlockRunner::missedBarrier() {
-  const auto missing = static_cast<unsigned>(
-      std::find_if(state.begin(), state.begin() + count, [](State s) { return s != State::AtBarrier; }) -
-      state.begin());
-  current = missing;
-  const uint3 at = index[missing];
-  raw.kind = bitgateFaultMissedBarrier;
-  std::snprintf(raw.detail, sizeof raw.detail,
-                "barrier not reached by %u of %u threads, first missing thread (%u,%u,%u): it has left the kernel",
-                count - atBarrier, count, at.x, at.y, at.z);
+  return kind == bitgateBarrierCount ? reduction.count
+         : kind == bitgateBarrierAnd ? reduction.all
+                                     : reduction.any;
 }
 
 void* BlockRunner::ldsRegion(const void* site, size_t bytes, size_t alignment) {
@@ -341,64 +272,14 @@ void* BlockRunner::dynamicLds() {
   return ldsRegion(&site, launch->dynamicLds, ldsAlignment);
 }
 
-void BlockRunner::exceptionLeft() {
-  RawFault fault;
-  fault.kind = bitgateFaultException;
-  std::snprintf(fault.detail, sizeof fault.detail, "a C++ exception left the kernel");
-  abandon(fault);
+void BlockRunner::withoutStack() {
+  abandon(noStack());
 }
-
-void BlockRunner::withoutStack() { abandon(noStack()); }
 
 void BlockRunner::leave() {
   void* nowhere;
   bitgate_fiber_switch(&nowhere, mainStack);
   __builtin_unreachable();
-}
-
-void BlockRunner::abandon(const RawFault& fault) {
-  raw = fault;
-  leave();
-}
-
-void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite) {
-  raw.kind = kind;
-  raw.address = address;
-  raw.isWrite = isWrite;
-}
-
-void BlockRunner::reportFault() {
-  const char* const access = raw.isWrite == 1 ? "write" : raw.isWrite == 0 ? "read" : "access";
-  RawFault fault = raw;
-  int64_t offset = 0;
-  uint64_t size = 0;
-  if (raw.kind == bitgateFaultWild && stacks.inGuard(raw.address)) {
-    fault.kind = bitgateFaultStackOverflow;
-    std::snprintf(fault.detail, sizeof fault.detail, "stack overflow: a thread has %zu KiB", stackBytes / 1024);
-  } else if (raw.kind == bitgateFaultWild || raw.kind == bitgateFaultLdsCanary) {
-    if (const auto near = lds.near(raw.address)) {
-      fault.kind = raw.kind == bitgateFaultWild ? bitgateFaultLds : bitgateFaultLdsCanary;
-      offset = near->offset;
-      size = near->region.bytes;
-      const bool past = offset >= static_cast<int64_t>(size);
-      std::snprintf(fault.detail, sizeof fault.detail,
-                    "%s outside LDS: %s%lld bytes %s of the block's struct of %zu bytes, LDS offset %lld%s", access,
-                    past ? "+" : "", static_cast<long long>(past ? offset - static_cast<int64_t>(size) : -offset),
-                    past ? "past the end" : "before the begin", near->region.bytes, static_cast<long long>(offset),
-                    raw.kind == bitgateFaultLdsCanary ? " (found when the block ended; any of its threads)" : "");
-    }
-  } else if (raw.kind == bitgateFaultArithmetic) {
-    std::snprintf(fault.detail, sizeof fault.detail, "integer division by zero or overflow");
-  } else if (raw.kind == bitgateFaultTrap) {
-    std::snprintf(fault.detail, sizeof fault.detail, "trap instruction");
-  }
-  BitgateHostFault described = describe(fault, launch->name, blockAt, index[current]);
-  if (fault.kind == bitgateFaultLds || fault.kind == bitgateFaultLdsCanary) {
-    described.offset = offset;
-    described.buffer_size = size;
-    std::snprintf(described.buffer, sizeof described.buffer, "LDS");
-  }
-  raise(described);
 }
 
 } // namespace bitgate_host

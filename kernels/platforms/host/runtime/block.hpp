@@ -1,5 +1,5 @@
-// Runs the blocks of one OS thread, one after the other: each GPU thread of a block is a fiber, and this class is the
-// block's scheduler, barrier and waves.
+// Runs the blocks of one OS thread, one after the other: each GPU thread of a block is a fiber, and this
+// class is the block's scheduler, barrier and waves.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Copies and fills. Every device range is looked up in the table of buffers first: an access outside is refused and
-// named, instead of corrupting something.
+// Copies and fills. Every device range is looked up in the table of buffers first: an access outside is
+// refused and named, instead of corrupting something.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -22,8 +22,8 @@ struct Range {
 
 enum class Side { Host, Device, Either };
 
-// hipSuccess when the range lies in one buffer (device side) or may be host memory. `pinned`: host memory that the
-// runtime knows, so that an asynchronous copy may really be late.
+// hipSuccess when the range lies in one buffer (device side) or may be host memory. `pinned`: host memory
+// that the runtime knows, so that an asynchronous copy may really be late.
 hipError_t check(const char* call, const char* what, const Range& range, Side side, bool& pinned) {
   pinned = true;
   if (!range.span())
@@ -35,8 +35,8 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
   if (!buffer) {
     const auto near = findBufferNear(address);
     if (near && near->kind != MemoryKind::Registered)
-      return fail(hipErrorInvalidValue, "%s: the %s lies %s buffer %s (%zu bytes), at byte offset %" PRId64, call, what,
-                  near->freed ? "in freed" : "outside", near->name, near->bytes,
+      return fail(hipErrorInvalidValue, "%s: the %s lies %s buffer %s (%zu bytes), at byte offset %" PRId64,
+                  call, what, near->freed ? "in freed" : "outside", near->name, near->bytes,
                   static_cast<int64_t>(address - near->begin));
     pinned = false;
     if (side == Side::Device)
@@ -46,11 +46,13 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
   const size_t offset = address - buffer->begin;
   if (range.span() > buffer->bytes - offset)
     return fail(hipErrorInvalidValue,
-                "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu", call, what,
-                range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset, range.span());
+                "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu",
+                call, what, range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset,
+                range.span());
   if (side == Side::Host && buffer->kind == MemoryKind::Device)
-    return fail(hipErrorInvalidMemcpyDirection, "%s: the %s is device memory (buffer %s), the copy's kind says host",
-                call, what, buffer->name);
+    return fail(hipErrorInvalidMemcpyDirection,
+                "%s: the %s is device memory (buffer %s), the copy's kind says host", call, what,
+                buffer->name);
   return hipSuccess;
 }
 
@@ -101,8 +103,8 @@ hipError_t copy(const char* call, const Range& dst, const Range& src, hipMemcpyK
   return error;
 }
 
-hipError_t copy(const char* call, void* dst, const void* src, size_t bytes, hipMemcpyKind kind, hipStream_t stream,
-                Wait wait) {
+hipError_t copy(const char* call, void* dst, const void* src, size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream, Wait wait) {
   return copy(call, Range{dst, bytes, bytes, 1}, Range{src, bytes, bytes, 1}, kind, stream, wait);
 }
 
@@ -114,19 +116,20 @@ hipError_t fill(const char* call, const Range& dst, T value, hipStream_t stream,
                 dst.width);
   if (const hipError_t error = check(call, "destination", dst, Side::Device, pinned))
     return error;
-  const hipError_t error = enqueue(stream, task([dst, value] {
-                                     auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
-                                     for (size_t row = 0; row < dst.rows; ++row)
-                                       if constexpr (sizeof(T) == 1)
-                                         std::memset(to + row * dst.pitch, value, dst.width);
-                                       else
-                                         std::fill_n(reinterpret_cast<T*>(to + row * dst.pitch),
-                                                     dst.width / sizeof(T), value);
-                                   }));
+  const hipError_t error =
+      enqueue(stream, task([dst, value] {
+                auto* to = static_cast<char*>(const_cast<void*>(dst.pointer));
+                for (size_t row = 0; row < dst.rows; ++row)
+                  if constexpr (sizeof(T) == 1)
+                    std::memset(to + row * dst.pitch, value, dst.width);
+                  else
+                    std::fill_n(reinterpret_cast<T*>(to + row * dst.pitch), dst.width / sizeof(T), value);
+              }));
   return error == hipSuccess && wait == Wait::Always ? synchronize(stream) : error;
 }
 
-template <class T> hipError_t fill(const char* call, void* dst, T value, size_t n, hipStream_t stream, Wait wait) {
+template <class T>
+hipError_t fill(const char* call, void* dst, T value, size_t n, hipStream_t stream, Wait wait) {
   if (n > (size_t{1} << 46) / sizeof(T))
     return finish(hipErrorInvalidValue);
   return fill(call, Range{dst, n * sizeof(T), n * sizeof(T), 1}, value, stream, wait);
@@ -144,7 +147,8 @@ hipError_t hipMemcpy(void* dst, const void* src, size_t bytes, hipMemcpyKind kin
   return copy("hipMemcpy", dst, src, bytes, kind, nullptr, Wait::Always);
 }
 
-hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
+hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, hipMemcpyKind kind,
+                               hipStream_t stream) {
   BITGATE_ENTRY;
   return copy("hipMemcpyWithStream", dst, src, bytes, kind, stream, Wait::Always);
 }
@@ -176,15 +180,15 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t byt
 hipError_t hipMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                        hipMemcpyKind kind) {
   BITGATE_ENTRY;
-  return copy("hipMemcpy2D", Range{dst, dpitch, width, height}, Range{src, spitch, width, height}, kind, nullptr,
-              Wait::Always);
+  return copy("hipMemcpy2D", Range{dst, dpitch, width, height}, Range{src, spitch, width, height}, kind,
+              nullptr, Wait::Always);
 }
 
-hipError_t hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
-                            hipMemcpyKind kind, hipStream_t stream) {
+hipError_t hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                            size_t height, hipMemcpyKind kind, hipStream_t stream) {
   BITGATE_ENTRY;
-  return copy("hipMemcpy2DAsync", Range{dst, dpitch, width, height}, Range{src, spitch, width, height}, kind, stream,
-              Wait::WhenPageable);
+  return copy("hipMemcpy2DAsync", Range{dst, dpitch, width, height}, Range{src, spitch, width, height}, kind,
+              stream, Wait::WhenPageable);
 }
 
 // A fill of device memory is asynchronous in HIP, hipMemset on the null stream too.
@@ -221,7 +225,8 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStr
 hipError_t hipMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
   return hipMemset2DAsync(dst, pitch, value, width, height, nullptr);
 }
-hipError_t hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
+hipError_t hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
+                            hipStream_t stream) {
   BITGATE_ENTRY;
   return fill("hipMemset2D", Range{dst, pitch, width, height}, static_cast<uint8_t>(value), stream,
               Wait::WhenPageable);
@@ -236,7 +241,8 @@ hipError_t hipGetSymbolAddress(void** pointer, const void* symbol) {
   return hipSuccess;
 }
 
-hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, size_t offset, hipMemcpyKind) {
+hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, size_t offset,
+                             hipMemcpyKind) {
   BITGATE_ENTRY;
   if (!symbol)
     return finish(hipErrorInvalidSymbol);
@@ -248,8 +254,8 @@ hipError_t hipMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size
   BITGATE_ENTRY;
   if (!symbol)
     return finish(hipErrorInvalidSymbol);
-  return copy("hipMemcpyFromSymbol", dst, static_cast<const char*>(symbol) + offset, bytes, hipMemcpyDefault, nullptr,
-              Wait::Always);
+  return copy("hipMemcpyFromSymbol", dst, static_cast<const char*>(symbol) + offset, bytes, hipMemcpyDefault,
+              nullptr, Wait::Always);
 }
 
 } // extern "C"

@@ -20,7 +20,9 @@ hipError_t badDevice(int device) {
   return fail(hipErrorInvalidDevice, "device %d does not exist: the host platform has device 0", device);
 }
 
-int clampToInt(size_t value) { return static_cast<int>(std::min<size_t>(value, 0x7FFFFFFF)); }
+int clampToInt(size_t value) {
+  return static_cast<int>(std::min<size_t>(value, 0x7FFFFFFF));
+}
 
 // One attribute: a constant, or what the settings say.
 struct Attribute {
@@ -28,8 +30,10 @@ struct Attribute {
   int (*value)(const Settings&);
 };
 
-#define BITGATE_CONSTANT(name, number) {hipDeviceAttribute##name, [](const Settings&) -> int { return number; }}
-#define BITGATE_SETTING(name, expression) {hipDeviceAttribute##name, [](const Settings& s) -> int { return expression; }}
+#define BITGATE_CONSTANT(name, number)                                                                       \
+  {hipDeviceAttribute##name, [](const Settings&) -> int { return number; }}
+#define BITGATE_SETTING(name, expression)                                                                    \
+  {hipDeviceAttribute##name, [](const Settings& s) -> int { return expression; }}
 constexpr Attribute attributes[] = {
     BITGATE_SETTING(MultiprocessorCount, static_cast<int>(s.computeUnits)),
     BITGATE_SETTING(PhysicalMultiProcessorCount, static_cast<int>(s.computeUnits)),
@@ -143,7 +147,9 @@ hipError_t hipDriverGetVersion(int* version) {
   return hipSuccess;
 }
 
-hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
+hipError_t hipRuntimeGetVersion(int* version) {
+  return hipDriverGetVersion(version);
+}
 
 hipError_t hipGetDeviceCount(int* count) {
   BITGATE_ENTRY;
@@ -321,8 +327,8 @@ hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
   BITGATE_ENTRY;
   if (limit == hipLimitStackSize && value <= stackBytes)
     return hipSuccess;
-  return fail(hipErrorUnsupportedLimit, "a thread's stack has %zu bytes on the host, and no other limit can be set",
-              stackBytes);
+  return fail(hipErrorUnsupportedLimit,
+              "a thread's stack has %zu bytes on the host, and no other limit can be set", stackBytes);
 }
 
 hipError_t hipDeviceGetCacheConfig(hipFuncCache_t* config) {
@@ -357,13 +363,13 @@ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*
   return hipSuccess;
 }
 
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int blockSize,
-                                                                 size_t dynamicLds, unsigned) {
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+                                                                 int blockSize, size_t dynamicLds, unsigned) {
   return hipOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicLds);
 }
 
-hipError_t hipOccupancyMaxPotentialBlockSize(int* gridSize, int* blockSize, const void* function, size_t dynamicLds,
-                                             int blockSizeLimit) {
+hipError_t hipOccupancyMaxPotentialBlockSize(int* gridSize, int* blockSize, const void* function,
+                                             size_t dynamicLds, int blockSizeLimit) {
   BITGATE_ENTRY;
   if (!gridSize || !blockSize || !function)
     return finish(hipErrorInvalidValue);

@@ -53,7 +53,8 @@ constexpr ErrorText errorTexts[] = {
     BITGATE_ERROR(hipErrorNotMappedAsPointer, "resource not mapped as pointer"),
     BITGATE_ERROR(hipErrorECCNotCorrectable, "uncorrectable ECC error encountered"),
     BITGATE_ERROR(hipErrorUnsupportedLimit, "limit is not supported on this architecture"),
-    BITGATE_ERROR(hipErrorContextAlreadyInUse, "exclusive-thread device already in use by a different thread"),
+    BITGATE_ERROR(hipErrorContextAlreadyInUse,
+                  "exclusive-thread device already in use by a different thread"),
     BITGATE_ERROR(hipErrorPeerAccessUnsupported, "peer access is not supported between these two devices"),
     BITGATE_ERROR(hipErrorInvalidKernelFile, "invalid kernel file"),
     BITGATE_ERROR(hipErrorInvalidGraphicsContext, "invalid OpenGL or DirectX context"),
@@ -74,8 +75,10 @@ constexpr ErrorText errorTexts[] = {
     BITGATE_ERROR(hipErrorSetOnActiveProcess, "cannot set while device is active in this process"),
     BITGATE_ERROR(hipErrorContextIsDestroyed, "context is destroyed"),
     BITGATE_ERROR(hipErrorAssert, "device-side assert triggered"),
-    BITGATE_ERROR(hipErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped"),
-    BITGATE_ERROR(hipErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
+    BITGATE_ERROR(hipErrorHostMemoryAlreadyRegistered,
+                  "part or all of the requested memory range is already mapped"),
+    BITGATE_ERROR(hipErrorHostMemoryNotRegistered,
+                  "pointer does not correspond to a registered memory region"),
     BITGATE_ERROR(hipErrorLaunchFailure, "unspecified launch failure"),
     BITGATE_ERROR(hipErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     BITGATE_ERROR(hipErrorNotSupported, "operation not supported"),
@@ -89,7 +92,8 @@ constexpr ErrorText errorTexts[] = {
     BITGATE_ERROR(hipErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
     BITGATE_ERROR(hipErrorStreamCaptureImplicit,
                   "operation would make the legacy stream depend on a capturing blocking stream"),
-    BITGATE_ERROR(hipErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
+    BITGATE_ERROR(hipErrorCapturedEvent,
+                  "operation not permitted on an event last recorded in a capturing stream"),
     BITGATE_ERROR(hipErrorStreamCaptureWrongThread,
                   "attempt to terminate a thread-local capture sequence from another thread"),
     BITGATE_ERROR(hipErrorGraphExecUpdateFailure, "the graph update was not performed"),
@@ -173,6 +177,8 @@ hipError_t hipPeekAtLastError(void) {
   return lastError;
 }
 
-hipError_t hipExtGetLastError(void) { return hipGetLastError(); }
+hipError_t hipExtGetLastError(void) {
+  return hipGetLastError();
+}
 
 } // extern "C"

@@ -9,7 +9,8 @@ namespace bitgate_host {
 // Remembers `error` as this host thread's last one and returns it.
 hipError_t finish(hipError_t error);
 
-// The same with a sentence for bitgateHostLastFault: what was wrong, where, what to do. For calls that are refused.
+// The same with a sentence for bitgateHostLastFault: what was wrong, where, what to do. For calls that are
+// refused.
 [[gnu::format(printf, 2, 3)]] hipError_t fail(hipError_t error, const char* format, ...);
 
 // False when this CPU lacks x86-64-v3: then every call returns hipErrorNoDevice.

@@ -47,7 +47,9 @@ bool isReached(const Recording& recording) {
   return recording.reached;
 }
 
-hipError_t badEvent() { return fail(hipErrorInvalidHandle, "the event does not exist, or has been destroyed"); }
+hipError_t badEvent() {
+  return fail(hipErrorInvalidHandle, "the event does not exist, or has been destroyed");
+}
 
 } // namespace
 } // namespace bitgate_host
@@ -58,7 +60,8 @@ extern "C" {
 
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   BITGATE_ENTRY;
-  constexpr unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess | 0xC0000000u;
+  constexpr unsigned known =
+      hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess | 0xC0000000u;
   if (!event || (flags & ~known))
     return finish(hipErrorInvalidValue);
   std::lock_guard lock(guard);
@@ -68,7 +71,9 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   return hipSuccess;
 }
 
-hipError_t hipEventCreate(hipEvent_t* event) { return hipEventCreateWithFlags(event, hipEventDefault); }
+hipError_t hipEventCreate(hipEvent_t* event) {
+  return hipEventCreateWithFlags(event, hipEventDefault);
+}
 
 hipError_t hipEventDestroy(hipEvent_t event) {
   BITGATE_ENTRY;
@@ -130,7 +135,8 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
   if (!find(start, from) || !find(stop, to) || !from.recording || !to.recording)
     return fail(hipErrorInvalidHandle, "hipEventElapsedTime: both events must have been recorded");
   if ((from.flags | to.flags) & hipEventDisableTiming)
-    return fail(hipErrorInvalidHandle, "hipEventElapsedTime: an event was created with hipEventDisableTiming");
+    return fail(hipErrorInvalidHandle,
+                "hipEventElapsedTime: an event was created with hipEventDisableTiming");
   if (!isReached(*from.recording) || !isReached(*to.recording))
     return finish(hipErrorNotReady);
   *milliseconds = std::chrono::duration<float, std::milli>(to.recording->at - from.recording->at).count();

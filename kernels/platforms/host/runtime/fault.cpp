@@ -12,8 +12,8 @@ namespace bitgate_host {
 namespace {
 
 std::mutex guard;
-BitgateHostFault last;                   // under guard
-std::atomic<int> pending{hipSuccess};    // the last fault's error until a synchronising call reports it
+BitgateHostFault last;                // under guard
+std::atomic<int> pending{hipSuccess}; // the last fault's error until a synchronising call reports it
 
 hipError_t errorOf(int kind) {
   switch (kind) {
@@ -57,7 +57,8 @@ void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, s
     fault.buffer_size = near->bytes;
     std::snprintf(fault.buffer, sizeof fault.buffer, "%s", near->name);
     placeText(place, sizeof place, fault.offset, near->bytes);
-    std::snprintf(what, size, "%s outside global memory: %s of %sbuffer %s (%" PRIu64 " bytes), byte offset %" PRId64,
+    std::snprintf(what, size,
+                  "%s outside global memory: %s of %sbuffer %s (%" PRIu64 " bytes), byte offset %" PRId64,
                   access, place, near->freed ? "freed " : "", near->name, near->bytes, fault.offset);
   } else {
     fault.kind = bitgateFaultWild;
@@ -81,8 +82,8 @@ BitgateHostFault describe(const RawFault& raw, const char* kernel, uint3 block, 
   else
     std::snprintf(what, sizeof what, "%s", raw.detail);
   fault.error = errorOf(fault.kind);
-  std::snprintf(fault.text, sizeof fault.text, "kernel %.120s, block (%u,%u,%u), thread (%u,%u,%u): %s", fault.kernel,
-                block.x, block.y, block.z, thread.x, thread.y, thread.z, what);
+  std::snprintf(fault.text, sizeof fault.text, "kernel %.120s, block (%u,%u,%u), thread (%u,%u,%u): %s",
+                fault.kernel, block.x, block.y, block.z, thread.x, thread.y, thread.z, what);
   return fault;
 }
 
@@ -94,11 +95,15 @@ void raise(const BitgateHostFault& fault) {
   pending.store(fault.error, std::memory_order_release);
 }
 
-bool hasPendingError() { return pending.load(std::memory_order_acquire) != hipSuccess; }
+bool hasPendingError() {
+  return pending.load(std::memory_order_acquire) != hipSuccess;
+}
 hipError_t takePendingError() {
   return hasPendingError() ? static_cast<hipError_t>(pending.exchange(hipSuccess)) : hipSuccess;
 }
-void dropPendingError() { pending.store(hipSuccess); }
+void dropPendingError() {
+  pending.store(hipSuccess);
+}
 
 void keep(const BitgateHostFault& fault) {
   std::lock_guard lock(guard);

@@ -14,8 +14,8 @@ struct RawFault {
   char detail[256] = {}; // the sentence's middle part, where the kind alone does not say it
 };
 
-// Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a signal
-// handler.
+// Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a
+// signal handler.
 BitgateHostFault describe(const RawFault& raw, const char* kernel, uint3 block, uint3 thread);
 
 // Keeps `fault` unless an earlier one still waits to be reported.

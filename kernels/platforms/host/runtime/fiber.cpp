@@ -5,8 +5,8 @@
 #include <mutex>
 #include <sys/mman.h>
 
-// rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such slots
-// with the entry function in r12 and its argument in rbx.
+// rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such
+// slots with the entry function in r12 and its argument in rbx.
 __asm__(R"(
     .text
     .p2align 4
@@ -99,10 +99,10 @@ Stack* StackSet::take(void (*entry)(void*), void* argument) {
   Stack* const stack = unused.back();
   unused.pop_back();
   auto* slots = reinterpret_cast<void**>(stack->top) - 7; // aligned to 16 at the entry's call
-  slots[0] = slots[1] = slots[2] = nullptr;           // r15 r14 r13
-  slots[3] = reinterpret_cast<void*>(entry);          // r12
-  slots[4] = argument;                                // rbx
-  slots[5] = nullptr;                                 // rbp: the end of a frame-pointer walk
+  slots[0] = slots[1] = slots[2] = nullptr;               // r15 r14 r13
+  slots[3] = reinterpret_cast<void*>(entry);              // r12
+  slots[4] = argument;                                    // rbx
+  slots[5] = nullptr;                                     // rbp: the end of a frame-pointer walk
   slots[6] = reinterpret_cast<void*>(bitgate_fiber_start);
   stack->sp = slots;
   return stack;

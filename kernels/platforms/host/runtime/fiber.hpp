@@ -7,7 +7,8 @@
 
 namespace bitgate_host {
 
-// Saves the callee-saved registers on the running stack, its pointer in *save, and continues where `load` was saved.
+// Saves the callee-saved registers on the running stack, its pointer in *save, and continues where `load` was
+// saved.
 extern "C" void bitgate_fiber_switch(void** save, void* load);
 // The switch's second half; a signal handler returns here to leave a fiber for good.
 extern "C" void bitgate_fiber_resume();
@@ -28,7 +29,8 @@ public:
   StackSet(const StackSet&) = delete;
   ~StackSet() { returnAll(); }
 
-  // An unused stack, ready to run `entry(argument)` when switched to; null when the system gives no more memory.
+  // An unused stack, ready to run `entry(argument)` when switched to; null when the system gives no more
+  // memory.
   Stack* take(void (*entry)(void*), void* argument);
   void give(Stack* stack) { unused.push_back(stack); }
   // After a fault: every stack is unused again.
@@ -40,14 +42,14 @@ public:
 
 private:
   bool grow();
-  std::vector<Stack*> slabs;  // each points to slabStacks stacks
+  std::vector<Stack*> slabs; // each points to slabStacks stacks
   std::vector<Stack*> unused;
 };
 
 constexpr unsigned slabStacks = 64;
 
-// How many OS threads may run blocks of `blockThreads` fibers at once without running out of memory mappings: each
-// stack is two of them, and vm.max_map_count bounds a process.
+// How many OS threads may run blocks of `blockThreads` fibers at once without running out of memory mappings:
+// each stack is two of them, and vm.max_map_count bounds a process.
 unsigned workersForStacks(unsigned blockThreads);
 
 } // namespace bitgate_host

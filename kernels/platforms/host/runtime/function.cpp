@@ -8,7 +8,8 @@ namespace {
 
 hipError_t noCodeObjects(const char* call) {
   return fail(hipErrorNotSupported,
-              "%s: the host runs kernels from shared libraries, not from code objects; build the kernel with the host "
+              "%s: the host runs kernels from shared libraries, not from code objects; build the kernel with "
+              "the host "
               "toolchain and launch it from C++",
               call);
 }
@@ -50,8 +51,9 @@ hipError_t hipFuncSetCacheConfig(const void* function, hipFuncCache_t) {
 
 hipError_t hipLaunchKernel(const void*, dim3, dim3, void**, size_t, hipStream_t) {
   BITGATE_ENTRY;
-  return fail(hipErrorNotSupported, "hipLaunchKernel with an untyped function: the host cannot know the arguments' "
-                                    "sizes; use hipLaunchKernelGGL(kernel, grid, block, lds, stream, args...)");
+  return fail(hipErrorNotSupported,
+              "hipLaunchKernel with an untyped function: the host cannot know the arguments' "
+              "sizes; use hipLaunchKernelGGL(kernel, grid, block, lds, stream, args...)");
 }
 
 hipError_t hipModuleLoad(hipModule_t*, const char*) {
@@ -70,8 +72,8 @@ hipError_t hipModuleGetFunction(hipFunction_t*, hipModule_t, const char*) {
   BITGATE_ENTRY;
   return noCodeObjects("hipModuleGetFunction");
 }
-hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                 hipStream_t, void**, void**) {
+hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, hipStream_t, void**, void**) {
   BITGATE_ENTRY;
   return noCodeObjects("hipModuleLaunchKernel");
 }

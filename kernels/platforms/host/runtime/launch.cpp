@@ -1,10 +1,13 @@
-// Kernel launches: checked and copied when enqueued, run when the stream gets there; and the calls that a kernel makes.
+// Kernel launches: checked and copied when enqueued, run when the stream gets there; and the calls that a
+// kernel makes.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "block.hpp"
 #include "error.hpp"
@@ -20,6 +23,16 @@ constexpr uint64_t maxGridX = 0x7FFFFFFF, maxGridYZ = 65535;
 std::mutex guard;
 BitgateHostLaunch lastLaunch; // under guard; sequence 0: none yet
 
+// "HIP_KERNEL_NAME(scale<float, 4>)" and "(scale<float, 4>)" are how a launch spells scale<float, 4>.
+std::string plainName(std::string_view spelled) {
+  constexpr std::string_view wrapper = "HIP_KERNEL_NAME";
+  if (spelled.starts_with(wrapper))
+    spelled.remove_prefix(wrapper.size());
+  if (spelled.starts_with('(') && spelled.ends_with(')') && spelled != "(hipLaunchKernel)")
+    spelled = spelled.substr(1, spelled.size() - 2);
+  return std::string(spelled);
+}
+
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
@@ -27,20 +40,20 @@ struct Freed {
 class KernelWork final : public Work {
 public:
   KernelWork(const LaunchRequest& request, const Settings& settings)
-      : name(request.name), arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
-        threads(threadsOf(settings)),
-        launch{name.c_str(),
-               request.invoke,
-               arguments.get(),
-               request.grid,
-               request.block,
-               request.dynamicLds,
-               request.waveSize ? request.waveSize : settings.waveSize,
-               {settings.schedule, settings.seed},
-               settings.placement,
-               settings.poison,
-               settings.ldsLimit,
-               sharedVariablesOf(request.function)} {
+      : name(plainName(request.name)),
+        arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
+        threads(threadsOf(settings)), launch{name.c_str(),
+                                             request.invoke,
+                                             arguments.get(),
+                                             request.grid,
+                                             request.block,
+                                             request.dynamicLds,
+                                             request.waveSize ? request.waveSize : settings.waveSize,
+                                             {settings.schedule, settings.seed},
+                                             settings.placement,
+                                             settings.poison,
+                                             settings.ldsLimit,
+                                             sharedVariablesOf(request.function)} {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
@@ -106,7 +119,9 @@ hipError_t __bitgate_launch(const LaunchRequest* request, hipStream_t stream) {
   return enqueue(stream, std::make_unique<KernelWork>(r, now));
 }
 
-void __bitgate_syncthreads(void) { currentRunner()->barrier(); }
+void __bitgate_syncthreads(void) {
+  currentRunner()->barrier();
+}
 
 int __bitgate_syncthreads_reduce(int kind, int predicate) {
   return currentRunner()->barrierReduce(kind, predicate);
@@ -116,9 +131,13 @@ void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment) {
   return currentRunner()->ldsRegion(site, bytes, alignment);
 }
 
-void* __bitgate_lds(size_t bytes, size_t alignment) { return __bitgate_lds_at(nullptr, bytes, alignment); }
+void* __bitgate_lds(size_t bytes, size_t alignment) {
+  return __bitgate_lds_at(nullptr, bytes, alignment);
+}
 
-void* __bitgate_dynamic_lds(void) { return currentRunner()->dynamicLds(); }
+void* __bitgate_dynamic_lds(void) {
+  return currentRunner()->dynamicLds();
+}
 
 const WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits) {
   return currentRunner()->waveExchange(site, bits);
@@ -132,7 +151,8 @@ void __bitgate_assert_failed(const char* expression, const char* file, int line)
   }
   RawFault fault;
   fault.kind = bitgateFaultAssert;
-  std::snprintf(fault.detail, sizeof fault.detail, "assertion failed at %.120s:%d: %.100s", file, line, expression);
+  std::snprintf(fault.detail, sizeof fault.detail, "assertion failed at %.120s:%d: %.100s", file, line,
+                expression);
   runner->abandon(fault);
 }
 

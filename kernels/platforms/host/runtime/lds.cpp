@@ -15,17 +15,21 @@ constexpr size_t page = 4096;
 constexpr size_t guardZone = 64 * 1024;
 
 // Slack is less than a page: what it must look like.
-const auto canaryPage = [] {
-  std::array<char, page> bytes;
+constexpr auto canaryPage = [] {
+  std::array<char, page> bytes{};
   bytes.fill(static_cast<char>(canaryByte));
   return bytes;
 }();
 
-size_t roundUp(size_t value, size_t step) { return (value + step - 1) / step * step; }
+size_t roundUp(size_t value, size_t step) {
+  return (value + step - 1) / step * step;
+}
 
 } // namespace
 
-char* Lds::Slot::inner() const { return base + guardZone; }
+char* Lds::Slot::inner() const {
+  return base + guardZone;
+}
 char* Lds::Slot::usable() const {
   return placement == bitgateHostLeft ? inner() : inner() + capacity - accessible;
 }
@@ -51,7 +55,8 @@ bool Lds::layOut(Slot& slot, size_t bytes, size_t alignment) {
     if (slot.base)
       munmap(slot.base, slot.capacity + 2 * guardZone);
     slot = {};
-    void* base = mmap(nullptr, pages + 2 * guardZone, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* base =
+        mmap(nullptr, pages + 2 * guardZone, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
       return false;
     slot.base = static_cast<char*>(base);
@@ -101,7 +106,8 @@ std::optional<Lds::Near> Lds::takeDamage() {
       const auto length = static_cast<size_t>(to - from);
       if (std::memcmp(from, canaryPage.data(), length) == 0)
         continue;
-      const char* const bad = std::find_if(from, to, [](char c) { return static_cast<unsigned char>(c) != canaryByte; });
+      const char* const bad =
+          std::find_if(from, to, [](char c) { return static_cast<unsigned char>(c) != canaryByte; });
       const Near found{regions[i], bad - slot.begin};
       std::memset(from, canaryByte, length);
       return found;

@@ -1,5 +1,5 @@
-// LDS of the blocks of one OS thread: a guarded region for each struct that a kernel declares, and for its dynamic
-// shared memory. Poisoned when a block first asks for it, its slack checked when the block ends.
+// LDS of the blocks of one OS thread: a guarded region for each struct that a kernel declares, and for its
+// dynamic shared memory. Poisoned when a block first asks for it, its slack checked when the block ends.
 #pragma once
 
 #include <array>

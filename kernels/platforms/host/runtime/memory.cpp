@@ -45,7 +45,9 @@ struct Buffer {
   char name[64];
 };
 
-size_t roundUp(size_t value, size_t step) { return (value + step - 1) / step * step; }
+size_t roundUp(size_t value, size_t step) {
+  return (value + step - 1) / step * step;
+}
 
 Mapping map(size_t pages) {
   const size_t whole = pages + 2 * guardZone;
@@ -62,7 +64,9 @@ Mapping map(size_t pages) {
   return mapping;
 }
 
-void unmap(const Mapping& mapping) { munmap(mapping.base, mapping.whole); }
+void unmap(const Mapping& mapping) {
+  munmap(mapping.base, mapping.whole);
+}
 
 // All buffers by the end of their mapping, so that upper_bound finds the one that may contain an address.
 class Table {
@@ -161,7 +165,8 @@ std::optional<int64_t> firstDamage(const Buffer& buffer) {
 }
 
 BufferView view(const Buffer& buffer) {
-  BufferView out{reinterpret_cast<uint64_t>(buffer.begin), buffer.bytes, buffer.kind, buffer.freed, buffer.flags, {}};
+  BufferView out{
+      reinterpret_cast<uint64_t>(buffer.begin), buffer.bytes, buffer.kind, buffer.freed, buffer.flags, {}};
   std::memcpy(out.name, buffer.name, sizeof out.name);
   return out;
 }
@@ -187,9 +192,8 @@ void* allocate(const Request& request) {
   if (!buffer->mapping.base)
     return nullptr;
   char* const inner = buffer->mapping.inner;
-  buffer->begin = request.placement == bitgateHostLeft
-                      ? inner
-                      : inner + (pages - request.bytes) / alignment * alignment;
+  buffer->begin =
+      request.placement == bitgateHostLeft ? inner : inner + (pages - request.bytes) / alignment * alignment;
   buffer->bytes = request.bytes;
   buffer->kind = request.kind;
   buffer->flags = request.flags;
@@ -201,7 +205,8 @@ void* allocate(const Request& request) {
   void* const pointer = buffer->begin;
 
   std::lock_guard lock(buffers.guard);
-  std::snprintf(buffer->name, sizeof buffer->name, "#%llu", static_cast<unsigned long long>(++buffers.allocations));
+  std::snprintf(buffer->name, sizeof buffer->name, "#%llu",
+                static_cast<unsigned long long>(++buffers.allocations));
   if (request.kind == MemoryKind::Device)
     buffers.bytesUsed += request.bytes;
   buffers.insert(std::move(buffer));
@@ -237,7 +242,8 @@ std::optional<BufferView> findBuffer(uint64_t address) {
   if (!buffer || buffer->freed)
     return std::nullopt;
   const uint64_t begin = reinterpret_cast<uint64_t>(buffer->begin);
-  if (address < begin || address > begin + buffer->bytes || (address == begin + buffer->bytes && buffer->bytes))
+  if (address < begin || address > begin + buffer->bytes ||
+      (address == begin + buffer->bytes && buffer->bytes))
     return std::nullopt;
   return view(*buffer);
 }

@@ -1,5 +1,5 @@
-// Device memory: each buffer lies in a mapping of its own between inaccessible pages. The table of buffers answers
-// whose an address is.
+// Device memory: each buffer lies in a mapping of its own between inaccessible pages. The table of buffers
+// answers whose an address is.
 #pragma once
 
 #include <cstddef>

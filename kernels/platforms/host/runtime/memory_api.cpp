@@ -22,8 +22,8 @@ hipError_t allocateInto(const char* call, void** pointer, Request request) {
   *pointer = allocate(request);
   if (*pointer)
     return hipSuccess;
-  return fail(hipErrorOutOfMemory, "%s: %zu bytes asked for, %zu of %zu in use", call, request.bytes, bytesInUse(),
-              totalMemoryOf(settings()));
+  return fail(hipErrorOutOfMemory, "%s: %zu bytes asked for, %zu of %zu in use", call, request.bytes,
+              bytesInUse(), totalMemoryOf(settings()));
 }
 
 Request request(size_t bytes, MemoryKind kind, unsigned flags) {
@@ -42,9 +42,10 @@ void keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
   fault.buffer_size = buffer.bytes;
   std::snprintf(fault.buffer, sizeof fault.buffer, "%s", buffer.name);
   std::snprintf(fault.text, sizeof fault.text,
-           "%s: a write outside buffer %s (%zu bytes) hit %s%" PRId64 " %s (byte offset %" PRId64 ")", call,
-           buffer.name, buffer.bytes, past ? "+" : "", past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
-           past ? "past the end" : "bytes before its begin", offset);
+                "%s: a write outside buffer %s (%zu bytes) hit %s%" PRId64 " %s (byte offset %" PRId64 ")",
+                call, buffer.name, buffer.bytes, past ? "+" : "",
+                past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
+                past ? "past the end" : "bytes before its begin", offset);
   keep(fault);
 }
 
@@ -60,11 +61,12 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
   case FreeResult::DoubleFree:
     return fail(hipErrorInvalidValue, "%s: buffer %s has been freed already", call, name);
   case FreeResult::NotTheBegin:
-    return fail(hipErrorInvalidValue, "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call,
-                pointer, name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
+    return fail(hipErrorInvalidValue,
+                "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call, pointer,
+                name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
   case FreeResult::WrongKind:
-    return fail(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name, hostMemory ? "device" : "host",
-                hostMemory ? "hipFree" : "hipHostFree");
+    return fail(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name,
+                hostMemory ? "device" : "host", hostMemory ? "hipFree" : "hipHostFree");
   case FreeResult::Unknown:
     break;
   }
@@ -74,7 +76,8 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
 hipError_t freeAfterWork(const char* call, void* pointer, bool hostMemory) {
   if (!pointer)
     return hipSuccess;
-  drainAll(); // freeing waits for the device, as in HIP; a fault met here is reported by the next synchronising call
+  drainAll(); // freeing waits for the device, as in HIP; a fault met here is reported by the next
+              // synchronising call
   return freeNow(call, pointer, hostMemory);
 }
 
@@ -117,8 +120,12 @@ hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
   BITGATE_ENTRY;
   return allocateInto("hipHostMalloc", pointer, request(bytes, MemoryKind::Host, flags));
 }
-hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) { return hipHostMalloc(pointer, bytes, flags); }
-hipError_t hipMallocHost(void** pointer, size_t bytes) { return hipHostMalloc(pointer, bytes, hipHostMallocDefault); }
+hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return hipHostMalloc(pointer, bytes, flags);
+}
+hipError_t hipMallocHost(void** pointer, size_t bytes) {
+  return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
+}
 
 hipError_t hipFree(void* pointer) {
   BITGATE_ENTRY;
@@ -129,7 +136,9 @@ hipError_t hipHostFree(void* pointer) {
   BITGATE_ENTRY;
   return freeAfterWork("hipHostFree", pointer, true);
 }
-hipError_t hipFreeHost(void* pointer) { return hipHostFree(pointer); }
+hipError_t hipFreeHost(void* pointer) {
+  return hipHostFree(pointer);
+}
 
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
   BITGATE_ENTRY;
@@ -231,8 +240,10 @@ int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placem
   BITGATE_ENTRY;
   if (!std::has_single_bit(alignment) || alignment > 4096 ||
       (placement != bitgateHostRight && placement != bitgateHostLeft))
-    return fail(hipErrorInvalidValue, "bitgateHostMalloc: the alignment %zu must be a power of two up to 4096, the "
-                "placement %d 0 (right) or 1 (left)", alignment, placement);
+    return fail(hipErrorInvalidValue,
+                "bitgateHostMalloc: the alignment %zu must be a power of two up to 4096, the "
+                "placement %d 0 (right) or 1 (left)",
+                alignment, placement);
   return allocateInto("bitgateHostMalloc", pointer, {bytes, alignment, placement, MemoryKind::Device, 0});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -48,10 +49,7 @@ public:
   void run(Job& job, unsigned helpers) {
     if (helpers) {
       std::lock_guard lock(guard);
-      while (threads < helpers) {
-        std::thread([this] { serve(); }).detach();
-        ++threads;
-      }
+      grow(helpers);
       current = &job;
       wanted = helpers;
       wake.notify_all();
@@ -65,6 +63,20 @@ public:
   }
 
 private:
+  // New threads take no signals but their own faults: Ctrl-C is for the thread that waits for it.
+  void grow(unsigned helpers) {
+    if (threads >= helpers)
+      return;
+    sigset_t all, before;
+    sigfillset(&all);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+      sigdelset(&all, fault);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    for (; threads < helpers; ++threads)
+      std::thread([this] { serve(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
   void serve() {
     std::unique_lock lock(guard);
     for (;;) {
@@ -93,7 +105,9 @@ BlockRunner& blockRunner() {
   return *owner.runner;
 }
 
-BlockRunner* currentRunner() { return runnerOfThread; }
+BlockRunner* currentRunner() {
+  return runnerOfThread;
+}
 
 bool runBlocks(const Launch& launch, unsigned threads, size_t* ldsUsed) {
   // Never destroyed: its threads wait on it while the process exits.

@@ -18,7 +18,9 @@ uint64_t mix(uint64_t x) {
 
 } // namespace
 
-bool Schedule::varies() const { return kind == bitgateHostRandom; }
+bool Schedule::varies() const {
+  return kind == bitgateHostRandom;
+}
 
 void Schedule::threads(uint16_t* order, unsigned count, uint64_t block, uint64_t epoch) const {
   for (unsigned i = 0; i < count; ++i)

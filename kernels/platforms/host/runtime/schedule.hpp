@@ -1,5 +1,5 @@
-// The order in which threads and blocks run: forward, reverse, or random from a seed. Pure functions, so that an order
-// depends on (seed, block, epoch) alone and never on how many OS threads there are.
+// The order in which threads and blocks run: forward, reverse, or random from a seed. Pure functions, so that
+// an order depends on (seed, block, epoch) alone and never on how many OS threads there are.
 #pragma once
 
 #include <cstdint>

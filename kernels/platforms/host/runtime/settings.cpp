@@ -62,14 +62,18 @@ int bitgateHostSetThreads(unsigned threads) {
   return change(threads <= 1024, "threads is 0 (default) to 1024", [=](Settings& s) { s.threads = threads; });
 }
 
-unsigned bitgateHostGetThreads(void) { return threadsOf(settings()); }
+unsigned bitgateHostGetThreads(void) {
+  return threadsOf(settings());
+}
 
 int bitgateHostSetWaveSize(unsigned lanes) {
   return change(lanes == 32 || lanes == 64, "a wave has 32 or 64 lanes",
                 [=](Settings& s) { s.waveSize = lanes; });
 }
 
-unsigned bitgateHostGetWaveSize(void) { return settings().waveSize; }
+unsigned bitgateHostGetWaveSize(void) {
+  return settings().waveSize;
+}
 
 int bitgateHostSetComputeUnits(unsigned count) {
   return change(count >= 1 && count <= 65536, "1 to 65536 compute units",

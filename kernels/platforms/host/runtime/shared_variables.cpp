@@ -124,7 +124,8 @@ std::vector<SharedVariable> find(const void* kernel, std::set<std::string>& kern
       function = name;
   });
   kernels.insert(function);
-  // A function that has been launched is a kernel, so this one does not call it: its variables cost nothing here.
+  // A function that has been launched is a kernel, so this one does not call it: its variables cost nothing
+  // here.
   const auto isAnotherKernels = [&](std::string_view variable) {
     for (const std::string& other : kernels)
       if (other != function && liesIn(variable, other))

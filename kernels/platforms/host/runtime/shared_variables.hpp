@@ -1,5 +1,6 @@
-// Plain __shared__ variables: thread-local variables of the kernel's library, marked by an ABI tag. Their symbols tell
-// where they lie, so that they can be poisoned before each block, and nothing else of the library's TLS.
+// Plain __shared__ variables: thread-local variables of the kernel's library, marked by an ABI tag. Their
+// symbols tell where they lie, so that they can be poisoned before each block, and nothing else of the
+// library's TLS.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ struct SharedVariable {
 
 using SharedVariables = std::shared_ptr<const std::vector<SharedVariable>>;
 
-// The variables that the kernel at this address may use; empty for a library without a symbol table (stripped).
+// The variables that the kernel at this address may use; empty for a library without a symbol table
+// (stripped).
 SharedVariables sharedVariablesOf(const void* kernel);
 
 // Fills the calling OS thread's instances with poison.

@@ -43,8 +43,8 @@ void passOn(int signal, siginfo_t* info, void* context) {
   }
 }
 
-// Runs on the alternate stack. It does not jump: it changes where the interrupted context continues, so that the
-// return from the signal restores mask and stack in the ordinary way.
+// Runs on the alternate stack. It does not jump: it changes where the interrupted context continues, so that
+// the return from the signal restores mask and stack in the ordinary way.
 void onSignal(int signal, siginfo_t* info, void* context) {
   BlockRunner* const runner = currentRunner();
   if (!runner || !runner->inFiber() || info->si_code <= 0)
@@ -96,6 +96,8 @@ FaultScope::FaultScope() {
   installHandlers();
 }
 
-FaultScope::~FaultScope() { sigaltstack(&before, nullptr); }
+FaultScope::~FaultScope() {
+  sigaltstack(&before, nullptr);
+}
 
 } // namespace bitgate_host

@@ -32,8 +32,9 @@ struct Stream {
 constexpr uint64_t nullStream = 0;
 constexpr uint64_t firstNumber = 16; // handles 1 and 2 are hipStreamLegacy and hipStreamPerThread
 
-// All streams. Two locks: `executing` is held by the thread that runs work (recursive, because a host function may
-// call HIP), `guard` only while queues change, so that others can enqueue meanwhile. Order: executing, then guard.
+// All streams. Two locks: `executing` is held by the thread that runs work (recursive, because a host
+// function may call HIP), `guard` only while queues change, so that others can enqueue meanwhile. Order:
+// executing, then guard.
 class Streams {
 public:
   Streams() { streams[nullStream] = std::make_unique<Stream>(); }
@@ -83,8 +84,8 @@ public:
     return sequence;
   }
 
-  // Runs the stream's work up to a sequence number, after all that it depends on. Dependencies always have smaller
-  // sequence numbers, so this ends.
+  // Runs the stream's work up to a sequence number, after all that it depends on. Dependencies always have
+  // smaller sequence numbers, so this ends.
   void runUntil(uint64_t number, uint64_t upTo) {
     for (;;) {
       uint64_t next;
@@ -198,7 +199,9 @@ hipError_t enqueue(hipStream_t stream, std::unique_ptr<Work> work) {
   return push(stream, Op{0, std::move(work), {}, false});
 }
 
-hipError_t enqueueWait(hipStream_t stream, Point after) { return push(stream, Op{0, nullptr, after, true}); }
+hipError_t enqueueWait(hipStream_t stream, Point after) {
+  return push(stream, Op{0, nullptr, after, true});
+}
 
 hipError_t enqueueRecord(hipStream_t stream, std::unique_ptr<Work> work, Point& point) {
   uint64_t number;
@@ -337,7 +340,8 @@ hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* use
   return enqueue(stream, task([=] { function(userData); }));
 }
 
-hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* userData, unsigned flags) {
+hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* userData,
+                                unsigned flags) {
   BITGATE_ENTRY;
   if (!callback || flags)
     return finish(hipErrorInvalidValue);

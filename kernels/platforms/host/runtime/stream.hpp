@@ -36,7 +36,8 @@ template <class F> std::unique_ptr<Work> bookkeeping(F function) {
   return std::make_unique<Task<F>>(std::move(function), true);
 }
 
-// Puts the work at the end of the stream; in eager mode it runs at once. hipErrorInvalidHandle for a dead stream.
+// Puts the work at the end of the stream; in eager mode it runs at once. hipErrorInvalidHandle for a dead
+// stream.
 hipError_t enqueue(hipStream_t stream, std::unique_ptr<Work> work);
 
 // Run what the stream (all streams) holds, with all that it depends on. Return the pending error, if any.

@@ -49,7 +49,8 @@ constexpr Name names[] = {
     {hipErrorSetOnActiveProcess, cudaErrorSetOnActiveProcess, "hipErrorSetOnActiveProcess"},
     {hipErrorContextIsDestroyed, cudaErrorContextIsDestroyed, "hipErrorContextIsDestroyed"},
     {hipErrorAssert, cudaErrorAssert, "hipErrorAssert"},
-    {hipErrorHostMemoryAlreadyRegistered, cudaErrorHostMemoryAlreadyRegistered, "hipErrorHostMemoryAlreadyRegistered"},
+    {hipErrorHostMemoryAlreadyRegistered, cudaErrorHostMemoryAlreadyRegistered,
+     "hipErrorHostMemoryAlreadyRegistered"},
     {hipErrorHostMemoryNotRegistered, cudaErrorHostMemoryNotRegistered, "hipErrorHostMemoryNotRegistered"},
     {hipErrorLaunchFailure, cudaErrorLaunchFailure, "hipErrorLaunchFailure"},
     {hipErrorLaunchFailure, cudaErrorIllegalInstruction, "hipErrorLaunchFailure"},
@@ -103,8 +104,14 @@ hipError_t hipDrvGetErrorString(hipError_t error, const char** text) {
   return hipSuccess;
 }
 
-hipError_t hipGetLastError() { return translate(cudaGetLastError()); }
-hipError_t hipPeekAtLastError() { return translate(cudaPeekAtLastError()); }
-hipError_t hipExtGetLastError() { return translate(cudaGetLastError()); }
+hipError_t hipGetLastError() {
+  return translate(cudaGetLastError());
+}
+hipError_t hipPeekAtLastError() {
+  return translate(cudaPeekAtLastError());
+}
+hipError_t hipExtGetLastError() {
+  return translate(cudaGetLastError());
+}
 
 } // extern "C"

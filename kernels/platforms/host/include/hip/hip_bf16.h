@@ -1,5 +1,5 @@
-// __hip_bfloat16 and __hip_bfloat162 for the host: the upper half of a float, rounded to nearest even, NaN kept quiet.
-// Arithmetic goes through float and rounds after each operation.
+// __hip_bfloat16 and __hip_bfloat162 for the host: the upper half of a float, rounded to nearest even, NaN
+// kept quiet. Arithmetic goes through float and rounds after each operation.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,9 @@
 
 namespace bitgate_host {
 
-inline float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float bfloat16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 inline uint16_t float_to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000)
@@ -56,14 +58,30 @@ struct alignas(4) __hip_bfloat162 {
 };
 static_assert(sizeof(__hip_bfloat16) == 2 && sizeof(__hip_bfloat162) == 4);
 
-inline __hip_bfloat16 __float2bfloat16(float a) { return a; }
-inline __hip_bfloat16 __float2bfloat16_rn(float a) { return a; }
-inline __hip_bfloat16 __double2bfloat16(double a) { return a; }
-inline __hip_bfloat16 __int2bfloat16_rn(int a) { return a; }
-inline float __bfloat162float(__hip_bfloat16 a) { return a; }
-inline unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) { return a.__x; }
-inline short __bfloat16_as_short(__hip_bfloat16 a) { return static_cast<short>(a.__x); }
-inline __hip_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __hip_bfloat16_raw{bits}; }
+inline __hip_bfloat16 __float2bfloat16(float a) {
+  return a;
+}
+inline __hip_bfloat16 __float2bfloat16_rn(float a) {
+  return a;
+}
+inline __hip_bfloat16 __double2bfloat16(double a) {
+  return a;
+}
+inline __hip_bfloat16 __int2bfloat16_rn(int a) {
+  return a;
+}
+inline float __bfloat162float(__hip_bfloat16 a) {
+  return a;
+}
+inline unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) {
+  return a.__x;
+}
+inline short __bfloat16_as_short(__hip_bfloat16 a) {
+  return static_cast<short>(a.__x);
+}
+inline __hip_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  return __hip_bfloat16_raw{bits};
+}
 inline __hip_bfloat16 __short_as_bfloat16(short bits) {
   return __hip_bfloat16_raw{static_cast<unsigned short>(bits)};
 }
@@ -83,20 +101,32 @@ inline __hip_bfloat16 __hdiv(__hip_bfloat16 a, __hip_bfloat16 b) {
 inline __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
   return __builtin_fmaf(a, b, c);
 }
-inline __hip_bfloat16 __hneg(__hip_bfloat16 a) { return -a; }
+inline __hip_bfloat16 __hneg(__hip_bfloat16 a) {
+  return -a;
+}
 inline __hip_bfloat16 __habs(__hip_bfloat16 a) {
   return __hip_bfloat16_raw{static_cast<unsigned short>(a.__x & 0x7FFF)};
 }
-inline bool __hisnan(__hip_bfloat16 a) { return (a.__x & 0x7FFF) > 0x7F80; }
-inline int __hisinf(__hip_bfloat16 a) { return (a.__x & 0x7FFF) != 0x7F80 ? 0 : a.__x & 0x8000 ? -1 : 1; }
-inline __hip_bfloat16 hsqrt(__hip_bfloat16 a) { return std::sqrt(static_cast<float>(a)); }
-inline __hip_bfloat16 hexp(__hip_bfloat16 a) { return std::exp(static_cast<float>(a)); }
+inline bool __hisnan(__hip_bfloat16 a) {
+  return (a.__x & 0x7FFF) > 0x7F80;
+}
+inline int __hisinf(__hip_bfloat16 a) {
+  return (a.__x & 0x7FFF) != 0x7F80 ? 0 : a.__x & 0x8000 ? -1 : 1;
+}
+inline __hip_bfloat16 hsqrt(__hip_bfloat16 a) {
+  return std::sqrt(static_cast<float>(a));
+}
+inline __hip_bfloat16 hexp(__hip_bfloat16 a) {
+  return std::exp(static_cast<float>(a));
+}
 
 #define BITGATE_BFLOAT16_COMPARISON(name, op)                                                                \
   inline bool name(__hip_bfloat16 a, __hip_bfloat16 b) {                                                     \
     return static_cast<float>(a) op static_cast<float>(b);                                                   \
   }                                                                                                          \
-  inline bool operator op(__hip_bfloat16 a, __hip_bfloat16 b) { return name(a, b); }
+  inline bool operator op(__hip_bfloat16 a, __hip_bfloat16 b) {                                              \
+    return name(a, b);                                                                                       \
+  }
 BITGATE_BFLOAT16_COMPARISON(__heq, ==)
 BITGATE_BFLOAT16_COMPARISON(__hne, !=)
 BITGATE_BFLOAT16_COMPARISON(__hlt, <)
@@ -111,26 +141,50 @@ inline __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) {
   return std::fmin(static_cast<float>(a), static_cast<float>(b));
 }
 
-inline __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return {a, b}; }
-inline __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 a) { return {a, a}; }
-inline __hip_bfloat162 __float2bfloat162_rn(float a) { return {a, a}; }
-inline __hip_bfloat162 __floats2bfloat162_rn(float a, float b) { return {a, b}; }
-inline float __low2float(__hip_bfloat162 a) { return a.x; }
-inline float __high2float(__hip_bfloat162 a) { return a.y; }
-inline __hip_bfloat16 __low2bfloat16(__hip_bfloat162 a) { return a.x; }
-inline __hip_bfloat16 __high2bfloat16(__hip_bfloat162 a) { return a.y; }
+inline __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) {
+  return {a, b};
+}
+inline __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 a) {
+  return {a, a};
+}
+inline __hip_bfloat162 __float2bfloat162_rn(float a) {
+  return {a, a};
+}
+inline __hip_bfloat162 __floats2bfloat162_rn(float a, float b) {
+  return {a, b};
+}
+inline float __low2float(__hip_bfloat162 a) {
+  return a.x;
+}
+inline float __high2float(__hip_bfloat162 a) {
+  return a.y;
+}
+inline __hip_bfloat16 __low2bfloat16(__hip_bfloat162 a) {
+  return a.x;
+}
+inline __hip_bfloat16 __high2bfloat16(__hip_bfloat162 a) {
+  return a.y;
+}
 inline __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
 
 #define BITGATE_BFLOAT16_ARITHMETIC(name, op)                                                                \
-  inline __hip_bfloat16 operator op(__hip_bfloat16 a, __hip_bfloat16 b) { return name(a, b); }               \
-  inline __hip_bfloat16& __hip_bfloat16::operator op##=(__hip_bfloat16 b) { return *this = name(*this, b); } \
+  inline __hip_bfloat16 operator op(__hip_bfloat16 a, __hip_bfloat16 b) {                                    \
+    return name(a, b);                                                                                       \
+  }                                                                                                          \
+  inline __hip_bfloat16& __hip_bfloat16::operator op##=(__hip_bfloat16 b) {                                  \
+    return *this = name(*this, b);                                                                           \
+  }                                                                                                          \
   inline __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                     \
     return {name(a.x, b.x), name(a.y, b.y)};                                                                 \
   }                                                                                                          \
-  inline __hip_bfloat162 operator op(__hip_bfloat162 a, __hip_bfloat162 b) { return name##2(a, b); }         \
-  inline __hip_bfloat162& operator op##=(__hip_bfloat162 & a, __hip_bfloat162 b) { return a = a op b; }
+  inline __hip_bfloat162 operator op(__hip_bfloat162 a, __hip_bfloat162 b) {                                 \
+    return name##2(a, b);                                                                                    \
+  }                                                                                                          \
+  inline __hip_bfloat162& operator op##=(__hip_bfloat162 & a, __hip_bfloat162 b) {                           \
+    return a = a op b;                                                                                       \
+  }
 BITGATE_BFLOAT16_ARITHMETIC(__hadd, +)
 BITGATE_BFLOAT16_ARITHMETIC(__hsub, -)
 BITGATE_BFLOAT16_ARITHMETIC(__hmul, *)

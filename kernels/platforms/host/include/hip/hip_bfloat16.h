@@ -20,7 +20,9 @@ static_assert(sizeof(hip_bfloat16) == 2);
   inline hip_bfloat16 operator op(hip_bfloat16 a, hip_bfloat16 b) {                                          \
     return hip_bfloat16(static_cast<float>(a) op static_cast<float>(b));                                     \
   }                                                                                                          \
-  inline hip_bfloat16& operator op##=(hip_bfloat16 & a, hip_bfloat16 b) { return a = a op b; }
+  inline hip_bfloat16& operator op##=(hip_bfloat16 & a, hip_bfloat16 b) {                                    \
+    return a = a op b;                                                                                       \
+  }
 BITGATE_BFLOAT16_ARITHMETIC(+)
 BITGATE_BFLOAT16_ARITHMETIC(-)
 BITGATE_BFLOAT16_ARITHMETIC(*)
@@ -30,5 +32,9 @@ inline hip_bfloat16 operator-(hip_bfloat16 a) {
   a.data ^= 0x8000;
   return a;
 }
-inline bool isnan(hip_bfloat16 a) { return (a.data & 0x7FFF) > 0x7F80; }
-inline bool isinf(hip_bfloat16 a) { return (a.data & 0x7FFF) == 0x7F80; }
+inline bool isnan(hip_bfloat16 a) {
+  return (a.data & 0x7FFF) > 0x7F80;
+}
+inline bool isinf(hip_bfloat16 a) {
+  return (a.data & 0x7FFF) == 0x7F80;
+}

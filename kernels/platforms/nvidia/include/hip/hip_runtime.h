@@ -1,5 +1,5 @@
-// HIP C++ for NVIDIA GPUs: include this in a kernel file and compile it with nvcc (C++20, --fmad=false). The runtime
-// API is libamdhip64.so of the nvidia platform; device code is CUDA's with HIP's spellings.
+// HIP C++ for NVIDIA GPUs: include this in a kernel file and compile it with nvcc (C++20, --fmad=false). The
+// runtime API is libamdhip64.so of the nvidia platform; device code is CUDA's with HIP's spellings.
 #pragma once
 
 #define __HIP_PLATFORM_NVIDIA__ 1
@@ -17,18 +17,25 @@
 extern "C" hipError_t bitgateNvidiaTranslate(int cuda_error);
 
 // A launch needs CUDA's own entry point: nvcc registers each kernel with the CUDA runtime inside its library.
-inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t lds_bytes,
-                                        hipStream_t stream) {
+inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                        size_t lds_bytes, hipStream_t stream) {
   return bitgateNvidiaTranslate(
       cudaLaunchKernel(kernel, grid, block, arguments, lds_bytes, reinterpret_cast<cudaStream_t>(stream)));
 }
 #define hipLaunchKernel bitgate_nvidia_launch
 
-#define hipLaunchKernelGGL(kernel, grid, block, lds_bytes, stream, ...)                                                \
+template <class Kernel>
+hipError_t bitgate_nvidia_active_blocks(int* blocks, Kernel kernel, int block_size, size_t dynamic_lds) {
+  return bitgateNvidiaTranslate(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, dynamic_lds));
+}
+#define hipOccupancyMaxActiveBlocksPerMultiprocessor bitgate_nvidia_active_blocks
+
+#define hipLaunchKernelGGL(kernel, grid, block, lds_bytes, stream, ...)                                      \
   (kernel)<<<dim3(grid), dim3(block), (lds_bytes), reinterpret_cast<cudaStream_t>(stream)>>>(__VA_ARGS__)
 
-// HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent code. CUDA
-// still declares these names for old GPUs, hence macros.
+// HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent
+// code. CUDA still declares these names for old GPUs, hence macros.
 namespace bitgate_nvidia {
 inline constexpr unsigned full_warp = 0xFFFFFFFFu;
 template <class T> __device__ inline T shuffle(T value, int lane, int width = 32) {
@@ -48,7 +55,8 @@ template <class T> __device__ inline T shuffle_down(T value, unsigned delta, int
 #define __shfl_xor(...) bitgate_nvidia::shuffle_xor(__VA_ARGS__)
 #define __shfl_up(...) bitgate_nvidia::shuffle_up(__VA_ARGS__)
 #define __shfl_down(...) bitgate_nvidia::shuffle_down(__VA_ARGS__)
-#define __ballot(predicate) static_cast<unsigned long long>(__ballot_sync(bitgate_nvidia::full_warp, predicate))
+#define __ballot(predicate)                                                                                  \
+  static_cast<unsigned long long>(__ballot_sync(bitgate_nvidia::full_warp, predicate))
 #define __any(predicate) __any_sync(bitgate_nvidia::full_warp, predicate)
 #define __all(predicate) __all_sync(bitgate_nvidia::full_warp, predicate)
 

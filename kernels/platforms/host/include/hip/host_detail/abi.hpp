@@ -1,4 +1,5 @@
-// What a kernel library and the host runtime share: the thread's own variables and the calls made inside a kernel.
+// What a kernel library and the host runtime share: the thread's own variables and the calls made inside a
+// kernel.
 #pragma once
 
 #include <stddef.h>
@@ -10,8 +11,8 @@ struct uint3 {
   unsigned x, y, z;
 };
 
-// initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few bytes in
-// the static TLS that the loader reserves.
+// initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few
+// bytes in the static TLS that the loader reserves.
 #define BITGATE_THREAD_VARIABLE(type, name)                                                                  \
   extern BITGATE_API constinit thread_local type name __asm__("__bitgate_" #name)                            \
       __attribute__((tls_model("initial-exec")))
@@ -49,8 +50,8 @@ extern "C" {
 BITGATE_API void __bitgate_syncthreads(void);
 enum { bitgateBarrierCount = 0, bitgateBarrierAnd = 1, bitgateBarrierOr = 2 };
 BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);
-// The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs of
-// one kernel apart; all threads of a block get the same address.
+// The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs
+// of one kernel apart; all threads of a block get the same address.
 BITGATE_API void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_lds(size_t bytes, size_t alignment);
 BITGATE_API void* __bitgate_dynamic_lds(void);

@@ -1,4 +1,5 @@
-// The enumerations of the HIP runtime API, with HIP's numbers (ROCm 10; unchanged since 6.0 where both have them).
+// The enumerations of the HIP runtime API, with HIP's numbers (ROCm 10; unchanged since 6.0 where both have
+// them).
 #pragma once
 
 // clang-format off

@@ -1,4 +1,5 @@
-// Atomics: real ones, because blocks run on several OS threads. Relaxed, as on a GPU; each returns the old value.
+// Atomics: real ones, because blocks run on several OS threads. Relaxed, as on a GPU; each returns the old
+// value.
 #pragma once
 
 #include <bit>
@@ -27,8 +28,8 @@ template <class T, class Change> T atomic_update(T* address, Change change) {
 template <class T, class Change> T atomic_update_16(T* address, Change change) {
   auto* const bits = reinterpret_cast<uint16_t*>(address);
   uint16_t old = __atomic_load_n(bits, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(bits, &old, std::bit_cast<uint16_t>(change(std::bit_cast<T>(old))), true,
-                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  while (!__atomic_compare_exchange_n(bits, &old, std::bit_cast<uint16_t>(change(std::bit_cast<T>(old))),
+                                      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return std::bit_cast<T>(old);
 }
@@ -100,7 +101,9 @@ template <class T> T safeAtomicAdd(T* address, bitgate_host::Value<T> value) {
   template <class T> T name##_system(T* address, bitgate_host::Value<T> value) {                             \
     return name(address, value);                                                                             \
   }                                                                                                          \
-  template <class T> T name##_block(T* address, bitgate_host::Value<T> value) { return name(address, value); }
+  template <class T> T name##_block(T* address, bitgate_host::Value<T> value) {                              \
+    return name(address, value);                                                                             \
+  }
 BITGATE_ATOMIC_SCOPES(atomicAdd)
 BITGATE_ATOMIC_SCOPES(atomicMax)
 BITGATE_ATOMIC_SCOPES(atomicMin)

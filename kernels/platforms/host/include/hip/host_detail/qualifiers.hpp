@@ -9,8 +9,9 @@
 #define __host__
 #define __constant__
 #define __managed__
-// One instance for each OS thread, and all threads of a block run on one OS thread: that is a block's memory. The
-// ABI tag marks the variable's symbol, so that the runtime can find and poison it, and nothing else (lds_symbols).
+// One instance for each OS thread, and all threads of a block run on one OS thread: that is a block's memory.
+// The ABI tag marks the variable's symbol, so that the runtime can find and poison it, and nothing else
+// (lds_symbols).
 #define __shared__ __attribute__((abi_tag("bitgate_lds"))) static thread_local
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))

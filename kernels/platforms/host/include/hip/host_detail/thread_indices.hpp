@@ -1,5 +1,6 @@
-// threadIdx and its kin. Constants for a kernel: a GPU thread never sees them change, so the compiler may keep them
-// across a barrier. All threads of a block run on one OS thread, so their addresses stay right as well.
+// threadIdx and its kin. Constants for a kernel: a GPU thread never sees them change, so the compiler may
+// keep them across a barrier. All threads of a block run on one OS thread, so their addresses stay right as
+// well.
 #pragma once
 
 #include "hip/host_detail/abi.hpp"

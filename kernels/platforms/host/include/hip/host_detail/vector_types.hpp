@@ -47,10 +47,18 @@ template <Vector V> constexpr V splat(Element<V> s) {
   template <> struct bitgate_host::VectorOf<base##2> : VectorTraits<base##2, 2> {};                          \
   template <> struct bitgate_host::VectorOf<base##3> : VectorTraits<base##3, 3> {};                          \
   template <> struct bitgate_host::VectorOf<base##4> : VectorTraits<base##4, 4> {};                          \
-  constexpr base##1 make_##base##1(scalar x) { return {x}; }                                                 \
-  constexpr base##2 make_##base##2(scalar x, scalar y) { return {x, y}; }                                    \
-  constexpr base##3 make_##base##3(scalar x, scalar y, scalar z) { return {x, y, z}; }                       \
-  constexpr base##4 make_##base##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+  constexpr base##1 make_##base##1(scalar x) {                                                               \
+    return {x};                                                                                              \
+  }                                                                                                          \
+  constexpr base##2 make_##base##2(scalar x, scalar y) {                                                     \
+    return {x, y};                                                                                           \
+  }                                                                                                          \
+  constexpr base##3 make_##base##3(scalar x, scalar y, scalar z) {                                           \
+    return {x, y, z};                                                                                        \
+  }                                                                                                          \
+  constexpr base##4 make_##base##4(scalar x, scalar y, scalar z, scalar w) {                                 \
+    return {x, y, z, w};                                                                                     \
+  }
 
 #define BITGATE_VECTOR_FAMILY(base, scalar, align2, align4)                                                  \
   struct base##1 {                                                                                           \
@@ -103,7 +111,9 @@ BITGATE_VECTOR_TRAITS(uint, unsigned)
   constexpr V operator op(std::type_identity_t<bitgate_host::Element<V>> s, const V& a) {                    \
     return bitgate_host::splat<V>(s) op a;                                                                   \
   }                                                                                                          \
-  template <bitgate_host::Vector V> constexpr V& operator op##=(V& a, const V& b) { return a = a op b; }
+  template <bitgate_host::Vector V> constexpr V& operator op##=(V & a, const V & b) {                        \
+    return a = a op b;                                                                                       \
+  }
 BITGATE_VECTOR_OPERATOR(+)
 BITGATE_VECTOR_OPERATOR(-)
 BITGATE_VECTOR_OPERATOR(*)

@@ -1,5 +1,6 @@
-// Operations across the lanes of a wave. Each is a meeting of the wave's lanes in the runtime; the source line tells
-// two of them apart, so lanes that wait at different lines are reported as divergent instead of being mixed up.
+// Operations across the lanes of a wave. Each is a meeting of the wave's lanes in the runtime; the source
+// line tells two of them apart, so lanes that wait at different lines are reported as divergent instead of
+// being mixed up.
 #pragma once
 
 #include <cstring>
@@ -9,10 +10,13 @@
 
 namespace bitgate_host {
 
-inline unsigned lane_id() { return self->lane; }
+inline unsigned lane_id() {
+  return self->lane;
+}
 
-// Counts one operation that lane 0 performs for its whole wave, without a meeting. `kind` tells operations apart;
-// lanes that disagree at the next barrier or at the kernel's end are a fault (divergent wave operation).
+// Counts one operation that lane 0 performs for its whole wave, without a meeting. `kind` tells operations
+// apart; lanes that disagree at the next barrier or at the kernel's end are a fault (divergent wave
+// operation).
 inline void wave_op(unsigned kind) {
   ThreadRecord* const record = self;
   ++record->waveOps;
@@ -21,7 +25,9 @@ inline void wave_op(unsigned kind) {
 
 enum class WaveOp : unsigned { Shuffle = 1, Vote = 2, Sync = 3 };
 
-constexpr unsigned wave_site(WaveOp op, unsigned line) { return static_cast<unsigned>(op) << 24 | line; }
+constexpr unsigned wave_site(WaveOp op, unsigned line) {
+  return static_cast<unsigned>(op) << 24 | line;
+}
 
 template <class T> T shuffle_from(T value, int source, unsigned line) {
   static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a shuffled value has at most 8 bytes");
@@ -34,8 +40,7 @@ template <class T> T shuffle_from(T value, int source, unsigned line) {
 
 } // namespace bitgate_host
 
-template <class T>
-T __shfl(T var, int srcLane, int width = warpSize, unsigned line = __builtin_LINE()) {
+template <class T> T __shfl(T var, int srcLane, int width = warpSize, unsigned line = __builtin_LINE()) {
   const int self = bitgate_host::lane_id();
   return bitgate_host::shuffle_from(var, (srcLane & (width - 1)) + (self & ~(width - 1)), line);
 }
@@ -52,8 +57,7 @@ T __shfl_down(T var, unsigned delta, int width = warpSize, unsigned line = __bui
   const bool beyond = (self & (width - 1)) + static_cast<int>(delta) >= width;
   return bitgate_host::shuffle_from(var, beyond ? self : source, line);
 }
-template <class T>
-T __shfl_xor(T var, int laneMask, int width = warpSize, unsigned line = __builtin_LINE()) {
+template <class T> T __shfl_xor(T var, int laneMask, int width = warpSize, unsigned line = __builtin_LINE()) {
   const int self = bitgate_host::lane_id();
   const int source = self ^ laneMask;
   return bitgate_host::shuffle_from(var, source >= ((self + width) & ~(width - 1)) ? self : source, line);
@@ -85,9 +89,15 @@ inline unsigned long long __ballot(int predicate, unsigned line = __builtin_LINE
     votes |= (slots->value[lane] & 1ull) << lane;
   return votes & slots->active;
 }
-inline int __any(int predicate, unsigned line = __builtin_LINE()) { return __ballot(predicate, line) != 0; }
-inline int __all(int predicate, unsigned line = __builtin_LINE()) { return __ballot(!predicate, line) == 0; }
-inline unsigned long long __activemask(unsigned line = __builtin_LINE()) { return __ballot(1, line); }
+inline int __any(int predicate, unsigned line = __builtin_LINE()) {
+  return __ballot(predicate, line) != 0;
+}
+inline int __all(int predicate, unsigned line = __builtin_LINE()) {
+  return __ballot(!predicate, line) == 0;
+}
+inline unsigned long long __activemask(unsigned line = __builtin_LINE()) {
+  return __ballot(1, line);
+}
 template <class M> unsigned long long __ballot_sync(M, int predicate, unsigned line = __builtin_LINE()) {
   return __ballot(predicate, line);
 }
@@ -103,4 +113,6 @@ inline void __syncwarp(unsigned long long = ~0ull, unsigned line = __builtin_LIN
   __bitgate_wave_exchange(bitgate_host::wave_site(bitgate_host::WaveOp::Sync, line), 0);
   __asm__ volatile("" ::: "memory");
 }
-inline unsigned __lane_id() { return bitgate_host::lane_id(); }
+inline unsigned __lane_id() {
+  return bitgate_host::lane_id();
+}
