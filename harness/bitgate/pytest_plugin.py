@@ -46,7 +46,8 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """A bad option ends with 2, as everywhere in bitgate; pytest itself would end with 4."""
     yield
-    if hasattr(early_config.known_args_namespace, AWAKE):
+    known = early_config.known_args_namespace
+    if hasattr(known, AWAKE) and not known.help:
         try:
             parser.parse(args)
         except pytest.UsageError as error:
@@ -79,9 +80,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config.option, AWAKE):
+        return
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
-    if hasattr(config.option, AWAKE) and not config.option.help:
+    if not config.option.help and not config.option.markers:
         from bitgate.plugin import run
 
         run.start(config)

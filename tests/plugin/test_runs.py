@@ -94,6 +94,13 @@ def test_a_case_that_nobody_runs_is_red(suites: Any, run_here: Any) -> None:
     assert reasons == {"no kernel instance supports it on host"}
 
 
+def test_help_tells_of_the_options_and_starts_nothing(suites: Any, run_here: Any) -> None:
+    code, said = run_here("--help")
+    assert code == 0
+    assert "--case-timeout=SECONDS" in said
+    assert not suites.out.exists()
+
+
 def test_nothing_compared_is_not_green(suites: Any, run_here: Any) -> None:
     code, said = run_here("-k", "no_such_word")
     assert code == 3
