@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations
@@ -72,11 +71,14 @@ def removed(space: Space, rows: Sequence[Row], strength: int, what: str) -> None
     codes = space.classify(Batch.from_problems([row.problem for row in rows]))
     combinations = Combinations(tuple(len(factors[i].classes) for i in varied), strength)
     there = np.flatnonzero(combinations.present(codes[:, varied]))
-    ranks = []
-    for seed in range(10):
-        number = int(np.random.default_rng(seed).choice(there))
-        taken = [(varied[i], cls) for i, cls in combinations.decode(number)]
+    ranks: list[int] = []
+    for number in np.random.default_rng(1).permutation(there):
+        taken = [(varied[i], cls) for i, cls in combinations.decode(int(number))]
         kept = ~np.logical_and.reduce([codes[:, f] == cls for f, cls in taken])
+        if not all((codes[kept, f] == cls).any() for f, cls in taken):
+            continue  # that would take a whole class away, not a combination
+        if len(ranks) == 10:
+            break
         survey = Survey(space, [row for row, keep in zip(rows, kept, strict=True) if keep], strength)
         names = {factors[f].name: factors[f].classes[cls].name for f, cls in taken}
         found = (
