@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations

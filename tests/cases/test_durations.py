@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bitgate.cases import durations
 from bitgate.cases.durations import Durations
 from bitgate.errors import UsageError

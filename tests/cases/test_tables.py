@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from bitgate.cases.expand import expand
 from bitgate.cases.table import load_set, set_names
 from bitgate.errors import UsageError
@@ -93,7 +94,7 @@ def test_a_table_has_named_sets(write: Write) -> None:
         ('shpe = "x"', r"shpe: no such field; did you mean 'shape'"),
         ('tier = "smok"', r"tier: 'smok' is not one of smoke, regression"),
         ('tier = { cpu = "smoke" }', r"tier: 'cpu' is not one of host, gpu"),
-        ('fills = "exakt"', r"fills: 'exakt' is not like exact, decimal"),
+        ('fills = "exakt"', r"fills: 'exakt' is not like exact or decimal"),
         ('layouts = "nhwcg"', r"layouts: unknown layout 'nhwcg'"),
         ('layouts = "ndhwgc"', r"layouts: none is 2D like the shape"),
         ("layouts = []", r"layouts: is an empty list"),

@@ -3,13 +3,14 @@
 from math import prod
 
 import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
 from bitgate.coverage.batch import Batch
 from bitgate.problem import ConvProblem, DtypeSet, Pass, gemms_count, never_written_fraction, sub_gemms
 from bitgate.problem.conv import ProblemError
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 
 @st.composite

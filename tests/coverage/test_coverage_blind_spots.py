@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.factors import FACTORS

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations

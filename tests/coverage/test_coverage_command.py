@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bitgate.cli.main import run
 
 TABLE = str(Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv")

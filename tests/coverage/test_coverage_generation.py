@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations

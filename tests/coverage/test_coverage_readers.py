@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.readers import read
 from bitgate.coverage.table import Question, spread

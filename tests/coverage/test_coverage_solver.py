@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+
 from bitgate.coverage.assume import Assumptions, Constants
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations

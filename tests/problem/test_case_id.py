@@ -6,9 +6,9 @@ import re
 
 import pytest
 from hypothesis import given
+from strategies import problems
 
 from bitgate.problem import ProblemError, case_id, human, parse_case_id
-from strategies import problems
 
 
 @given(problems())

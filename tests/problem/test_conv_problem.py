@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 import pytest
 from hypothesis import given
+from strategies import problems
 
 from bitgate.problem import Pass, parse_case_id
-from strategies import problems
 
 
 @given(problems())

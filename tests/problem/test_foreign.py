@@ -6,10 +6,10 @@ import re
 
 import pytest
 from hypothesis import given
+from strategies import problems
 
 from bitgate.problem import ProblemError, case_id, parse_case_id
 from bitgate.problem.foreign import ck_profiler_line, parse_foreign, problems_of
-from strategies import problems
 
 UNDERSTOOD = {
     # the repro style of CK's own bug reports

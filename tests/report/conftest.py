@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bitgate.record import Certificate, Diagnosis, Key, Outcome, Verdict, append, to_event
+
+from bitgate.cases.plan import Plan, PlannedItem
+from bitgate.record import Certificate, Diagnosis, Key, Outcome, Verdict, append
 
 CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"
-PLAN_KEYS = ("case", "kernel", "instance", "options", "fill", "seed", "schedule", "target", "suite", "test", "human")
 
 
 def _verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
@@ -46,6 +46,11 @@ def _verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
     return Verdict(Key(**key), outcome, **(fields | changes))
 
 
+def _item(one: Verdict) -> PlannedItem:
+    test = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human}
+    return PlannedItem(id=f"{one.key.case}__{one.key.seed}", **vars(one.key), **test)
+
+
 @pytest.fixture(scope="session")
 def verdict() -> Callable[..., Verdict]:
     """Makes a verdict with everything filled in; keywords replace fields of it or of its key."""
@@ -70,9 +75,7 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
         for one in verdicts:
             append(folder / "results.jsonl", one)
         if planned is not None:
-            cases = [{key: to_event(one)[key] for key in PLAN_KEYS} for one in planned]
-            plan = {"schema": 1, "id": "p0", "tier": "smoke", "target": planned[0].key.target, "cases": cases}
-            (folder / "plan.json").write_text(json.dumps(plan))
+            Plan("smoke", planned[0].key.target, tuple(map(_item, planned))).write(folder / "plan.json")
         return folder
 
     return write

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+from bitgate import rooms
 from bitgate.cli.main import run
 from bitgate.record import Outcome, Verdict
 from bitgate.report import merge, render
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.render import markdown
 from bitgate.report.summary import SILENT, summarise
-from hypothesis import given
-from hypothesis import strategies as st
-from junitparser import JUnitXml
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]
@@ -67,6 +70,19 @@ def test_render_without_any_result_is_red(tmp_path: Path) -> None:
     assert JUnitXml.fromfile(str(tmp_path / "junit.xml")).errors == 1
 
 
+def test_a_run_in_a_checkout_names_its_commit(
+    verdict: Make, run_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = run_folder("host", verdict())
+    render(folder, tier="smoke", target="host")
+    (suite,) = JUnitXml.fromfile(str(folder / "junit.xml"))
+    (commit,) = [p.value for p in suite.properties() if p.name == "vcs.commit"]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=rooms.root(), capture_output=True, text=True, check=True)
+    assert commit == head.stdout.strip()
+
+
 def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: Verdict, run_folder: Folder) -> None:
     folder = run_folder("host", verdict(), dropped, verdict(case="c"), planned=[verdict(), dropped, verdict(case="c")])
     render(folder, tier="smoke", target="host")
@@ -76,6 +92,19 @@ def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: 
     assert f"    {dropped.repro}\n" in text
     assert "| host | host, 2 threads (cpu) | 3 | 2 | 3 | 2 | 1 |" in text
     assert "| host | machine | m0 |" in text
+
+
+def test_an_interrupted_run_tells_what_it_found_and_not_what_it_never_came_to(
+    verdict: Make, dropped: Verdict, run_folder: Folder
+) -> None:
+    unreached = [verdict(case=f"c{n}") for n in range(3)]
+    folder = run_folder("host", verdict(), dropped, planned=[verdict(), dropped, *unreached])
+    render(folder, tier="smoke", target="host", interrupted=True)
+    text = (folder / "summary.md").read_text()
+    assert text.startswith("# bitgate: INTERRUPTED: 2 of 5 verdicts on host (smoke), 1 of them red\n")
+    assert text.count("**MISMATCH**") == 1
+    assert "NOT_RUN**" not in text
+    assert "NOT_RUN 3" in text
 
 
 def test_a_thousand_reds_do_not_bury_the_first(verdict: Make) -> None:

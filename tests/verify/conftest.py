@@ -9,6 +9,7 @@ import pytest
 
 from bitgate.problem import ConvProblem, Pass, parse_case_id
 from bitgate.verify.diagnose import Scene
+from bitgate.verify.poison import poison_bits
 
 
 def convolve(problem: ConvProblem, inputs: dict[str, np.ndarray]) -> np.ndarray:
@@ -56,8 +57,7 @@ class Patient:
     def __init__(self, case: str) -> None:
         self.problem, self.inputs, self.reference = make(case)
         self.result = self.reference.copy()
-        bits = self.reference.dtype.itemsize * 8
-        self.poison_bits = 2**bits - 1
+        self.poison_bits = poison_bits(self.problem.tensors[self.problem.result].dtype)
 
     @property
     def poison(self) -> np.ndarray:

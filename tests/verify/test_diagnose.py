@@ -165,6 +165,16 @@ def test_k_tail_of_bwd_weight_is_the_end_of_the_outputs(patient):
     assert diagnosis.evidence["k_tail"]["missing"] in (3, 2)  # the very last output is padding for some taps
 
 
+def test_cells_without_any_sum_are_zero_and_no_k_tail(patient):
+    p = patient("bwd_data_f16_nhwgc_g1n3k40c16_y3x3_h9x9_p1x1")
+    p.result[0, 2, :, 8, 6:] = 0  # the last rows of the GEMM, in a corner with few taps
+    diagnosis = diagnose(p.scene())
+    assert diagnosis.kinds == ("wrong_image", "zero")
+    assert "48 of 3888 cells of dx are wrong, only in image 2 of 3, within h 8, w 6 to 8; they are zero" in (
+        diagnosis.sentence
+    )
+
+
 def test_one_tap_missing(patient):
     p = patient("fwd_f32_nhwgc_g1n2k16c12_y3x3_h10x10_p1x1")
     holed = p.inputs["wei"].copy()

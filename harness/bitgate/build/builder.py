@@ -14,31 +14,49 @@ from bitgate.build import flags
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError
+from bitgate.build.overlay import from_environment
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
-from bitgate.build.toolchain import Compiler, find_hip_compiler, find_host_compiler
+from bitgate.build.toolchain import Compiler, find_cuda_compiler, find_hip_compiler, find_host_compiler
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
+
+_COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
+    "host": find_host_compiler,
+    "amd": find_hip_compiler,
+    "nvidia": find_cuda_compiler,
+}
 
 RUNTIME_SONAME = "libamdhip64.so"
 """hip-python opens this name; a library with it that is loaded already is the one it gets."""
 
 
 @dataclass(frozen=True)
-class _Link:
-    """How units become a library; ``needs`` lists libraries that must exist first, linked by their SONAME."""
+class _Recipe:
+    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
 
-    file: str
     label: str
-    flags: tuple[str, ...]
+    file: str
+    units: tuple[Unit, ...]
+    link_flags: tuple[str, ...]
+    compiler: Compiler
+    folders: tuple[Path, ...]
     needs_runtime: bool = False
+
+    def library(self, cache: Cache, keys: Mapping[Unit, str | None]) -> Path | None:
+        """Where the library of these objects lies; None if an object is unknown."""
+        objects = [keys[unit] for unit in self.units]
+        if None in objects:
+            return None
+        key = sha256(self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *map(str, objects))
+        return cache.folder / "libraries" / key[:32] / self.file
 
 
 class Builder:
-    """``platform`` is ``host`` or ``amd``; ``arch`` is the gfx target of ``amd``.
+    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``).
 
     ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
     printed when everything comes from the cache. UsageError if a compiler is missing or the cache cannot be written.
@@ -52,10 +70,10 @@ class Builder:
         arch: str | None = None,
         cache: Cache | None = None,
     ) -> None:
-        if platform not in ("host", "amd"):
-            raise UsageError(f"platform '{platform}': libraries are built for host and amd")
-        if platform == "amd" and not arch:
-            raise UsageError("platform 'amd': say for which gfx target")
+        if platform not in _COMPILERS:
+            raise UsageError(f"platform '{platform}': libraries are built for {', '.join(_COMPILERS)}")
+        if platform != "host" and not arch:
+            raise UsageError(f"platform '{platform}': say for which target")
         self.platform = platform
         self.arch = arch or "host"
         self.cache = cache or Cache()
@@ -63,20 +81,39 @@ class Builder:
 
     @cached_property
     def compiler(self) -> Compiler:
-        return find_host_compiler(self.cache) if self.platform == "host" else find_hip_compiler(self.cache)
+        return _COMPILERS[self.platform](self.cache)
 
     def runtime(self) -> Path:
-        """The platform's ``libamdhip64.so``: ours for the host, ROCm's own for amd."""
+        """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
-        folder = rooms.room("kernels") / "platforms" / "host"
-        sources = sorted((folder / "runtime").glob("*.cpp")) + sorted((folder / "runtime").glob("*.S"))
-        if not sources:
-            raise UsageError(f"{folder / 'runtime'} holds no sources: reinstall bitgate, or run from a checkout")
-        includes = (folder / "include", folder / "runtime", rooms.room("kernels") / "include")
-        units = self._units("host runtime", sources, includes, flags.host_compile(self.compiler.kind))
-        link = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
-        return self._build(units, _Link(RUNTIME_SONAME, "host runtime", link), includes, {})
+        folder = rooms.room("kernels") / "platforms" / self.platform / "runtime"
+        sources = sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
+        includes = (*self._platform_includes, folder, rooms.room("kernels") / "include")
+        if self.platform == "host":
+            compile_flags = flags.host_runtime(self.compiler.kind)
+            link_flags = (
+                *flags.host_link(self.compiler.kind),
+                f"-Wl,-soname,{RUNTIME_SONAME}",
+                "-Wl,-z,nodelete",  # signal handlers and thread stacks outlive a dlclose
+                f"-Wl,--version-script={folder / 'exports.map'}",
+            )
+        else:
+            compile_flags = flags.cuda_runtime()
+            link_flags = (*flags.cuda_link(), "-Xlinker", f"-soname={RUNTIME_SONAME}")
+        label = f"{self.platform} runtime"
+        units = _units(label, sources, includes, compile_flags, self.compiler)
+        return self._build(_Recipe(label, RUNTIME_SONAME, units, link_flags, self.compiler, includes))
+
+    @property
+    def _platform_includes(self) -> tuple[Path, ...]:
+        """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
+        platforms = rooms.room("kernels") / "platforms"
+        return {
+            "host": (platforms / "host" / "include",),
+            "nvidia": (platforms / "nvidia" / "include", platforms / "host" / "include"),
+            "amd": (),
+        }[self.platform]
 
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
@@ -84,98 +121,78 @@ class Builder:
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
         includes = (folder, rooms.room("kernels") / "include")
         sources = sorted(folder.glob("*.cpp"))
-        if not sources:
-            raise UsageError(f"{folder} holds no sources: reinstall bitgate, or run from a checkout")
-        units = self._units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
-        link = _Link("libbitgate_native.so", "native", flags.host_link(compiler.kind))
-        return self._build(units, link, includes, {}, compiler)
+        units = _units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
+        link_flags = flags.host_link(compiler.kind)
+        return self._build(_Recipe("native", "libbitgate_native.so", units, link_flags, compiler, includes))
 
     def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
         """The family's shared library for this platform.
 
-        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them.
+        ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
+        beside those of ``$BITGATE_OVERLAY``.
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:
-            return self._prebuilt(declaration)
+            return _prebuilt(declaration)
+        shadowing = {**from_environment(), **(overlay or {})}
+        return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
+
+    def find(self, declaration: KernelFamily) -> Path | None:
+        """The family's library if it is built and up to date; builds nothing."""
+        if declaration.library is not None:
+            return _prebuilt(declaration)
+        recipe = self._recipe(declaration)
+        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
+        return library if library is not None and library.is_file() else None
+
+    def _recipe(self, declaration: KernelFamily) -> _Recipe:
+        name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
-            raise UsageError(
-                f"kernel family {declaration.name} is not for platform {self.platform}"
-                f" (its declaration names {', '.join(declaration.platforms)})"
-            )
-        sources = [declaration.folder / source for source in declaration.sources]
-        for source in sources:
-            if not source.is_file():
-                raise UsageError(f"kernel family {declaration.name}: source {source} does not exist")
+            declared = ", ".join(declaration.platforms)
+            raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
         kernels = rooms.room("kernels")
-        replaced = _real_overlay(overlay or {}, declaration.folder)
-        includes: tuple[Path, ...] = (kernels / "include", declaration.folder)
+        includes = (*self._platform_includes, kernels / "include", folder)
         if self.platform == "host":
-            compile_flags = flags.host_kernel(self.compiler.kind)
-            link_flags = flags.host_link(self.compiler.kind)
-            includes = (kernels / "platforms" / "host" / "include", *includes)
+            compile_flags, link_flags = flags.host_kernel(self.compiler.kind), flags.host_link(self.compiler.kind)
+        elif self.platform == "nvidia":
+            compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
         else:
             compile_flags, link_flags = flags.hip_kernel(self.arch), flags.hip_link(self.arch)
-        units = self._units(declaration.name, sources, includes, compile_flags)
-        link = _Link(f"lib{declaration.name}.so", declaration.name, link_flags, needs_runtime=self.platform == "host")
-        return self._build(units, link, (kernels, declaration.folder), replaced)
+        sources = [folder / source for source in declaration.sources]
+        units = _units(name, sources, includes, compile_flags, self.compiler)
+        needs_runtime = self.platform != "amd"
+        return _Recipe(name, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _units(
-        self,
-        label: str,
-        sources: Sequence[Path],
-        includes: tuple[Path, ...],
-        compile_flags: tuple[str, ...],
-        compiler: Compiler | None = None,
-    ) -> list[Unit]:
-        compiler = compiler or self.compiler
-        return [
-            Unit(f"{label} {source.name.partition('.')[0]}", source, includes, compile_flags, compiler)
-            for source in sources
-        ]
-
-    def _build(
-        self,
-        units: Sequence[Unit],
-        link: _Link,
-        folders: Sequence[Path],
-        overlay: Mapping[Path, Path],
-        compiler: Compiler | None = None,
-    ) -> Path:
+    def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
         """Look up or compile every unit, then look up or link the library of their keys."""
-        contents = Contents(self.cache, {str(real): str(other) for real, other in overlay.items()})
-        tree = SourceTree(self.cache, folders, overlay)
+        contents = Contents(self.cache, {str(real): str(other) for real, other in (overlay or {}).items()})
+        tree = SourceTree(self.cache, recipe.folders, overlay or {})
         store = UnitStore(self.cache, contents, tree)
-        compiler = compiler or self.compiler
         try:
-            keys = {unit: store.lookup(unit) for unit in units}
-            library = self._library_path(link, compiler, keys)
+            keys = {unit: store.lookup(unit) for unit in recipe.units}
+            library = recipe.library(self.cache, keys)
             if library is None or not self.cache.used(library):
-                keys |= self._compile(units, keys, store)
-                library = self._library_path(link, compiler, keys)
+                keys |= self._compile(recipe, keys, store)
+                library = recipe.library(self.cache, keys)
                 if library is None:
                     raise KeyboardInterrupt  # the build was stopped before every unit had its object
-                self._link(library, link, compiler, [store.object_path(str(keys[unit])) for unit in units])
+                self._link(library, recipe, [store.object_path(str(keys[unit])) for unit in recipe.units])
             contents.save()
             return library
         finally:
             tree.close()
 
-    def _library_path(self, link: _Link, compiler: Compiler, keys: Mapping[Unit, str | None]) -> Path | None:
-        if any(key is None for key in keys.values()):
-            return None
-        key = sha256(compiler.kind, compiler.version, link.file, *link.flags, *(str(key) for key in keys.values()))
-        return self.cache.folder / "libraries" / key[:32] / link.file
-
-    def _compile(self, units: Sequence[Unit], keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = [unit for unit in units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))]
+    def _compile(self, recipe: _Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
+        todo = [
+            unit for unit in recipe.units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))
+        ]
         if not todo:
             return {}
-        threads = rooms.threads()
-        done = 0
-        compiler = todo[0].compiler.name
+        threads, done = rooms.threads(), 0
         self._progress(
-            f"building {len(todo)} of {len(units)} units with {compiler}, {min(threads, len(todo))} at a time"
+            f"building {recipe.label}: {len(todo)} of {len(recipe.units)} units with {recipe.compiler.name},"
+            f" {min(threads, len(todo))} at a time"
         )
 
         def report(unit: Unit, seconds: float) -> None:
@@ -185,33 +202,51 @@ class Builder:
 
         return compile_all(todo, store, threads, report)
 
-    def _link(self, library: Path, link: _Link, compiler: Compiler, objects: Sequence[Path]) -> None:
+    def _link(self, library: Path, recipe: _Recipe, objects: Sequence[Path]) -> None:
+        needs: list[str] = []
+        if recipe.needs_runtime:
+            runtime = self.runtime()
+            needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
         with self.cache.guarded(), self.cache.lock(library.parent.name):
             if library.is_file():
                 return
-            needs: list[str] = []
-            if link.needs_runtime:
-                runtime = self.runtime()
-                needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
+            if recipe.compiler.kind == "zig":
+                self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
             output = self.cache.temporary(".so")
-            command = [*compiler.command, *link.flags, "-o", str(output), *map(str, objects), *needs]
+            command = [*recipe.compiler.command, *recipe.link_flags, "-o", str(output), *map(str, objects), *needs]
             try:
                 finished = Processes().run(command, {"LC_ALL": "C", "HIP_PLATFORM": "amd"})
+                text = finished.output if finished else ""
+                if "No space left on device" in text:
+                    raise self.cache.unusable("No space left on device")
                 if finished is None or finished.code != 0:
-                    text = finished.output if finished else ""
-                    if "No space left on device" in text:
-                        raise self.cache.unusable("No space left on device")
-                    raise BuildError(link.label, text)
+                    raise BuildError(recipe.label, text)
                 self.cache.publish(output, library)
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
 
-    def _prebuilt(self, declaration: KernelFamily) -> Path:
-        path = declaration.folder / (declaration.library or "")
-        if not path.is_file():
-            raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
-        return path
+
+def _units(
+    label: str, sources: Sequence[Path], includes: tuple[Path, ...], flags_: tuple[str, ...], compiler: Compiler
+) -> tuple[Unit, ...]:
+    """One unit a source; UsageError if there is none, or one is missing."""
+    if not sources:
+        raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
+    for source in sources:
+        if not source.is_file():
+            raise UsageError(f"{label}: source {source} does not exist")
+    return tuple(
+        Unit(f"{label} {source.name.partition('.')[0].removeprefix(label + '_')}", source, includes, flags_, compiler)
+        for source in sources
+    )
+
+
+def _prebuilt(declaration: KernelFamily) -> Path:
+    path = declaration.folder / (declaration.library or "")
+    if not path.is_file():
+        raise UsageError(f"kernel family {declaration.name}: library {path} does not exist")
+    return path
 
 
 def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:

@@ -6,6 +6,7 @@ import errno
 import itertools
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,7 +96,11 @@ class Cache:
         for pattern, days in (("objects/*", KEEP_DAYS), ("libraries/*/*", KEEP_DAYS), ("tmp/*", 1)):
             for path in self.folder.glob(pattern):
                 try:
-                    if now - path.stat().st_mtime > days * 86400 and path.is_file():
+                    if now - path.stat().st_mtime < days * 86400:
+                        continue
+                    if path.is_dir():  # a shadow tree whose process was killed
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
                         path.unlink()
                 except OSError:
                     continue  # another process removed it first

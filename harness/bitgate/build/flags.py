@@ -8,25 +8,27 @@ ARCHITECTURE = "x86-64-v3"
 """What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.device checks for it."""
 
 # -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
-_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread")
+_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread", "-Wall", "-Wextra")
+
+# The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
+_ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
 
 _HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
     # Without it two libraries with the same kernel template share the template's static variables: its LDS.
     "gnu": (*_HOST, "-fno-gnu-unique"),
     "clang": _HOST,
-    # zig adds traps for undefined behaviour unless told otherwise, and builds for the newest CPU by default.
-    "zig": (
-        "-target",
-        "x86_64-linux-gnu",
-        *(flag for flag in _HOST if not flag.startswith("-march")),
-        f"-mcpu={ARCHITECTURE.replace('-', '_')}",
-        "-fno-sanitize=undefined",
-    ),
+    # zig adds traps for undefined behaviour and drops asserts unless told otherwise, and builds for this machine's CPU.
+    "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined", "-UNDEBUG"),
 }
 
 
 def host_compile(kind: Kind) -> tuple[str, ...]:
     return _HOST_BY_KIND[kind]
+
+
+def host_runtime(kind: Kind) -> tuple[str, ...]:
+    """The HIP runtime: it is loaded for all to see, so that only HIP's functions and its own API may be seen."""
+    return (*host_compile(kind), "-fvisibility=hidden")
 
 
 def host_kernel(kind: Kind) -> tuple[str, ...]:
@@ -35,8 +37,14 @@ def host_kernel(kind: Kind) -> tuple[str, ...]:
 
 
 def host_link(kind: Kind) -> tuple[str, ...]:
-    target = ("-target", "x86_64-linux-gnu") if kind == "zig" else ()
-    return (*target, "-shared", "-pthread", "-Wl,-z,defs", "-Wl,--as-needed")
+    return (
+        *(_ZIG if kind == "zig" else ()),
+        "-shared",
+        "-pthread",
+        "-Wl,-z,defs",
+        "-Wl,-z,noexecstack",
+        "-Wl,--as-needed",
+    )
 
 
 def hip_kernel(arch: str) -> tuple[str, ...]:
@@ -49,6 +57,30 @@ def hip_kernel(arch: str) -> tuple[str, ...]:
         f"--offload-arch={arch}",
         f'-DBITGATE_TARGET="{arch}"',
     )
+
+
+def cuda_runtime() -> tuple[str, ...]:
+    """Our HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
+    return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
+
+
+def cuda_kernel(arch: str) -> tuple[str, ...]:
+    return (
+        "-x",
+        "cu",
+        "-std=c++20",
+        "-O3",
+        "--fmad=false",
+        "--expt-relaxed-constexpr",
+        "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
+        f"-arch={arch}",
+        f'-DBITGATE_TARGET="{arch}"',
+    )
+
+
+def cuda_link() -> tuple[str, ...]:
+    """The CUDA runtime is linked in: no file of the toolkit is needed where the library runs."""
+    return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 
 
 def hip_link(arch: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,7 +17,7 @@ from typing import Literal, TypeAlias
 from bitgate.build.cache import Cache
 from bitgate.errors import UsageError
 
-Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip"]
+Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc"]
 
 OLDEST: dict[str, int] = {"gnu": 11, "clang": 14}
 """The first major version whose C++20 is enough."""
@@ -29,6 +30,7 @@ HOST_CANDIDATES = (
 )
 INSTALL_HOST = "install one with 'apt-get install g++' or 'pip install ziglang'"
 HIP_CANDIDATES = ("hipcc", "amdclang++")
+INSTALL_CUDA = "install the CUDA toolkit (12 or newer), or set CUDA_HOME to where it is"
 INSTALL_HIP = "install ROCm, or 'apt-get install hipcc' (Debian's 5.2 compiles for gfx90a)"
 
 
@@ -42,9 +44,10 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """For people: ``g++ 12.2.0``."""
+        """For people: ``g++ 12.2.0``; of zig it is the clang inside that has a version."""
         number = re.search(r"\d+\.\d+(\.\d+)?", self.version)
-        return f"{Path(self.command[0]).name} {number[0] if number else ''}".strip()
+        program = "zig's clang" if self.kind == "zig" else Path(self.command[0]).name
+        return f"{program} {number[0] if number else ''}".strip()
 
 
 def find_host_compiler(cache: Cache | None = None) -> Compiler:
@@ -85,6 +88,17 @@ def find_hip_compiler(cache: Cache | None = None) -> Compiler:
             if compiler is not None:
                 return compiler
     raise UsageError(f"no HIP compiler found (hipcc, amdclang++; looked in PATH and {rocm}/bin): {INSTALL_HIP}")
+
+
+def find_cuda_compiler(cache: Cache | None = None) -> Compiler:
+    """nvcc from PATH, ``$CUDA_HOME/bin`` or /usr/local/cuda/bin; UsageError says what to install."""
+    cache = cache or Cache()
+    toolkit = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    path = shutil.which("nvcc") or shutil.which("nvcc", path=f"{toolkit}/bin")
+    compiler = _identify((path,), cache, kind="nvcc") if path else None
+    if compiler is None:
+        raise UsageError(f"no CUDA compiler found (nvcc; looked in PATH and {toolkit}/bin): {INSTALL_CUDA}")
+    return compiler
 
 
 def _stated(text: str, cache: Cache) -> Compiler:
@@ -129,14 +143,15 @@ def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) 
         version = _version_text(command)
         if version is None:
             return None
-        with cache.lock("compilers"):
+        # A cache that cannot be written costs time here, and is reported when something is built.
+        with contextlib.suppress(UsageError, OSError), cache.lock("compilers"):
             known = cache.read_json(cache.folder / "compilers.json")
             cache.write_json(cache.folder / "compilers.json", {**known, key: version})
     return Compiler(command, version, kind or _kind(command, version))
 
 
 def _kind(command: tuple[str, ...], version: str) -> Kind:
-    if Path(command[0]).name == "zig":
+    if any(Path(word).name in ("zig", "ziglang") for word in command):
         return "zig"
     return "clang" if "clang" in version else "gnu"
 

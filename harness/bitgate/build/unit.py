@@ -16,14 +16,17 @@ from typing import Any
 
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
-from bitgate.build.errors import BuildError
+from bitgate.build.errors import BuildError, first_error
+from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
-from bitgate.build.toolchain import Compiler
+from bitgate.build.toolchain import OLDEST, Compiler
 from bitgate.errors import UsageError
 
 _MANIFEST_ENTRIES = 24
 _ATTEMPTS = 3
+_HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inc")
+_UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device library|unsupported HIP gpu arch")
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class UnitStore:
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
-            f"-ffile-prefix-map={prefix}{local('{root}')}=.",
+            f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map={prefix}{local('{root}')}=.",
             "-MMD",
             "-MF",
             str(depfile),
@@ -114,14 +117,33 @@ class UnitStore:
     def _failure(self, unit: Unit, finished: Finished) -> UsageError:
         if "No space left on device" in finished.output:
             return self.cache.unusable("No space left on device")
+        if _UNKNOWN_ARCHITECTURE.search(finished.output):
+            wanted = next((flag for flag in unit.flags if flag.startswith("--offload-arch")), "the target")
+            return UsageError(
+                f"{unit.compiler.name} cannot compile for {wanted.rpartition('=')[2]}"
+                f" ({first_error(finished.output)}): install a ROCm that knows it (6.4 or later)"
+            )
         if finished.code < 0 or "Killed signal" in finished.output:
             return UsageError(
                 f"the compiler was killed while it compiled {unit.source}, most likely for lack of memory:"
                 " set BITGATE_THREADS=1 to compile one file at a time"
             )
-        return BuildError(
-            unit.label, finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
-        )
+        output = finished.output.replace(self.tree.prefix, "") if self.tree.prefix else finished.output
+        return BuildError(unit.label, "\n".join([*self._advice(unit), output]))
+
+    def _advice(self, unit: Unit) -> list[str]:
+        """What to write instead of HIP that only a GPU's compiler takes, in the source and the headers beside it.
+
+        Asked after the compiler refused: a file may hold such lines for other platforms, behind an #if.
+        """
+        if unit.compiler.kind not in OLDEST and unit.compiler.kind != "zig":
+            return []
+        headers = [path for path in sorted(unit.source.parent.iterdir()) if path.suffix in _HEADER_SUFFIXES]
+        return [
+            f"{path}:{line}: error: {message}"
+            for path in (unit.source, *headers)
+            for line, message in unsupported_on_host(Path(f"{self.tree.prefix}{path}").read_text(errors="replace"))
+        ]
 
     def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str:
         self.contents.forget()
@@ -151,7 +173,8 @@ def read_depfile(text: str) -> list[str]:
 
 
 def _changed_since(path: str, begun_ns: int) -> bool:
+    """Whether a file was written since then, or is gone. One dated in the future (a skewed clock) counts as old."""
     try:
-        return os.stat(path).st_mtime_ns > begun_ns
+        return begun_ns < os.stat(path).st_mtime_ns <= time.time_ns()
     except OSError:
         return True

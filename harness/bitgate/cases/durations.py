@@ -6,6 +6,7 @@ A recorded second is one machine's; it orders work and fills budgets, and never 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -65,17 +66,20 @@ def remember(target: str, verdicts: Iterable[Verdict], flops: Mapping[str, int])
 
 
 def learn(known: Durations, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> Durations:
-    """``known`` with the new seconds in place of the old; a family's rate is the median over its newer cases."""
+    """``known`` with the new seconds in place of the old. A family's rate is all its seconds over all its FLOPs, so
+    that the large cases count, for which alone the estimate matters."""
     seconds = dict(known.seconds)
-    paces: dict[str, list[float]] = {}
+    spent: dict[str, float] = defaultdict(float)
+    done: dict[str, int] = defaultdict(int)
     for verdict in verdicts:
         total, key = verdict.seconds.get("total"), verdict.key
         if total is None or not verdict.compared:
             continue
         seconds[name(key.case, key.kernel, key.instance)] = round(total, 5)
         if flops.get(key.case):
-            paces.setdefault(key.kernel, []).append(max(0.0, total - BASE_SECONDS) / flops[key.case])
-    rates = {family: float(f"{median(values):.3g}") for family, values in paces.items()}
+            spent[key.kernel] += max(0.0, total - BASE_SECONDS)
+            done[key.kernel] += flops[key.case]
+    rates = {family: float(f"{spent[family] / done[family]:.3g}") for family in done if spent[family]}
     return Durations(seconds, {**known.rates, **rates})
 
 

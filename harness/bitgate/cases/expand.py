@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -103,3 +103,16 @@ def _case_text(chosen: Mapping[str, Any], row: Row) -> str:
 
 def _kept(chosen: Mapping[str, Any], smoke: Mapping[str, tuple[Any, ...]]) -> bool:
     return all(chosen.get(axis) in values for axis, values in smoke.items() if axis != "instances")
+
+
+FACTORS: dict[str, Callable[[ConvProblem], Any]] = {
+    "gemms_count": gemms_count,
+    "g": lambda problem: problem.g,
+    "ndim": lambda problem: problem.ndim,
+    "strided": lambda problem: problem.strided,
+    "dilated": lambda problem: any(d > 1 for d in problem.dilation),
+    "num_d": lambda problem: problem.op.num_d,
+    "dtypes": lambda problem: str(problem.dtypes),
+    "layout": lambda problem: problem.layout,
+}
+"""Properties of a problem by which a test may choose its cases."""

@@ -33,6 +33,8 @@ class Setting:
     """Kernel options of every case whose family has them."""
     schedule: str = ""
     seed: int | None = None
+    tier: str = ""
+    """``smoke`` leaves the rest of regression out, which is most of the work of planning."""
     durations: Durations = field(default_factory=Durations)
 
     @property
@@ -105,7 +107,12 @@ def check_setting(setting: Setting) -> None:
 
 def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     _check_kernels(row, setting)
+    tier = row.tier[setting.target_kind]
+    if setting.tier == SMOKE != tier:
+        return
     for candidate in expand(row):
+        if setting.tier == SMOKE and not candidate.in_smoke:
+            continue
         runners, refusals = _eligible(candidate, setting)
         asked = [runner for runner in runners if _matches(*runner, (setting.kernel or "*",))]
         if not runners and not setting.kernel:
@@ -114,8 +121,8 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
         once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
         for runner in asked if row.instances == "all" else _one_each(candidate.problem, asked):
             in_smoke = candidate.in_smoke and (smoke_policy == "all" or runner[1].name in once)
-            tier = SMOKE if in_smoke and row.tier[setting.target_kind] == SMOKE else REGRESSION
-            yield _test(candidate, runner, setting, suite, tier)
+            if in_smoke or setting.tier != SMOKE:
+                yield _test(candidate, runner, setting, suite, tier if in_smoke else REGRESSION)
 
 
 def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], list[str]]:
@@ -268,20 +275,3 @@ def _names(families: Iterable[KernelFamily]) -> list[str]:
 def _matches(family: KernelFamily, instance: Instance, globs: Iterable[str]) -> bool:
     names = (family.name, f"{family.name}.{instance.name}")
     return any(fnmatchcase(name, glob) for glob in globs for name in names)
-
-
-def longest_first(tests: Iterable[PlannedTest]) -> list[PlannedTest]:
-    """Tests of one problem side by side, so that inputs and references are reused; dearest problem first.
-
-    With several workers the long cases must not come last; among equals the table's order stands.
-    """
-    groups: dict[str, list[PlannedTest]] = {}
-    for test in tests:
-        groups.setdefault(test.planned.case, []).append(test)
-    ranked = sorted(groups.values(), key=lambda group: -sum(test.seconds for test in group))
-    return [test for group in ranked for test in group]
-
-
-def of_tier(tests: Iterable[PlannedTest], tier: str) -> list[PlannedTest]:
-    """Regression contains smoke."""
-    return [test for test in tests if tier != SMOKE or test.planned.tier == SMOKE]

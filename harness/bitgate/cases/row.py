@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.errors import UsageError
+from bitgate.exact.fill import FILLS
 
 SMOKE, REGRESSION = "smoke", "regression"
 TIERS = (SMOKE, REGRESSION)
@@ -269,7 +270,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "ops": _texts(r"[a-z0-9]+", "bilinear (or pass for none)"),
     "gap": _booleans,
     "split_k": _split_k,
-    "fills": _texts(r"exact|decimal|special|probe", "exact, decimal, special or probe"),
+    "fills": _texts("|".join(FILLS), " or ".join(FILLS)),
     "seeds": _numbers(0),
     "schedules": _texts(r"forward|reverse|random:\d+", "forward, reverse or random:7"),
     **dict.fromkeys(_LENGTHS, _numbers(1)),

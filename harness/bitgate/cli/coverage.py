@@ -151,7 +151,9 @@ def _print(document: dict[str, Any], top: int) -> None:
     shown = document["uncovered"][:top]
     if closing := document["generated"]:
         part = 100 * closing["covered"] / max(1, closing["total"])
-        print(f"wrote {closing['rows']} rows to {closing['file']}; with them {closing['covered']} covered ({part:.1f} %)")
+        print(
+            f"wrote {closing['rows']} rows to {closing['file']}; with them {closing['covered']} covered ({part:.1f} %)"
+        )
         if not any(numbers["rows"] for numbers in document["passes"]):
             return
     if not shown:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bitgate import rooms
+
+if TYPE_CHECKING:
+    from bitgate.report import Summary
 
 app = typer.Typer(add_completion=False)
 
@@ -29,11 +32,16 @@ def report(
 
     folder = out or rooms.out_dir()
     summary = merge(files, folder)
+    print_summary(summary, folder, as_json)
+    return summary.exit_code
+
+
+def print_summary(summary: Summary, folder: Path, as_json: bool) -> None:
+    """What a command that wrote a report says about it: one JSON document, or the headline and where to read on."""
     if as_json:
         typer.echo(json.dumps({"summary": summary.as_json()}, indent=1))
-    else:
-        for note in summary.notes:
-            typer.echo(note)
-        typer.echo(summary.headline)
-        typer.echo(f"{folder / 'junit.xml'}  {folder / 'summary.md'}")
-    return summary.exit_code
+        return
+    for note in summary.notes:
+        typer.echo(note)
+    typer.echo(summary.headline)
+    typer.echo(f"{folder / 'junit.xml'}  {folder / 'summary.md'}")

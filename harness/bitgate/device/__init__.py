@@ -1,0 +1,1 @@
+"""Targets, the HIP runtime of a platform, and guarded device memory."""

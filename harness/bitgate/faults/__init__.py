@@ -1,0 +1,1 @@
+"""Seeded defects: small edits of kernel sources that the suites must find, and the proof that they do."""

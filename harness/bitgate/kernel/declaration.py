@@ -6,7 +6,7 @@ A family is a folder with a ``declaration.py`` that defines ``FAMILY``; ours and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +15,13 @@ from bitgate.problem.accumulation import Accumulation
 
 ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
+
+
+def wave_sizes(target: str) -> tuple[int, ...]:
+    """Lanes of a wave that kernels on the target may have: both on the host, 64 on gfx9, 32 on other GPUs."""
+    if target == "host":
+        return (32, 64)
+    return (64,) if target.startswith("gfx9") else (32,)
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ class KernelFamily:
     factors: tuple[str, ...] = ()
     is_reference: bool = False
     library: Path | None = None
+
+    def on(self, target: str) -> KernelFamily:
+        """The family with the instances that the target's wave size allows."""
+        waves = wave_sizes(target)
+        fitting = tuple(i for i in self.instances if i.wave_size == 0 or i.wave_size in waves)
+        return replace(self, instances=fitting)
 
     def instance(self, name: str) -> Instance | None:
         return next((i for i in self.instances if i.name == name), None)

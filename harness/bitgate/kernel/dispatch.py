@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
+from ctypes import string_at
 from dataclasses import dataclass
 from typing import Any
 
 from bitgate.kernel.abi import CDispatchRecord, EventKind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SubGemmRecord:
     """One member of the bwd_data decomposition as the library saw it; tuples have one entry a spatial dimension."""
 
@@ -107,28 +109,33 @@ def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
         zero_fill=bool(record.zero_fill),
         workspace_bytes=record.workspace_bytes,
         instance=_text(record.instance),
-        sub_gemms=tuple(
-            _sub_gemm(record.sub_gemms[i], ndim) for i in range(min(record.sub_gemm_count, record.sub_gemm_capacity))
-        ),
+        sub_gemms=_sub_gemms(record, ndim),
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
     )
 
 
-def _sub_gemm(gemm: Any, ndim: int) -> SubGemmRecord:
-    return SubGemmRecord(
-        index=gemm.index,
-        bucket=gemm.bucket,
-        launched=bool(gemm.launched),
-        main_loop=bool(gemm.main_loop),
-        tilde=tuple(gemm.tilde[:ndim]),
-        taps=tuple(gemm.taps[:ndim]),
-        slice_begin=tuple(gemm.slice_begin[:ndim]),
-        slice_length=tuple(gemm.slice_length[:ndim]),
-        m=gemm.m,
-        n=gemm.n,
-        k=gemm.k,
-        first_block=gemm.first_block,
-        blocks=gemm.blocks,
+_SUB_GEMM = struct.Struct("=10i11q")
+"""``bitgate_sub_gemm`` in one go: four flags and two int32 triples, three int64 triples and two counts."""
+
+
+def _sub_gemms(record: CDispatchRecord, ndim: int) -> tuple[SubGemmRecord, ...]:
+    count = min(record.sub_gemm_count, record.sub_gemm_capacity)
+    if count == 0:
+        return ()
+    data = string_at(record.sub_gemms, count * _SUB_GEMM.size)
+    return tuple(
+        SubGemmRecord(
+            f[0],
+            f[1],
+            f[2] != 0,
+            f[3] != 0,
+            f[4 : 4 + ndim],
+            f[7 : 7 + ndim],
+            f[10 : 10 + ndim],
+            f[13 : 13 + ndim],
+            *f[16:],
+        )
+        for f in _SUB_GEMM.iter_unpack(data)
     )
 
 

@@ -22,6 +22,7 @@ from bitgate.kernel.probe import LOAD, MARK
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
+_NO_RUNTIME = "needs the HIP runtime that it was built for: open the device before the library is loaded"
 
 
 def examine(path: Path, family: KernelFamily, runtime: Path | None, target: str | None, cache: Cache) -> None:
@@ -109,9 +110,11 @@ def _step(output: bytes) -> str:
 def _explain_dlopen(error: str, path: Path) -> str:
     text = error.removeprefix(f"{path.resolve()}: ")
     if symbol := re.search(r"undefined symbol: (\S+)", text):
+        if symbol[1].startswith(("__bitgate", "bitgateHost")):
+            return _NO_RUNTIME
         return f"needs the symbol {symbol[1]}, which neither it nor the HIP runtime has"
     if "libamdhip64" in text and "cannot open shared object" in text:
-        return "needs a HIP runtime: open the device first, or set LD_LIBRARY_PATH to ROCm's libraries"
+        return _NO_RUNTIME
     if needed := re.search(r"(\S+): cannot open shared object file", text):
         return f"needs {needed[1]}, which is not installed"
     return f"cannot be loaded: {text}"

@@ -8,6 +8,7 @@ from ctypes import CDLL, POINTER, byref, c_uint8, cast, memset, sizeof
 from pathlib import Path
 
 from bitgate.build.cache import Cache
+from bitgate.device.loaded import mapped_runtimes
 from bitgate.kernel.abi import (
     EXPORTS,
     CDispatchRecord,
@@ -58,8 +59,8 @@ class KernelLibrary:
         process and not this one. The device must be open: its runtime is what the library runs on. ``target``, if
         given, is what the library must be built for.
         """
-        runtime = loaded_runtime()
-        examine(path, family, runtime, target, cache or Cache())
+        runtimes = mapped_runtimes()
+        examine(path, family, runtimes[0] if runtimes else None, target, cache or Cache())
         try:
             handle = CDLL(str(path.resolve()), mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
@@ -132,10 +133,16 @@ class KernelLibrary:
             stream,
         )
         if status == Status.OK:
-            return from_c(record, problem.ndim)
+            return self._copied(record, problem.ndim)
         if status == Status.REFUSED:
             raise KernelRefused(_refusal(record.reason))
         raise _failure("bitgate_run", status, record.reason, record.hip_error)
+
+    def _copied(self, record: CDispatchRecord, ndim: int) -> DispatchRecord:
+        try:
+            return from_c(record, ndim)
+        except ValueError as error:
+            raise LibraryError(f"{self.path}: its dispatch record is not one of abi.h: {error}") from None
 
     def _call(self, instance: Instance | str, options: Mapping[str, str] | None) -> tuple[bytes, COptions]:
         name = instance if isinstance(instance, str) else instance.name
@@ -169,15 +176,6 @@ class _RecordMemory:
         record.kernarg_capacity = sizeof(self._kernargs)
         record.kernargs = cast(self._kernargs, POINTER(c_uint8))
         return record
-
-
-def loaded_runtime() -> Path | None:
-    """The ``libamdhip64`` that this process has loaded, ours or ROCm's; None before a device was opened."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        path = line.partition("/")[2]
-        if path and "/libamdhip64.so" in f"/{path}":
-            return Path(f"/{path.removesuffix(' (deleted)')}")
-    return None
 
 
 def _refusal(reason: CReason) -> Refusal:

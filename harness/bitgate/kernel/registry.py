@@ -21,8 +21,11 @@ _NAME = re.compile(r"[a-z0-9_]+")
 _LAYOUTS = {name for names in INPUT_LAYOUTS.values() for name in names}
 
 
-def families(load: Sequence[Path] = ()) -> dict[str, KernelFamily]:
-    """Families by name, ours first. UsageError names the file and what is wrong with it."""
+def families(load: Sequence[Path] = (), target: str | None = None) -> dict[str, KernelFamily]:
+    """Families by name, ours first; with the instances that fit ``target``, if one is named.
+
+    UsageError names the file and what is wrong with it.
+    """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
     for path in [*sorted(rooms.room("kernels").glob("*/declaration.py")), *map(_declaration_file, load)]:
@@ -30,15 +33,19 @@ def families(load: Sequence[Path] = ()) -> dict[str, KernelFamily]:
         if family.name in found and places[family.name] != path.resolve():
             raise UsageError(f"{path}: kernel family '{family.name}' is declared by {places[family.name]} already")
         found[family.name], places[family.name] = family, path.resolve()
-    return found
+    return found if target is None else {name: family.on(target) for name, family in found.items()}
 
 
-def select(glob: str | None, load: Sequence[Path] = ()) -> list[tuple[KernelFamily, Instance]]:
+def select(
+    glob: str | None, load: Sequence[Path] = (), target: str | None = None
+) -> list[tuple[KernelFamily, Instance]]:
     """The instances whose ``family.instance``, or whose family, the glob matches; all for None.
 
     UsageError with the nearest name if there are none.
     """
-    known = families(load)
+    known = families(load, target)
+    if not known:
+        raise UsageError(f"no kernel family is declared in {rooms.room('kernels')}: give one with --load")
     chosen = [
         (family, instance)
         for family in known.values()
@@ -49,7 +56,7 @@ def select(glob: str | None, load: Sequence[Path] = ()) -> list[tuple[KernelFami
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
         close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.3)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known) or 'none'})")
+        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known)})")
     return chosen
 
 

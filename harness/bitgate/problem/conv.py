@@ -172,6 +172,12 @@ class ConvProblem:
         return {Pass.FWD: "out", Pass.BWD_DATA: "in", Pass.BWD_WEIGHT: "wei"}[self.direction]
 
     @property
+    def result_letters(self) -> str:
+        """One letter an axis of the result, in logical order: ``gnchw``, ``gkcyx``, ``gnkhw``."""
+        letters = {"in": input_letters, "wei": weight_letters, "out": output_letters}[self.result]
+        return letters(self.ndim)
+
+    @property
     def operands(self) -> tuple[str, str]:
         """Names of the two tensors that the pass multiplies."""
         first, second = (name for name in ("in", "wei", "out") if name != self.result)

@@ -55,23 +55,24 @@ class Diagnosis:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-KINDS: tuple[str, ...] = (
-    "never_written",
-    "zero",
-    "poison",
-    "missing_sub_gemm",
-    "wrong_group",
-    "wrong_image",
-    "channel_tail",
-    "k_tail",
-    "border",
-    "pad_side",
-    "shifted",
-    "overflow",
-    "rounding",
-    "race",
-    "other",
-)
+KIND_MEANING: dict[str, str] = {
+    "never_written": "cells still hold the poison from before the launch: nobody wrote them",
+    "zero": "the wrong cells are zero: their sums never happened, or something cleared them",
+    "poison": "NaN although no input has one: the kernel read memory that nobody had written",
+    "missing_sub_gemm": "whole sub-GEMMs of bwd_data never ran: their residue classes of dx are zero or poison",
+    "wrong_group": "only some groups are wrong, or groups hold each other's results",
+    "wrong_image": "only some images are wrong, or images hold each other's results",
+    "channel_tail": "only the last channels are wrong: a tail that fills no vector or tile",
+    "k_tail": "the end of the reduction is missing from the sums",
+    "border": "only cells whose window reaches over the border of the image are wrong",
+    "pad_side": "one side's padding is wrong, or left and right pads are mixed up",
+    "shifted": "the right values stand in a neighbour's place",
+    "overflow": "cells are infinite or at the end of their type's range where the reference is not",
+    "rounding": "every difference is a unit or two in the last place: a rounding step, not an index",
+    "race": "two runs on the same input differ",
+    "other": "none of the other kinds; the sentence says what the wrong cells have in common",
+}
+KINDS: tuple[str, ...] = tuple(KIND_MEANING)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.errors import UsageError
 from bitgate.record import Key, Outcome, RecordError, Verdict, read
-from bitgate.report.plan_file import PlanFile, PlannedEntry, read_plan
 
 RESULTS = "results.jsonl"
 PLAN = "plan.json"
@@ -49,7 +49,7 @@ class _Source:
 
     file: Path
     verdicts: tuple[Verdict, ...]
-    plan: PlanFile | None
+    plan: Plan | None
     cut: bool
     started: str
 
@@ -59,49 +59,52 @@ class _Source:
         return planned | {verdict.key.target for verdict in self.verdicts}
 
 
-def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False) -> tuple[Ledger, ...]:
+def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
     """One ledger a target from results files, or folders that hold them, in the order given: later attempts win.
 
     A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
+    UsageError if a path does not exist, or holds no results and ``may_be_empty`` is not set.
     """
-    files = dict.fromkeys(file.resolve() for path in paths for file in _results_files(path))
+    files = dict.fromkeys(file.resolve() for path in paths for file in _results_files(path, may_be_empty))
     sources = [_source(file) for file in files]
     targets = sorted({target for source in sources for target in source.targets})
     return tuple(_ledger(target, [s for s in sources if target in s.targets], interrupted) for target in targets)
 
 
-def _results_files(path: Path) -> list[Path]:
+def _results_files(path: Path, may_be_empty: bool) -> list[Path]:
     if path.is_file() or (path.name == RESULTS and path.with_name(PLAN).is_file()):
         return [path]
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
     # A plan without results is a run that died before its first verdict: all of it is lost, none of it silently.
     found = {plan.with_name(RESULTS) for plan in path.rglob(PLAN)} | set(path.rglob(RESULTS))
-    if not found:
+    if not found and not may_be_empty:
         raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
     return sorted(found)
 
 
 def _source(file: Path) -> _Source:
     plan_path = file.with_name(PLAN)
-    plan = read_plan(plan_path)
-    # A plan is written before the first case, a results file last touched after the last one.
-    modified = (plan_path if plan else file).stat().st_mtime
-    started = datetime.fromtimestamp(int(modified), timezone.utc).isoformat()
-    if not file.is_file():
-        return _Source(file, (), plan, False, started)
     try:
-        return _Source(file, tuple(read(file)), plan, _cut(file), started)
-    except RecordError as error:
+        plan = Plan.read(plan_path) if plan_path.is_file() else None
+        verdicts = tuple(read(file)) if file.is_file() else ()
+    except (PlanError, RecordError) as error:
         raise UsageError(str(error)) from None
+    started = plan.created if plan and plan.created else _modified(file if file.is_file() else plan_path)
+    return _Source(file, verdicts, plan, _cut(file), started)
+
+
+def _modified(file: Path) -> str:
+    return datetime.fromtimestamp(int(file.stat().st_mtime), timezone.utc).isoformat()
 
 
 def _cut(file: Path) -> bool:
     """True if the last line has no end: the process died while it wrote."""
-    size = file.stat().st_size
+    if not file.is_file() or not (size := file.stat().st_size):
+        return False
     with file.open("rb") as stream:
-        stream.seek(max(0, size - 1))
-        return size > 0 and stream.read() != b"\n"
+        stream.seek(size - 1)
+        return stream.read() != b"\n"
 
 
 def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledger:
@@ -109,7 +112,7 @@ def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledge
     plans = [source.plan for source in sources if source.plan and source.plan.target == target]
     recorded = _last_attempts(verdicts)
     missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
-    place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.entries)}
+    place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
     entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
     tiers = (*(plan.tier for plan in plans), *(verdict.tier for verdict in verdicts))
     return Ledger(
@@ -119,8 +122,17 @@ def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledge
         plan=" ".join(dict.fromkeys(plan.id for plan in plans)),
         started=min(source.started for source in sources),
         shards=tuple(sorted({m[1] for s in sources if (m := re.fullmatch(r"s(\d+of\d+)", s.file.parent.name))})),
-        notes=tuple(f"{s.file}: its last line was cut by a crash and is not counted" for s in sources if s.cut),
+        notes=tuple(note for source in sources for note in _notes(source)),
     )
+
+
+def _notes(source: _Source) -> Iterable[str]:
+    if source.cut:
+        yield f"{source.file}: its last line was cut by a crash and is not counted"
+    planned = {item.key for item in source.plan.cases} if source.plan else set()
+    strays = [verdict for verdict in source.verdicts if source.plan and verdict.key not in planned]
+    if strays:
+        yield f"{source.file}: {len(strays)} results are not in the plan beside it, the first is {strays[0].key.case}"
 
 
 def _last_attempts(verdicts: Iterable[Verdict]) -> list[Entry]:
@@ -132,19 +144,19 @@ def _last_attempts(verdicts: Iterable[Verdict]) -> list[Entry]:
 
 
 def _missing(
-    plans: Iterable[PlanFile], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
+    plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
 ) -> Iterable[Entry]:
     lost = {
         (planned.key, planned.test): (planned, plan)
         for plan in plans
-        for planned in plan.entries
+        for planned in plan.cases
         if planned.key not in recorded
     }
     sibling = verdicts[-1] if verdicts else None
     return [Entry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
 
 
-def _unrecorded(planned: PlannedEntry, plan: PlanFile, sibling: Verdict | None, interrupted: bool) -> Verdict:
+def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
     """The verdict on a planned key without a record; its device is the one that its siblings ran on."""
     key = planned.key
     outcome, reason = (

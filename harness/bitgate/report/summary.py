@@ -77,10 +77,18 @@ class Summary:
         return 1 if self.reds or not all(row.compared for row in self.targets) else 0
 
     @property
+    def told(self) -> tuple[Red, ...]:
+        """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
+        return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
+
+    @property
     def headline(self) -> str:
         """One line: colour, count, place."""
         where = ", ".join(row.target for row in self.targets) or "no target"
         tier = f" ({self.tier})" if self.tier else ""
+        if self.interrupted:
+            done = self.verdicts - (len(self.reds) - len(self.told))
+            return f"INTERRUPTED: {done} of {self.verdicts} verdicts on {where}{tier}, {len(self.told)} of them red"
         said = {
             0: f"GREEN: {self.verdicts} verdicts on {where}{tier}",
             1: f"RED: {len(self.reds)} of {self.verdicts} verdicts on {where}{tier}",
@@ -89,7 +97,7 @@ class Summary:
         silent = [row.target for row in self.targets if not row.compared]
         if silent and self.exit_code != 3:
             said += f"; nothing was compared on {', '.join(silent)}"
-        return said + ("; interrupted" if self.interrupted else "")
+        return said
 
     def as_json(self) -> dict[str, Any]:
         """The document of ``--json``, under its key ``summary``."""

@@ -1,0 +1,1 @@
+"""One case to one verdict: ``verify(planned, session)``."""

@@ -19,12 +19,16 @@ def bits_of(array: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Result and reference in logical order (any strides), and how many of ``total`` cells differ in any bit."""
+    """Result and reference in logical order (any strides), and how many of ``total`` cells are wrong.
+
+    A cell is wrong if any bit differs, or, if ``outside`` is given, where that is true.
+    """
 
     result: Array
     reference: Array
     total: int
     count: int
+    outside: NDArray[np.bool_] | None = None
 
     @property
     def equal(self) -> bool:
@@ -32,7 +36,9 @@ class Comparison:
 
     @cached_property
     def mask(self) -> NDArray[np.bool_]:
-        """True where a bit differs, in logical order."""
+        """True where a cell is wrong, in logical order."""
+        if self.outside is not None:
+            return self.outside
         return np.asarray(bits_of(self.result) != bits_of(self.reference))
 
     def first(self, limit: int = 10) -> tuple[tuple[int, ...], ...]:
@@ -45,11 +51,12 @@ class Comparison:
         """max |result - reference| over the wrong cells; inf where a NaN or an infinity is involved."""
         if self.equal:
             return 0.0
+        # f32 holds the numbers of narrower types, and a difference of two of them as well as a report needs it.
+        wide = np.float64 if self.result.dtype.itemsize > 2 else np.float32
         with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(
-                self.result[self.mask].astype(np.float64) - self.reference[self.mask].astype(np.float64)
-            )
-        return float(np.where(np.isnan(difference), np.inf, difference).max())
+            difference = np.abs(self.result[self.mask].astype(wide) - self.reference[self.mask].astype(wide))
+        largest = float(difference.max())
+        return np.inf if np.isnan(largest) else largest
 
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
         """The first wrong cells as data: coordinates, what stands there and what should."""
@@ -59,11 +66,13 @@ class Comparison:
         ]
 
 
-def compare(result: Array, reference: Array) -> Comparison:
-    """Compare two arrays of the same shape and type bit for bit."""
+def compare(result: Array, reference: Array, outside: NDArray[np.bool_] | None = None) -> Comparison:
+    """Compare two arrays of the same shape and type bit for bit, or by the cells said to lie outside their bounds."""
     ours, theirs = bits_of(result), bits_of(reference)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         raise ValueError(f"shapes {ours.shape} {result.dtype} and {theirs.shape} {reference.dtype} do not compare")
+    if outside is not None:
+        return Comparison(result, reference, result.size, int(np.count_nonzero(outside)), outside)
     count = 0 if np.array_equal(ours, theirs) else int(np.count_nonzero(ours != theirs))
     return Comparison(result, reference, result.size, count)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from bitgate.problem import ConvProblem, case_id
 from bitgate.record import Key
+
+_UNSAFE = re.compile("[^a-z0-9_]")
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class PlannedCase:
     """One problem on one kernel instance with one fill on one target.
 
     ``options`` holds (name, value) pairs, sorted by name; options that are not named keep their production value.
-    ``schedule`` empty: the spine's own choice (forward, and reverse in the second run of a cheap case on the host).
+    ``schedule`` forward, the default: a cheap case's second run on the host is reverse; any other holds for both runs.
     """
 
     problem: ConvProblem
@@ -56,8 +59,8 @@ class PlannedCase:
     @property
     def id(self) -> str:
         """``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
-        options = "".join(f"_{name}_{value}" for name, value in self.options)
-        return f"{self.case}__{self.family}_{self.instance}{options}__{self.fill}"
+        kernel = "_".join([self.family, self.instance, *(f"{name}_{value}" for name, value in self.options)])
+        return f"{self.case}__{_UNSAFE.sub('_', kernel)}__{self.fill}"
 
     @cached_property
     def key(self) -> Key:

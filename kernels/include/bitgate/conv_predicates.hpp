@@ -12,12 +12,14 @@ inline int32_t check_dtypes(const bitgate_problem& problem, int32_t dtype, bitga
   const struct {
     const char* name;
     int32_t dtype;
-  } parts[] = {{"in", problem.in.dtype}, {"wei", problem.wei.dtype}, {"out", problem.out.dtype},
+  } parts[] = {{"in", problem.in.dtype},
+               {"wei", problem.wei.dtype},
+               {"out", problem.out.dtype},
                {"compute", problem.compute_dtype}};
   for (const auto& part : parts)
     if (part.dtype != dtype)
-      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s throughout", part.name, dtype_name(part.dtype),
-                     dtype_name(dtype));
+      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s throughout", part.name,
+                     dtype_name(part.dtype), dtype_name(dtype));
   for (int i = 0; i < problem.num_d && i < BITGATE_MAX_D; ++i)
     if (problem.d[i].dtype != dtype)
       BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s throughout", i,
@@ -25,12 +27,12 @@ inline int32_t check_dtypes(const bitgate_problem& problem, int32_t dtype, bitga
   return BITGATE_OK;
 }
 
-// op, num_d: the operands pass unchanged, the result takes a known operation with the D tensors that it reads,
-// each shaped like the result (stride 0 broadcasts).
+// op, num_d: the operands pass unchanged, the result takes a known operation with the D tensors that it
+// reads, each shaped like the result (stride 0 broadcasts).
 inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
   if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
-    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported", problem.in_op.kind,
-                   problem.wei_op.kind);
+    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
+                   problem.in_op.kind, problem.wei_op.kind);
   if (problem.out_op.kind < BITGATE_PASS || problem.out_op.kind > BITGATE_RELU)
     BITGATE_REFUSE(reason, "op", "element-wise operation %d on the result is unknown", problem.out_op.kind);
   if (problem.num_d != num_d(problem.out_op.kind))
@@ -39,11 +41,13 @@ inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* 
   const bitgate_tensor& result = result_of(problem);
   for (int i = 0; i < problem.num_d; ++i) {
     if (problem.d[i].rank != result.rank)
-      BITGATE_BAD(reason, "problem", "d[%d] has rank %d, the result has %d", i, problem.d[i].rank, result.rank);
+      BITGATE_BAD(reason, "problem", "d[%d] has rank %d, the result has %d", i, problem.d[i].rank,
+                  result.rank);
     for (int axis = 0; axis < result.rank; ++axis)
       if (problem.d[i].lengths[axis] != result.lengths[axis] || problem.d[i].strides[axis] < 0)
-        BITGATE_BAD(reason, "problem", "d[%d] has length %lld and stride %lld in dimension %d, the result has length %lld",
-                    i, static_cast<long long>(problem.d[i].lengths[axis]),
+        BITGATE_BAD(reason, "problem",
+                    "d[%d] has length %lld and stride %lld in dimension %d, the result has length %lld", i,
+                    static_cast<long long>(problem.d[i].lengths[axis]),
                     static_cast<long long>(problem.d[i].strides[axis]), axis,
                     static_cast<long long>(result.lengths[axis]));
   }

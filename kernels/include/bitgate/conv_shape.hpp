@@ -1,5 +1,5 @@
-// A convolution problem of the C ABI, checked and brought to one form: three spatial axes (z, y, x), missing ones of
-// length 1. Trivially copyable, so a kernel can take it as an argument.
+// A convolution problem of the C ABI, checked and brought to one form: three spatial axes (z, y, x), missing
+// ones of length 1. Trivially copyable, so a kernel can take it as an argument.
 //
 // Index relation of all passes, per axis: input = output * stride + filter * dilation - left_pad.
 #pragma once
@@ -10,7 +10,8 @@ namespace bitgate {
 
 inline constexpr int axes = BITGATE_MAX_SPATIAL;
 
-// Strides in elements. `group`, `row`, `column` are those of the logical order: x (G,N,C), w (G,K,C), y (G,N,K).
+// Strides in elements. `group`, `row`, `column` are those of the logical order: x (G,N,C), w (G,K,C), y
+// (G,N,K).
 struct Strides {
   int64_t group, row, column;
   int64_t spatial[axes];
@@ -23,7 +24,9 @@ struct ConvShape {
   Strides x, w, y;
 };
 
-inline int64_t product(const int64_t (&lengths)[axes]) noexcept { return lengths[0] * lengths[1] * lengths[2]; }
+inline int64_t product(const int64_t (&lengths)[axes]) noexcept {
+  return lengths[0] * lengths[1] * lengths[2];
+}
 
 inline Strides strides_of(const bitgate_tensor& tensor, int ndim) noexcept {
   Strides strides{tensor.strides[0], tensor.strides[1], tensor.strides[2], {0, 0, 0}};
@@ -35,10 +38,12 @@ inline Strides strides_of(const bitgate_tensor& tensor, int ndim) noexcept {
 namespace detail {
 
 // The three outer lengths and then the spatial ones of `tensor` are as the problem says.
-inline int32_t check_lengths(const bitgate_tensor& tensor, const char* name, int ndim, const int64_t (&outer)[3],
-                             const int64_t (&spatial)[axes], bitgate_reason* reason) noexcept {
+inline int32_t check_lengths(const bitgate_tensor& tensor, const char* name, int ndim,
+                             const int64_t (&outer)[3], const int64_t (&spatial)[axes],
+                             bitgate_reason* reason) noexcept {
   if (tensor.rank != ndim + 3)
-    BITGATE_BAD(reason, "problem", "%s has rank %d, a %dD convolution needs %d", name, tensor.rank, ndim, ndim + 3);
+    BITGATE_BAD(reason, "problem", "%s has rank %d, a %dD convolution needs %d", name, tensor.rank, ndim,
+                ndim + 3);
   for (int i = 0; i < tensor.rank; ++i) {
     const int64_t expected = i < 3 ? outer[i] : spatial[axes - ndim + i - 3];
     if (tensor.lengths[i] != expected || expected < 1)
@@ -75,7 +80,8 @@ inline int32_t read_conv(const bitgate_problem& problem, ConvShape& shape, bitga
     shape.dilation[axis] = present ? problem.dilation[i] : 1;
     shape.left_pad[axis] = present ? problem.left_pad[i] : 0;
     if (shape.stride[axis] < 1 || shape.dilation[axis] < 1 || shape.left_pad[axis] < 0)
-      BITGATE_BAD(reason, "problem", "axis %d: stride %lld, dilation %lld and left pad %lld must be 1, 1 and 0 or more", i,
+      BITGATE_BAD(reason, "problem",
+                  "axis %d: stride %lld, dilation %lld and left pad %lld must be 1, 1 and 0 or more", i,
                   static_cast<long long>(shape.stride[axis]), static_cast<long long>(shape.dilation[axis]),
                   static_cast<long long>(shape.left_pad[axis]));
     const int64_t window = (shape.filter[axis] - 1) * shape.dilation[axis] + 1;

@@ -11,7 +11,9 @@ struct Elementwise {
   double alpha, beta;
 };
 
-inline Elementwise elementwise(const bitgate_elementwise_op& op) { return {op.kind, op.alpha, op.beta}; }
+inline Elementwise elementwise(const bitgate_elementwise_op& op) {
+  return {op.kind, op.alpha, op.beta};
+}
 
 // D tensors that the operation reads.
 inline int num_d(int32_t kind) {
@@ -36,7 +38,8 @@ template <class V> BITGATE_HD inline V apply(const Elementwise& op, V v, V d) {
   }
 }
 
-// The output cell of an accumulated sum. `d` points at the cell's D element; not read unless the operation does.
+// The output cell of an accumulated sum. `d` points at the cell's D element; not read unless the operation
+// does.
 template <class T>
 BITGATE_HD inline T finish(typename Number<T>::Accumulator sum, const Elementwise& op, const T* d) {
   using Epilogue = typename Number<T>::Epilogue;

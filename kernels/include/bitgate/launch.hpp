@@ -1,9 +1,12 @@
-// The one way to the device: every kernel, memset and copy of every platform goes through here, is written into the
-// DispatchRecord with its arguments, and is checked. That is what makes crashes named and capsules possible.
+// The one way to the device: every kernel, memset and copy of every platform goes through here, is written
+// into the DispatchRecord with its arguments, and is checked. That is what makes crashes named and capsules
+// possible.
 //
-// Pointers are arguments of their own, never members of a struct argument, so that a capsule can relocate them.
+// Pointers are arguments of their own, never members of a struct argument, so that a capsule can relocate
+// them.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
@@ -26,7 +29,8 @@ struct Context {
 namespace detail {
 
 // The record's next event, or null where the caller's array is full; the count goes on either way.
-inline bitgate_launch* next_event(bitgate_dispatch_record& record, bitgate_event_kind kind, const char* name) {
+inline bitgate_launch* next_event(bitgate_dispatch_record& record, bitgate_event_kind kind,
+                                  const char* name) {
   const uint32_t index = record.event_count++;
   if (record.events == nullptr || index >= record.event_capacity)
     return nullptr;
@@ -47,7 +51,8 @@ struct KernargLayout {
   }
 };
 
-template <class Param> void note_argument(bitgate_launch& event, KernargLayout& layout, uint8_t* bytes, const Param& value) {
+template <class Param>
+void note_argument(bitgate_launch& event, KernargLayout& layout, uint8_t* bytes, const Param& value) {
   const uint32_t offset = layout.place(sizeof(Param), alignof(Param));
   if (event.arg_count < BITGATE_MAX_ARGS)
     event.args[event.arg_count] = {offset, sizeof(Param),
@@ -80,15 +85,17 @@ void note_launch(Context& context, const char* name, dim3 grid, dim3 block, size
 }
 
 template <class... Params>
-hipError_t enqueue(Context& context, [[maybe_unused]] const char* name, void (*kernel)(Params...), dim3 grid, dim3 block,
-                   size_t lds_bytes, std::tuple<Params...>& arguments) {
+hipError_t enqueue(Context& context, [[maybe_unused]] const char* name, void (*kernel)(Params...), dim3 grid,
+                   dim3 block, size_t lds_bytes, std::tuple<Params...>& arguments) {
   return std::apply(
       [&](Params&... values) {
 #if defined(BITGATE_PLATFORM_HOST)
-        return bitgate_host::launch(name, kernel, grid, block, lds_bytes, context.stream, context.wave_size, values...);
+        return bitgate_host::launch(name, kernel, grid, block, lds_bytes, context.stream, context.wave_size,
+                                    values...);
 #else
         void* addresses[] = {static_cast<void*>(&values)...};
-        return hipLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, addresses, lds_bytes, context.stream);
+        return hipLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, addresses, lds_bytes,
+                               context.stream);
 #endif
       },
       arguments);
@@ -96,10 +103,11 @@ hipError_t enqueue(Context& context, [[maybe_unused]] const char* name, void (*k
 
 } // namespace detail
 
-// Launches `kernel` on the context's stream. `name` is what reports call it. Returns false once an error happened.
+// Launches `kernel` on the context's stream. `name` is what reports call it. Returns false once an error
+// happened.
 template <class... Params, class... Args>
-bool launch(Context& context, const char* name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t lds_bytes,
-            const Args&... args) {
+bool launch(Context& context, const char* name, void (*kernel)(Params...), dim3 grid, dim3 block,
+            size_t lds_bytes, const Args&... args) {
   static_assert(sizeof...(Params) == sizeof...(Args), "the kernel takes another number of arguments");
   static_assert(sizeof(std::tuple<Params...>) <= max_kernarg_bytes, "kernel arguments are at most 4 KiB");
   static_assert((std::is_trivially_copyable_v<Params> && ...), "kernel arguments are copied bytewise");
@@ -125,7 +133,8 @@ inline bool memset_async(Context& context, const char* name, void* destination, 
 }
 
 // hipMemcpyAsync between device buffers on the context's stream, recorded.
-inline bool copy_async(Context& context, const char* name, void* destination, const void* source, size_t bytes) {
+inline bool copy_async(Context& context, const char* name, void* destination, const void* source,
+                       size_t bytes) {
   if (context.error != hipSuccess)
     return false;
   if (bitgate_launch* event = detail::next_event(context.record, BITGATE_COPY, name)) {

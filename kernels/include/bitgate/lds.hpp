@@ -1,5 +1,5 @@
-// A block's memory: BITGATE_LDS(Struct, name) declares one struct a kernel. On the host the runtime owns it, with
-// guard pages and poison; on a GPU it is an ordinary shared variable.
+// A block's memory: BITGATE_LDS(Struct, name) declares one struct a kernel. On the host the runtime owns it,
+// with guard pages and poison; on a GPU it is an ordinary shared variable.
 #pragma once
 
 #include "bitgate/platform.hpp"

@@ -1,5 +1,5 @@
-// The exported functions of a kernel library. Included by exactly one translation unit a family, which also defines
-// bitgate::family; instances come from the registry. Nothing throws out of here.
+// The exported functions of a kernel library. Included by exactly one translation unit a family, which also
+// defines bitgate::family; instances come from the registry. Nothing throws out of here.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,9 @@ namespace bitgate {
 
 namespace detail {
 
-template <size_t N> void put(char (&to)[N], const char* text) noexcept { std::snprintf(to, N, "%s", text); }
+template <size_t N> void put(char (&to)[N], const char* text) noexcept {
+  std::snprintf(to, N, "%s", text);
+}
 
 inline int32_t unknown_instance(const char* name, bitgate_reason* reason) noexcept {
   char known[BITGATE_REASON_BYTES] = "";
@@ -18,7 +20,8 @@ inline int32_t unknown_instance(const char* name, bitgate_reason* reason) noexce
     const size_t used = std::strlen(known);
     std::snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", at->instance.name);
   }
-  BITGATE_BAD(reason, "instance", "%s has no instance '%.48s': known are %s", family.name, name ? name : "(null)", known);
+  BITGATE_BAD(reason, "instance", "%s has no instance '%.48s': known are %s", family.name,
+              name ? name : "(null)", known);
 }
 
 // Checks what every entry point is given, then calls `use(instance, request)`.
@@ -28,8 +31,8 @@ int32_t with_request(const bitgate_problem* problem, const char* name, const bit
   if (reason != nullptr)
     *reason = {};
   if (problem == nullptr || problem->struct_size != sizeof(bitgate_problem))
-    BITGATE_BAD(reason, "struct_size", "bitgate_problem has %zu bytes here, the caller says %u", sizeof(bitgate_problem),
-                problem ? problem->struct_size : 0u);
+    BITGATE_BAD(reason, "struct_size", "bitgate_problem has %zu bytes here, the caller says %u",
+                sizeof(bitgate_problem), problem ? problem->struct_size : 0u);
   const Instance* instance = name ? find_instance(name) : nullptr;
   if (instance == nullptr)
     return unknown_instance(name, reason);
@@ -66,10 +69,11 @@ inline void describe(const Instance& instance, bitgate_instance_info& info) noex
   info.lds_bytes = instance.lds_bytes;
 }
 
-inline int32_t check_buffers(const bitgate_problem& problem, const bitgate_buffers* buffers, bitgate_reason* reason) noexcept {
+inline int32_t check_buffers(const bitgate_problem& problem, const bitgate_buffers* buffers,
+                             bitgate_reason* reason) noexcept {
   if (buffers == nullptr || buffers->struct_size != sizeof(bitgate_buffers))
-    BITGATE_BAD(reason, "struct_size", "bitgate_buffers has %zu bytes here, the caller says %u", sizeof(bitgate_buffers),
-                buffers ? buffers->struct_size : 0u);
+    BITGATE_BAD(reason, "struct_size", "bitgate_buffers has %zu bytes here, the caller says %u",
+                sizeof(bitgate_buffers), buffers ? buffers->struct_size : 0u);
   const struct {
     const char* name;
     const void* pointer;
@@ -89,9 +93,11 @@ inline int32_t run(const Instance& instance, const Request& request, const bitga
   if (const int32_t status = check_buffers(request.problem, buffers, &record.reason); status != BITGATE_OK)
     return status;
   record.workspace_bytes = instance.workspace_bytes(request);
-  if (record.workspace_bytes > 0 && (buffers->workspace == nullptr || buffers->workspace_bytes < record.workspace_bytes))
-    return because(BITGATE_WORKSPACE, &record.reason, "workspace", "%s needs %lld bytes of workspace, %lld are given",
-                   instance.name, static_cast<long long>(record.workspace_bytes),
+  if (record.workspace_bytes > 0 &&
+      (buffers->workspace == nullptr || buffers->workspace_bytes < record.workspace_bytes))
+    return because(BITGATE_WORKSPACE, &record.reason, "workspace",
+                   "%s needs %lld bytes of workspace, %lld are given", instance.name,
+                   static_cast<long long>(record.workspace_bytes),
                    static_cast<long long>(buffers->workspace ? buffers->workspace_bytes : 0));
   Context context{record, static_cast<hipStream_t>(stream), static_cast<unsigned>(instance.wave_size)};
   instance.run(request, *buffers, context);
@@ -157,13 +163,15 @@ BITGATE_EXPORT int32_t bitgate_is_supported(const bitgate_problem* problem, cons
 }
 
 BITGATE_EXPORT int64_t bitgate_workspace_size(const bitgate_problem* problem, const char* instance,
-                                              const bitgate_options* options, bitgate_reason* reason) noexcept {
+                                              const bitgate_options* options,
+                                              bitgate_reason* reason) noexcept {
   int64_t bytes = 0;
-  const int32_t status = bitgate::detail::with_request(
-      problem, instance, options, reason, [&](const bitgate::Instance& found, const bitgate::Request& request) {
-        bytes = found.workspace_bytes(request);
-        return int32_t{BITGATE_OK};
-      });
+  const int32_t status =
+      bitgate::detail::with_request(problem, instance, options, reason,
+                                    [&](const bitgate::Instance& found, const bitgate::Request& request) {
+                                      bytes = found.workspace_bytes(request);
+                                      return int32_t{BITGATE_OK};
+                                    });
   return status == BITGATE_OK ? bytes : -status;
 }
 
@@ -181,7 +189,8 @@ BITGATE_EXPORT int32_t bitgate_run(const bitgate_problem* problem, const char* i
   record->kernarg_capacity = caller.kernarg_capacity, record->kernargs = caller.kernargs;
   return bitgate::detail::with_request(problem, instance, options, &record->reason,
                                        [&](const bitgate::Instance& found, const bitgate::Request& request) {
-                                         return bitgate::detail::run(found, request, buffers, *record, stream);
+                                         return bitgate::detail::run(found, request, buffers, *record,
+                                                                     stream);
                                        });
 }
 

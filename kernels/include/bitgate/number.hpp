@@ -1,5 +1,5 @@
-// Element types and the rules by which they widen, multiply-add and round. Every conversion rounds to nearest even,
-// so a result cell is rounded exactly once, at its end.
+// Element types and the rules by which they widen, multiply-add and round. Every conversion rounds to nearest
+// even, so a result cell is rounded exactly once, at its end.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct bf16 {
   uint16_t bits;
 };
 
-template <class To, class From> BITGATE_HD inline To bits_as(From value) {
+template <class To, class From> BITGATE_HD inline To bits_as(const From& value) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   __builtin_memcpy(&to, &value, sizeof to);
@@ -32,16 +32,22 @@ template <class To, class From> BITGATE_HD inline To bits_as(From value) {
 BITGATE_HD inline float widen(f16 value) {
 #if defined(BITGATE_PLATFORM_HOST)
   return _cvtsh_ss(value.bits);
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+  return __half2float(bits_as<__half>(value.bits));
 #else
   return static_cast<float>(bits_as<_Float16>(value.bits));
 #endif
 }
 
-BITGATE_HD inline float widen(bf16 value) { return bits_as<float>(static_cast<uint32_t>(value.bits) << 16); }
+BITGATE_HD inline float widen(bf16 value) {
+  return bits_as<float>(static_cast<uint32_t>(value.bits) << 16);
+}
 
 BITGATE_HD inline f16 narrow_f16(float value) {
 #if defined(BITGATE_PLATFORM_HOST)
   return {_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+  return {bits_as<uint16_t>(__float2half_rn(value))};
 #else
   return {bits_as<uint16_t>(static_cast<_Float16>(value))};
 #endif
@@ -102,8 +108,12 @@ template <> struct Number<int8_t> {
 };
 
 // a * b + c with one rounding.
-BITGATE_HD inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
-BITGATE_HD inline double fused(double a, double b, double c) { return fma(a, b, c); }
+BITGATE_HD inline float fused(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
+BITGATE_HD inline double fused(double a, double b, double c) {
+  return fma(a, b, c);
+}
 // Integers wrap modulo 2^32.
 BITGATE_HD inline int32_t fused(int32_t a, int32_t b, int32_t c) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));

@@ -37,7 +37,8 @@ inline bool is_listed(const char* list, const char* word) noexcept {
 // The values of one call: what the caller named, production for the rest.
 class Options {
 public:
-  Options(const Option* specs, int count) noexcept : specs_(specs), count_(count < max_options ? count : max_options) {
+  Options(const Option* specs, int count) noexcept
+      : specs_(specs), count_(count < max_options ? count : max_options) {
     for (int i = 0; i < count_; ++i)
       values_[i] = specs_[i].production;
   }
@@ -90,7 +91,8 @@ private:
     if (!spec.is_integer()) {
       if (is_listed(spec.values, value))
         return BITGATE_OK;
-      BITGATE_BAD(reason, "options", "option %s has no value '%s': known are %s", spec.name, value, spec.values);
+      BITGATE_BAD(reason, "options", "option %s has no value '%s': known are %s", spec.name, value,
+                  spec.values);
     }
     char* end = nullptr;
     const long long number = std::strtoll(value, &end, 10);

@@ -1,5 +1,5 @@
-// The platform that this translation unit is compiled for, and the HIP runtime's header. Included by every header
-// here that names a HIP type.
+// The platform that this translation unit is compiled for, and the HIP runtime's header. Included by every
+// header here that names a HIP type.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -23,6 +23,18 @@
 #else
 #define BITGATE_TARGET "nvidia"
 #endif
+#endif
+
+// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own. A build for AMD
+// states it: -DBITGATE_WAVE=64 (gfx9) or 32 (gfx11, gfx12).
+#if defined(BITGATE_PLATFORM_HOST)
+#define BITGATE_HAS_WAVE(size) 1
+#elif defined(BITGATE_PLATFORM_NVIDIA)
+#define BITGATE_HAS_WAVE(size) ((size) == 32)
+#elif defined(BITGATE_WAVE)
+#define BITGATE_HAS_WAVE(size) ((size) == BITGATE_WAVE)
+#else
+#define BITGATE_HAS_WAVE(size) ((size) == 64)
 #endif
 
 // Functions used on both sides.

@@ -10,8 +10,8 @@
 namespace bitgate {
 
 // Fills `reason` (may be null) and returns `status`, so that a check reads: return because(...).
-__attribute__((format(printf, 4, 5))) inline int32_t because(int32_t status, bitgate_reason* reason,
-                                                             const char* clause, const char* format, ...) noexcept {
+__attribute__((format(printf, 4, 5))) inline int32_t
+because(int32_t status, bitgate_reason* reason, const char* clause, const char* format, ...) noexcept {
   if (reason == nullptr)
     return status;
   std::snprintf(reason->clause, sizeof reason->clause, "%s", clause);
@@ -22,8 +22,10 @@ __attribute__((format(printf, 4, 5))) inline int32_t because(int32_t status, bit
   return status;
 }
 
-#define BITGATE_REFUSE(reason, clause, ...) return ::bitgate::because(BITGATE_REFUSED, reason, clause, __VA_ARGS__)
-#define BITGATE_BAD(reason, clause, ...) return ::bitgate::because(BITGATE_BAD_ARGUMENT, reason, clause, __VA_ARGS__)
+#define BITGATE_REFUSE(reason, clause, ...)                                                                  \
+  return ::bitgate::because(BITGATE_REFUSED, reason, clause, __VA_ARGS__)
+#define BITGATE_BAD(reason, clause, ...)                                                                     \
+  return ::bitgate::because(BITGATE_BAD_ARGUMENT, reason, clause, __VA_ARGS__)
 
 inline const char* dtype_name(int32_t dtype) noexcept {
   static constexpr const char* names[] = {"f64",   "f32",    "f16",    "bf16",    "i8",

@@ -28,7 +28,8 @@ struct Instance {
   int32_t wave_size; // 0: any
   int32_t fragment[3];
   int64_t lds_bytes;
-  // BITGATE_OK, or BITGATE_REFUSED with the clause, or BITGATE_BAD_ARGUMENT for a problem that contradicts itself.
+  // BITGATE_OK, or BITGATE_REFUSED with the clause, or BITGATE_BAD_ARGUMENT for a problem that contradicts
+  // itself.
   int32_t (*supports)(const Request& request, bitgate_reason* reason);
   int64_t (*workspace_bytes)(const Request& request);
   // Called for supported problems only. Launches through the context, writes the rest of the record.
@@ -46,7 +47,9 @@ BITGATE_HIDDEN extern const Family family;
 
 // Links an instance into this library's list.
 struct BITGATE_HIDDEN Registration {
-  explicit Registration(const Instance& described) noexcept : instance(described), next(first) { first = this; }
+  explicit Registration(const Instance& described) noexcept : instance(described), next(first) {
+    first = this;
+  }
   Instance instance;
   Registration* next;
   static inline Registration* first = nullptr;
@@ -66,6 +69,8 @@ inline void add_sub_gemm(bitgate_dispatch_record& record, const bitgate_sub_gemm
   ++record.sub_gemm_count;
 }
 
-inline int64_t no_workspace(const Request&) { return 0; }
+inline int64_t no_workspace(const Request&) {
+  return 0;
+}
 
 } // namespace bitgate

@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bitgate.record import Diagnosis
 from bitgate.verify.diagnose.border import border
 from bitgate.verify.diagnose.channel_tail import channel_tail
@@ -50,18 +52,26 @@ RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     sub_gemm_place,
     tile_tail,
 )
-EVIDENCE_BYTES = 4096
+EVIDENCE_BYTES = 2800
+"""With the first wrong cells, which the spine adds, 4 KB."""
+AXES = {"wrong_group": "g", "wrong_image": "n", "channel_tail": "kc"}
+"""Places along one axis: the others still need to be told."""
+TELLING = 0.8
+"""Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
 def diagnose(scene: Scene) -> Diagnosis:
     """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong."""
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
-    findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
+    with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
+        findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
     findings.sort(key=lambda finding: (finding.role, -finding.score))
     told: list[Finding] = []
     for finding in findings:
-        if not any(finding.kind in earlier.implies for earlier in told):
+        # Beside a cause, what stands in a part of the cells is noise.
+        noise = finding.role is Role.CONTENT and finding.score < TELLING and told and told[0].role is Role.CAUSE
+        if not noise and not any(finding.kind in earlier.implies for earlier in told):
             told.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
     return Diagnosis(kinds, _sentence(scene, told), _evidence(scene, told))
@@ -74,7 +84,8 @@ def _applies(rule: Callable[[Scene], Finding | None], scene: Scene) -> bool:
 
 def _sentence(scene: Scene, told: list[Finding]) -> str:
     causes = [finding for finding in told if finding.role is Role.CAUSE]
-    places = [finding.text for finding in told if finding.role is Role.PLACE]
+    where = [finding for finding in told if finding.role is Role.PLACE]
+    places = [finding.text for finding in where]
     contents = [finding.text for finding in told if finding.role is Role.CONTENT]
     looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
     share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
@@ -87,19 +98,21 @@ def _sentence(scene: Scene, told: list[Finding]) -> str:
             sentence += f"; {share}"
         sentence = ", ".join([sentence, *places])
     else:
-        sentence = f"{share}, {', '.join(places) or _spread(scene)}"
+        if all(finding.kind in AXES for finding in where):
+            places += _box(scene, [AXES[finding.kind] for finding in where])
+        sentence = ", ".join([share, *(places or ["spread over the whole tensor"])])
     return "; ".join([sentence, *contents])
 
 
-def _spread(scene: Scene) -> str:
-    """Where the wrong cells lie if no rule says it better: the box around them."""
+def _box(scene: Scene, told: list[str]) -> list[str]:
+    """The box around the wrong cells, along the axes that no finding has told of."""
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
         first, last = int(hit[0]), int(hit[-1])
-        if last - first + 1 < scene.result.shape[axis]:
+        if last - first + 1 < scene.result.shape[axis] and letter not in "".join(told):
             box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
-    return "within " + ", ".join(box) if box else "spread over the whole tensor"
+    return ["within " + ", ".join(box)] if box else []
 
 
 def _evidence(scene: Scene, told: list[Finding]) -> dict[str, Any]:

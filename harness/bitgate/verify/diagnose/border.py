@@ -20,7 +20,7 @@ def border(scene: Scene) -> Finding | None:
     if grid.mean() > MOST or not grid.any():
         return None
     wrong = scene.wrong_spatial > 0
-    if (wrong & ~grid).any():
+    if (wrong & ~grid).any() or scene.by_chance(float(grid.mean()), int(np.count_nonzero(wrong))):
         return None
     names = _names(scene)
     sides = _sides(wrong, low, high, names)

@@ -27,7 +27,7 @@ def _tail(scene: Scene, axis: int, letter: str) -> Finding | None:
     if axis == 2 and channels is not None:
         first, length = channels[first], scene.problem.k if letter == "k" else scene.problem.c
     tail = length - first
-    if 2 * tail > length:
+    if 2 * tail > length or scene.by_chance(tail / length):
         return None
     name = letter.upper()
     # The widest vector whose remainder this is says which access lost its tail.

@@ -55,7 +55,7 @@ def _both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> NDArray[np.bool_]:
-    """For r = 1, 2, ...: is the cell the sum without the last r terms? Never all of them: that would be a zero."""
+    """For r = 1, 2, ...: is the cell the sum without the last r terms? Never of none that counts: that is just zero."""
     true = scene.true_cell(cell)
     sequence = _sequence(scene.problem, terms(scene.problem, scene.inputs, true), true, order)
     longest = min(LONGEST, sequence.size - 1)
@@ -63,7 +63,8 @@ def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> NDArray[np.bool_]
     without = whole - np.cumsum(sequence[::-1])[:longest]
     bits = finish(scene.problem, scene.inputs, true, without)
     found: Array = bits_of(scene.result[cell].reshape(1))
-    return np.asarray(bits == found[0])
+    left = np.count_nonzero(sequence) - np.cumsum(sequence[::-1] != 0)[:longest]
+    return np.asarray((bits == found[0]) & (left > 0))
 
 
 def _sequence(problem: ConvProblem, products: Floats, cell: tuple[int, ...], order: str) -> Floats:

@@ -20,8 +20,8 @@ def never_written(scene: Scene) -> Finding | None:
         return Finding("never_written", Role.CAUSE, 0.95, text, evidence)
     if untouched == scene.count and _all_unreached(scene):
         text = (
-            f"the cells of dx that no sub-GEMM reaches still hold the poison from before the launch ({untouched} of"
-            f" {scene.result.size}): the zero-fill is missing"
+            "the cells of dx that no sub-GEMM reaches still hold the poison from before the launch: the zero-fill is"
+            " missing"
         )
         return Finding("never_written", Role.CAUSE, 1.0, text, evidence, frozenset({"border", "pad_side", "other"}))
     if untouched == scene.count:

@@ -28,7 +28,7 @@ def overflow(scene: Scene) -> Finding | None:
     words = "infinite" if infinite == count else "at the end of the range of " + scene.dtype.name
     who = "they are all" if count == scene.count else f"{count} of them are"
     evidence = {"overflowed": count, "infinite": infinite, "wrong": scene.count}
-    return Finding("overflow", Role.CONTENT, 0.9, f"{who} {words}", evidence)
+    return Finding("overflow", Role.CONTENT, 0.9 if count == scene.count else 0.5, f"{who} {words}", evidence)
 
 
 def _largest(dtype: Dtype) -> float:

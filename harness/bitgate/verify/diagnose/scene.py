@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from bitgate.problem import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
-from bitgate.problem.layout import input_letters, output_letters, weight_letters
 from bitgate.verify.compare import Array, bits_of
 
 CELLS = 8_000_000
 """Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
 TAIL_CHANNELS = 16
+CHANCE = 0.05
+"""A place that wrong cells would share by chance with more than this probability says nothing."""
 
 
 class Role(IntEnum):
@@ -50,7 +51,8 @@ class Scene:
     """``result`` and ``reference`` are logical (g, n|k, c|k, spatial...) arrays of the result tensor's type.
 
     ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands (``in``, ``wei``,
-    ``out``, ``d0``), ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K).
+    ``out``, ``d0``), ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` says
+    which cells are wrong where that is no matter of bits.
     """
 
     problem: ConvProblem
@@ -60,6 +62,7 @@ class Scene:
     inputs: Mapping[str, Array] = field(default_factory=dict)
     tile: tuple[int, int, int] | None = None
     other_run: Array | None = None
+    outside: NDArray[np.bool_] | None = None
     runs: tuple[str, str] = ("the first run", "the second run")
     channels: tuple[int, ...] | None = None
     """The channels (axis 2) that are looked at, None: all."""
@@ -71,18 +74,21 @@ class Scene:
         if channels is None:
             return cls(problem, result, reference, **more)
         chosen = list(channels)
-        other = more.pop("other_run", None)
+        for name in ("other_run", "outside"):
+            if more.get(name) is not None:
+                more[name] = more[name][:, :, chosen]
         return cls(
             problem,
             result[:, :, chosen],
             reference[:, :, chosen],
-            other_run=None if other is None else other[:, :, chosen],
             channels=channels,
             **more,
         )
 
     @cached_property
     def wrong(self) -> NDArray[np.bool_]:
+        if self.outside is not None:
+            return self.outside
         return np.asarray(bits_of(self.result) != bits_of(self.reference))
 
     @cached_property
@@ -110,8 +116,7 @@ class Scene:
     @property
     def letters(self) -> str:
         """One letter an axis of the result."""
-        spelling = {"in": input_letters, "wei": weight_letters, "out": output_letters}[self.problem.result]
-        return spelling(self.problem.ndim)
+        return self.problem.result_letters
 
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
         """For each coordinate of the axis: is any cell with it wrong?"""
@@ -122,6 +127,10 @@ class Scene:
     def wrong_spatial(self) -> NDArray[np.int64]:
         """Wrong cells of each spatial position, over all groups, images and channels."""
         return np.asarray(np.count_nonzero(self.wrong, axis=(0, 1, 2)))
+
+    def by_chance(self, share: float, hits: int | None = None) -> bool:
+        """Would ``hits`` cells (default: as many as are wrong) strewn at random all lie in this share of the tensor?"""
+        return share ** (self.count if hits is None else hits) > CHANCE
 
     def sample(self, limit: int, wrong: bool = True) -> Iterator[tuple[int, ...]]:
         """Up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""

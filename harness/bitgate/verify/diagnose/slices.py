@@ -23,7 +23,7 @@ def slice_finding(scene: Scene, axis: int, kind: str, noun: str) -> Finding | No
         return Finding(kind, Role.CAUSE, 0.95, text, {"holds": {str(ours): theirs for ours, theirs in pairs[:32]}})
     length = scene.result.shape[axis]
     wrong = [int(index) for index in scene.wrong_along(axis).nonzero()[0]]
-    if len(wrong) == length:
+    if len(wrong) == length or scene.by_chance(len(wrong) / length):
         return None
     text = f"only in {noun if len(wrong) == 1 else noun + 's'} {spell(wrong)} of {length}"
     return Finding(kind, Role.PLACE, 0.9, text, {"wrong": spell(wrong), "of": length})

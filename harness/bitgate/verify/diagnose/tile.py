@@ -22,7 +22,8 @@ def sub_gemm_place(scene: Scene) -> Finding | None:
         return None
     bad = {int(index) for index in np.unique(cells.owner[wrong])}
     seen = {int(index) for index in np.unique(cells.owner) if index >= 0}
-    if bad == seen:
+    share = float(np.isin(cells.owner, list(bad)).mean())
+    if bad == seen or scene.by_chance(share):
         return None
     noun = "sub-GEMM" if len(bad) == 1 else "sub-GEMMs"
     text = f"only in {noun} {spell(sorted(bad))} of {len(cells.gemms)}"
@@ -43,7 +44,7 @@ def tile_tail(scene: Scene) -> Finding | None:
             return None
     flat = rows.reshape(-1)
     full = flat.size // height * height
-    if full == 0 or full == flat.size or flat[:full].any():
+    if full == 0 or full == flat.size or flat[:full].any() or scene.by_chance(1 - full / flat.size):
         return None
     text = f"only in the last, partial tile of the GEMM's rows ({flat.size - full} of {height} rows, M = {flat.size})"
     return Finding("other", Role.PLACE, 0.7, text, {"gemm_m": flat.size, "tile_m": height, "first_row": full})

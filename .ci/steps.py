@@ -1,0 +1,128 @@
+"""Steps of a check with their time budget: run one after the other, tabulated at the end; the table decides."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "out"
+TOOLS = ROOT / ".tox" / "tools"
+
+
+@dataclass(frozen=True)
+class Step:
+    """``command`` must end with 0 within three times its ``budget`` in seconds. ``junit`` (a glob below out/) is
+    what it leaves behind if it runs tests: a step that ran none is red."""
+
+    name: str
+    budget: int
+    command: Sequence[str] | Callable[[], None]
+    junit: str = ""
+
+
+@dataclass
+class Result:
+    step: Step
+    seconds: float
+    problem: str
+    passed: int = 0
+    failed: int = 0
+
+
+def tox(*arguments: str) -> list[str]:
+    return [str(TOOLS / "bin" / "tox"), "run", *arguments]
+
+
+def install(*packages: str) -> Callable[[], None]:
+    """Debian packages, and tox in an environment of its own. Nothing is installed that is there already."""
+
+    def work() -> None:
+        missing = [package for package in packages if not _installed(package)]
+        if missing:
+            _call(["apt-get", "-qq", "update"])
+            _call(["apt-get", "-qq", "-y", "install", "--no-install-recommends", *missing])
+        if not (TOOLS / "bin" / "tox").exists():
+            _call([sys.executable, "-m", "venv", str(TOOLS)])
+            _call([str(TOOLS / "bin" / "pip"), "install", "--quiet", "tox>=4.20"])
+
+    return work
+
+
+def run(steps: Sequence[Step]) -> int:
+    """Run all steps, even behind a red one, and print the table. Returns the exit code."""
+    os.environ["CI"] = "true"
+    shutil.rmtree(OUT, ignore_errors=True)
+    results = [_run(step) for step in steps]
+    _print(results)
+    return 1 if any(result.problem for result in results) else 0
+
+
+def _run(step: Step) -> Result:
+    print(f"\n=== {step.name} (budget {step.budget} s)", flush=True)
+    before = {file: file.stat().st_mtime_ns for file in OUT.glob(step.junit)} if step.junit else {}
+    started = time.monotonic()
+    problem = ""
+    try:
+        if callable(step.command):
+            step.command()
+        else:
+            _call(step.command, 3 * step.budget)
+    except subprocess.CalledProcessError as error:
+        problem = f"{Path(error.cmd[0]).name} ended with {error.returncode}"
+    except (subprocess.TimeoutExpired, OSError) as error:
+        problem = str(error)
+    result = Result(step, time.monotonic() - started, problem)
+    if step.junit:
+        for file in OUT.glob(step.junit):
+            if before.get(file) != file.stat().st_mtime_ns:
+                _count(result, file)
+        if not result.passed + result.failed:
+            result.problem = result.problem or "no test ran"
+        elif result.failed:
+            result.problem = result.problem or f"{result.failed} failed"
+    return result
+
+
+def _call(command: Sequence[str], limit: float | None = None) -> None:
+    # Without a terminal behind stdin a question becomes an error instead of a wait.
+    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True, timeout=limit)
+
+
+def _installed(package: str) -> bool:
+    done = subprocess.run(["dpkg-query", "-W", "-f=${Status}", package], capture_output=True, text=True, check=False)
+    return done.returncode == 0 and done.stdout.endswith(" installed")
+
+
+def _count(result: Result, junit: Path) -> None:
+    for case in ElementTree.parse(junit).iter("testcase"):
+        outcome = {child.tag for child in case}
+        if outcome & {"failure", "error"}:
+            result.failed += 1
+        elif "skipped" not in outcome:
+            result.passed += 1
+
+
+def _print(results: Sequence[Result]) -> None:
+    width = max(len(result.step.name) for result in results)
+    print(f"\n{'step':<{width}}  seconds  budget  passed  failed")
+    for result in results:
+        print(
+            f"{result.step.name:<{width}}  {result.seconds:>7.1f}  {result.step.budget:>6}"
+            f"  {result.passed:>6}  {result.failed:>6}"
+            f"{'  RED: ' + result.problem if result.problem else ''}"
+            f"{'  over budget' if result.seconds > result.step.budget else ''}"
+        )
+    total, budget = sum(r.seconds for r in results), sum(r.step.budget for r in results)
+    print(f"{'all':<{width}}  {total:>7.1f}  {budget:>6}")
+    # A step that runs no tests counts as one check, so that the closing line says the same as the exit code.
+    passed = sum(result.passed for result in results) + sum(not r.step.junit and not r.problem for r in results)
+    failed = sum(result.failed or bool(result.problem) for result in results)
+    print(f"{passed} passed, {failed} failed", flush=True)

@@ -1,0 +1,56 @@
+"""A user's kernel: backward data of 1x1 convolutions in f32 (pointwise.hip.cpp).
+
+bitgate verify bwd_data_f32_nhwgc_g2n2k32c16_y1x1_h5x7 --load examples/pointwise/declaration.py --kernel 'pointwise*'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+LAYOUTS = ("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc")
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """1x1 filters with stride 1 and no padding; nothing but f32, no operation on the result, no split."""
+    if str(problem.dtypes) != "f32":
+        return Refusal("dtypes", f"{problem.dtypes} is not f32 throughout")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    if problem.op.name != "pass":
+        return Refusal("op", f"{problem.op.name}: the result takes no element-wise operation")
+    if {*problem.filter, *problem.stride} != {1} or {*problem.left_pad, *problem.right_pad} != {0}:
+        return Refusal("pointwise", "only a 1x1 filter with stride 1 and no padding")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch, which writes every cell."""
+    return Dispatch(path="pointwise", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+
+
+FAMILY = KernelFamily(
+    name="pointwise",
+    operations=(Pass.BWD_DATA,),
+    sources=("pointwise.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=(
+        Instance(
+            name="f32",
+            group="pointwise",
+            dtypes=("f32",),
+            layouts=LAYOUTS,
+            ndims=(1, 2, 3),
+            accumulation=F32_ACCUMULATION,
+            vector=(1, 1, 1),
+        ),
+    ),
+    options=(),
+    supports=supports,
+    dispatch=dispatch,
+)

@@ -1,0 +1,22 @@
+"""``$BITGATE_OVERLAY``: a folder whose files shadow those of the same relative path when kernels are built. That is
+how a seeded defect meets a whole test run, workers and all, while the sources stay as they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bitgate.errors import UsageError
+
+VARIABLE = "BITGATE_OVERLAY"
+
+
+def from_environment() -> dict[str, Path]:
+    """Source paths, relative to the folder that holds the rooms, and the files that stand in for them."""
+    stated = os.environ.get(VARIABLE)
+    if not stated:
+        return {}
+    folder = Path(stated).absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{VARIABLE}={stated}: no such folder; unset it to build the kernels as they are")
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,0 +1,132 @@
+"""``ci/targets.toml``: what is promised per target, and which machines of the lab keep the promise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bitgate.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SCHEMA = 1
+PLATFORMS = ("host", "amd", "nvidia")
+
+# Which tiers a gate opens.
+GATES: dict[str, tuple[str, ...]] = {
+    "pull_request": ("smoke", "regression"),
+    "nightly": ("regression",),
+}
+TIERS = ("smoke", "regression")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CiTarget:
+    """``[target.NAME]``: minutes a job of a tier may take, and the gate that says when it runs."""
+
+    name: str
+    platform: str
+    gate: str
+    minutes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """``[[pool]]``: runners with these labels serve ``target``; ``state`` is ``up`` or ``drained: <reason>``."""
+
+    name: str
+    target: str
+    labels: tuple[str, ...]
+    state: str
+
+    @property
+    def up(self) -> bool:
+        return self.state == "up"
+
+
+@dataclass(frozen=True)
+class CiTargets:
+    """The whole file, targets in its order."""
+
+    targets: tuple[CiTarget, ...]
+    pools: tuple[Pool, ...]
+
+    def pools_of(self, target: str) -> tuple[Pool, ...]:
+        return tuple(pool for pool in self.pools if pool.target == target)
+
+
+def read_targets(path: Path) -> CiTargets:
+    """Read and check the file. UsageError names the key that is unknown, missing or wrong, and what would be right."""
+    try:
+        document = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    _known(path, "the file", document, ("schema", "target", "pool"))
+    if document.get("schema") != SCHEMA:
+        raise UsageError(f"{path}: schema = {document.get('schema')!r}: this bitgate reads {SCHEMA}")
+    tables = document.get("target", {})
+    targets = tuple(_record(path, f"[target.{n}]", CiTarget, {"name": n, **tables[n]}) for n in tables)
+    for target in targets:
+        _check_target(path, target)
+    pools = tuple(_record(path, f"[[pool]] {n}", Pool, pool) for n, pool in enumerate(document.get("pool", []), 1))
+    for pool in pools:
+        _check_pool(path, pool, [target.name for target in targets])
+    return CiTargets(targets, pools)
+
+
+def _record(path: Path, where: str, kind: type[T], values: Mapping[str, Any]) -> T:
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    _known(path, where, values, names)
+    required = [field.name for field in fields(kind) if field.default is MISSING]  # type: ignore[arg-type]
+    missing = [name for name in required if name not in values]
+    if missing:
+        raise UsageError(f"{path}: {where}: {', '.join(missing)} missing")
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> None:
+    for name in values:
+        if name not in known:
+            nearest = get_close_matches(name, known, 1)
+            hint = f": did you mean '{nearest[0]}'?" if nearest else f": known are {', '.join(known)}"
+            raise UsageError(f"{path}: {where}: unknown key '{name}'{hint}")
+
+
+def _check_target(path: Path, target: CiTarget) -> None:
+    where = f"[target.{target.name}]"
+    _one_of(path, where, "platform", target.platform, PLATFORMS)
+    _one_of(path, where, "gate", target.gate, tuple(GATES))
+    if not isinstance(target.minutes, dict) or set(target.minutes) != set(TIERS):
+        raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(TIERS)}")
+    if not all(isinstance(value, int) and value > 0 for value in target.minutes.values()):
+        raise UsageError(f"{path}: {where}: minutes are positive integers")
+    if target.platform == "amd":
+        from rocm_bootstrap import lookup_target
+
+        try:
+            lookup_target(target.name)
+        except ValueError as error:
+            raise UsageError(f"{path}: {where}: {error}") from None
+
+
+def _check_pool(path: Path, pool: Pool, targets: list[str]) -> None:
+    where = f"[[pool]] {pool.name}"
+    _one_of(path, where, "target", pool.target, tuple(targets))
+    if not isinstance(pool.labels, tuple) or not pool.labels or not all(isinstance(one, str) for one in pool.labels):
+        raise UsageError(f"{path}: {where}: labels is a list of one or more words")
+    if not pool.up and not (isinstance(pool.state, str) and pool.state.removeprefix("drained:").strip() != pool.state):
+        raise UsageError(f'{path}: {where}: state = {pool.state!r}: write "up" or "drained: <reason>"')
+
+
+def _one_of(path: Path, where: str, name: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{path}: {where}: {name} = {value!r} is none of {', '.join(known)}")

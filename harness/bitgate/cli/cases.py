@@ -1,0 +1,65 @@
+"""``bitgate cases``: the plan of a tier, without running it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bitgate.cases.plan import Plan
+
+app = typer.Typer()
+
+
+@app.command()
+def cases(
+    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it.")] = "regression",
+    target: Annotated[
+        str, typer.Option(help="host, gfx942 ... Need not be present. Default: the best one that is.")
+    ] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """The plan: case, instance, fill, tier, why it is there, and estimated seconds.
+
+    Lists what the tables hold; a test module may choose among them.
+    """
+    plan = make_plan(tier, target, kernel, load)
+    if as_json:
+        typer.echo(json.dumps({"plan": plan.to_json()}))
+        return
+    for item in plan.cases:
+        refused = f"  must be refused: {item.refused}" if item.refused else ""
+        typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
+    problems = len({item.case for item in plan.cases})
+    seconds = f"about {plan.seconds:.0f} s on one worker"
+    typer.echo(f"{len(plan.cases)} cases over {problems} problems, {seconds}; plan {plan.id[:12]}")
+
+
+def make_plan(tier: str, target: str, kernel: str = "", load: list[Path] | None = None) -> Plan:
+    """The plan of all suites' tables. UsageError for an unknown tier, target or kernel, or a bad table."""
+    from bitgate.cases import durations
+    from bitgate.cases.planning import Setting, check_setting
+    from bitgate.cases.row import SMOKE, TIERS, near
+    from bitgate.cases.suites import plan_suites
+    from bitgate.device import targets
+    from bitgate.errors import UsageError
+    from bitgate.kernel import registry
+
+    if tier not in TIERS:
+        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
+    name = target or targets.best().name
+    setting = Setting(
+        target=name,
+        platform=targets.platform_of(name),
+        families=registry.families(load or []),
+        kernel=kernel,
+        tier=SMOKE if tier == SMOKE else "",
+        durations=durations.load(name),
+    )
+    check_setting(setting)
+    return plan_suites(setting, tier)

@@ -1,0 +1,198 @@
+"""``bitgate doctor``: what is here, what is not and why, and what would fix it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from bitgate.build import Builder, Cache, Compiler, find_hip_compiler, find_host_compiler
+from bitgate.build.errors import first_error
+from bitgate.build.flags import host_compile, host_link
+from bitgate.build.processes import Processes
+from bitgate.build.rocm import find_rocm_runtime
+from bitgate.build.toolchain import find_cuda_compiler
+from bitgate.device import targets
+from bitgate.device.targets import Target
+from bitgate.errors import UsageError
+from bitgate.kernel import registry
+
+app = typer.Typer()
+
+_TRIAL = '#include <vector>\nextern "C" int trial() { return static_cast<int>(std::vector<int>(3).size()); }\n'
+
+
+@app.command()
+def doctor(
+    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Say which targets, toolchains, runtimes and libraries are there. Exit code 2 if no smoke run is possible."""
+    cache = Cache()
+    toolchains = [
+        _host_toolchain(cache),
+        _toolchain("HIP compiler", "amd", find_hip_compiler, cache),
+        _toolchain("CUDA compiler", "nvidia", find_cuda_compiler, cache),
+    ]
+    present = targets.present()
+    runtimes = [_python_package("hip-python", "hip"), *_runtimes(present)]
+    libraries, declared = _libraries(cache, toolchains)
+    storage = _cache_entry(cache)
+    rows = [_target(target, toolchains, runtimes, storage, declared) for target in present]
+    able = any(row["runs"] for row in rows)
+    problems = [
+        {"what": entry["name"], "why": entry["why"], "fix": entry["fix"], "blocks": bool(entry.get("needed"))}
+        for entry in [*rows, *toolchains, *runtimes, storage, declared]
+        if entry["why"]
+    ]
+    if json_:
+        report = {
+            "targets": rows,
+            "toolchains": toolchains,
+            "runtimes": runtimes,
+            "libraries": libraries,
+            "cache": storage,
+            "problems": problems,
+            "smoke": able,
+        }
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        for heading, entries in (
+            ("targets", rows),
+            ("toolchains", toolchains),
+            ("runtimes", runtimes),
+            ("kernels", libraries),
+            ("cache", [storage]),
+        ):
+            _print(heading, entries)
+        runnable = [row["name"] for row in rows if row["runs"]]
+        typer.echo(f"smoke can run on: {', '.join(runnable)}" if able else "smoke cannot run here")
+    if not able:
+        raise typer.Exit(2)
+
+
+def _print(heading: str, entries: list[dict[str, Any]]) -> None:
+    typer.echo(heading)
+    for entry in entries:
+        detail = entry["detail"] or "not found"
+        typer.echo(f"  {'ok ' if not entry['why'] else '-- '}{entry['name']}: {detail}")
+        if entry["why"]:
+            typer.echo(f"       why: {entry['why']}")
+        if entry["fix"]:
+            typer.echo(f"       fix: {entry['fix']}")
+
+
+def _entry(name: str, detail: str = "", why: str = "", fix: str = "", **more: Any) -> dict[str, Any]:
+    """One line of the report: ``detail`` is what was found, ``why`` is empty if all is well."""
+    return {"name": name, "found": not why, "detail": detail, "why": why, "fix": fix, **more}
+
+
+def _asked(name: str, ask: Callable[[], str], fix: str = "", **more: Any) -> dict[str, Any]:
+    """An entry from a call that returns what it found, or raises a UsageError of the form 'why: fix'."""
+    try:
+        return _entry(name, ask(), **more)
+    except UsageError as error:
+        why, _, advice = str(error).rpartition(": ")
+        return _entry(name, "", why or str(error), fix or advice, **more)
+
+
+def _host_toolchain(cache: Cache) -> dict[str, Any]:
+    """The compiler is tried on three lines: a driver without its standard library is a common half-installation."""
+
+    def ask() -> str:
+        compiler = find_host_compiler(cache)
+        _try_compiler(compiler, cache)
+        return f"{compiler.name} ({' '.join(compiler.command)})"
+
+    return _asked("host C++ compiler", ask, platform="host", needed=True)
+
+
+def _try_compiler(compiler: Compiler, cache: Cache) -> None:
+    source, output = cache.temporary(".cpp"), cache.temporary(".so")
+    try:
+        with cache.guarded():
+            source.write_text(_TRIAL)
+        flags = [*host_compile(compiler.kind), *host_link(compiler.kind)]
+        finished = Processes().run([*compiler.command, *flags, str(source), "-o", str(output)], {"LC_ALL": "C"})
+        if finished is None or finished.code != 0:
+            text = first_error(finished.output if finished else "")
+            raise UsageError(f"{compiler.name} does not compile a trial ({text}): reinstall it, or set CXX")
+    finally:
+        source.unlink(missing_ok=True)
+        output.unlink(missing_ok=True)
+
+
+def _toolchain(name: str, platform: str, find: Callable[[Cache], Compiler], cache: Cache) -> dict[str, Any]:
+    """A GPU platform's compiler. Without that GPU it is needed only to compile for it."""
+
+    def ask() -> str:
+        compiler = find(cache)
+        return f"{compiler.name} ({' '.join(compiler.command)})"
+
+    return _asked(name, ask, platform=platform)
+
+
+def _runtimes(present: list[Target]) -> list[dict[str, Any]]:
+    """ROCm's runtime counts only where there is a GPU for it."""
+    amd = any(target.platform == "amd" for target in present)
+    entry = _asked("ROCm runtime", lambda: str(find_rocm_runtime()))
+    if not amd and entry["why"]:
+        return [_entry("ROCm runtime", "none, and no AMD GPU that would need it", found=False)]
+    return [entry]
+
+
+def _python_package(name: str, module: str) -> dict[str, Any]:
+    if importlib.util.find_spec(module) is None:
+        return _entry(name, "", "not installed", f"pip install {name}", needed=True)
+    return _entry(name, importlib.metadata.version(name), needed=True)
+
+
+def _cache_entry(cache: Cache) -> dict[str, Any]:
+    def ask() -> str:
+        trial = cache.temporary(".json")
+        cache.write_json(trial, {"trial": "x" * 4096})
+        trial.unlink()
+        return str(cache.folder)
+
+    return _asked("build cache", ask, needed=True)
+
+
+def _libraries(cache: Cache, toolchains: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Our families with whether they are built for the host, and one entry for their declarations."""
+    try:
+        known = registry.families()
+    except UsageError as error:
+        return [], _entry("kernel declarations", "", str(error), "mend the file", needed=True)
+    rows = []
+    builder = Builder("host", cache=cache)
+    for family in known.values():
+        path = None
+        if toolchains[0]["found"] and "host" in family.platforms:
+            path = builder.find(family)
+        detail = str(path) if path else "not built yet: the first run builds it"
+        rows.append(_entry(family.name, detail, platforms=list(family.platforms), built=path is not None))
+    if not rows:
+        return rows, _entry("kernel declarations", "", "no kernel family is declared", "reinstall bitgate", needed=True)
+    return rows, _entry("kernel declarations", f"{len(rows)} families", needed=True)
+
+
+def _target(
+    target: Target,
+    toolchains: list[dict[str, Any]],
+    runtimes: list[dict[str, Any]],
+    storage: dict[str, Any],
+    declared: dict[str, Any],
+) -> dict[str, Any]:
+    """A target runs if nothing stands in its own way and everything that its platform needs is there."""
+    package, rocm = runtimes
+    compilers = [entry for entry in toolchains if entry["platform"] in ("host", target.platform)]
+    needs = [package, storage, declared, *compilers, *([rocm] if target.platform == "amd" else [])]
+    lacking = [need for need in needs if need["why"]]
+    why, _, fix = target.obstacle.partition(": ")
+    if not why and lacking:
+        why = f"needs {', '.join(need['name'] for need in lacking)}"
+        fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
+    return _entry(target.name, target.device_name, why, fix, platform=target.platform, kind=target.kind, runs=not why)

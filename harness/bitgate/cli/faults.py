@@ -1,0 +1,89 @@
+"""``bitgate faults``: seeded defects, and whether the suites find them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitgate import rooms
+from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.faults.fault import Fault
+    from bitgate.faults.trial import Trial
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects, and who finds them.")
+
+FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: all of suites/faults].")]
+NameOption = Annotated[str, typer.Option("--name", help="Only faults whose name matches.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command()
+def run(
+    file: FileOption = None,
+    name: NameOption = "*",
+    tier: Annotated[str, typer.Option(help="The tier that is to find them.")] = "smoke",
+    target: Annotated[str, typer.Option(help="The target that it runs on.")] = "host",
+    whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
+    limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
+    as_json: JsonOption = False,
+) -> int:
+    """Plant each fault in a copy of the sources, rebuild what it changes, run the tier, and say who noticed.
+
+    Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
+    compile.
+    """
+    from bitgate.faults.trial import Bench, exit_code, score, try_faults
+
+    bench = Bench(tier, target, limit, rooms.room("suites"), whole_tier)
+    trials = try_faults(_faults(file, name), bench, lambda trial: _tell(trial, as_json))
+    killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
+    if as_json:
+        document = {"faults": [trial.as_json() for trial in trials], "score": round(score(trials), 4)}
+        typer.echo(json.dumps(document, indent=1))
+    else:
+        typer.echo(f"{killed} of {valid} faults found, {len(trials) - valid} not valid")
+    return exit_code(trials)
+
+
+@app.command("list")
+def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOption = False) -> int:
+    """The faults, what they imitate, and the kind of diagnosis that should name them."""
+    faults = _faults(file, name)
+    for fault in faults:
+        fault.seeded(rooms.root())
+    if as_json:
+        names = ("name", "imitates", "file", "diagnosis", "source")
+        typer.echo(json.dumps({"faults": [{key: getattr(f, key) for key in names} for f in faults]}, indent=1))
+        return 0
+    for fault in faults:
+        typer.echo(f"{fault.name}\n    {fault.imitates}\n    {fault.file}  {fault.diagnosis}".rstrip())
+    return 0
+
+
+def _faults(files: list[Path] | None, name: str) -> tuple[Fault, ...]:
+    from bitgate.faults.fault import choose, read_faults
+
+    paths = files or sorted((rooms.room("suites") / "faults").glob("*.toml"))
+    if not paths:
+        raise UsageError(f"{rooms.room('suites') / 'faults'} holds no fault file: give one with --file")
+    return choose(read_faults(paths), name)
+
+
+def _tell(trial: Trial, as_json: bool) -> None:
+    """A line as soon as it is known; on stderr where stdout is for JSON."""
+    state = "found" if trial.killed else "HOLE" if trial.valid else "not valid"
+    kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
+    typer.echo(
+        f"{state:<9} {trial.fault.name}  {trial.seconds:.1f} s  {trial.verdict}{kinds}  {trial.note}", err=as_json
+    )
+    if trial.sentence:
+        typer.echo(f"          {trial.sentence}", err=as_json)
+    if trial.by:
+        typer.echo(f"          by {trial.by}", err=as_json)
+    if trial.killed and trial.diagnosed is False:
+        typer.echo(f"          not diagnosed: expected {trial.fault.diagnosis}", err=as_json)

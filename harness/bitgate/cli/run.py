@@ -1,0 +1,89 @@
+"""``bitgate run``: a tier through pytest, with the same exit codes and the same record."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bitgate.plugin.run import Run
+
+PLUGIN = "bitgate.pytest_plugin"
+QUIET = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""An installed bitgate may lie in a folder that nobody can write; and it is imported before pytest could rewrite it."""
+
+app = typer.Typer()
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(
+    context: typer.Context,
+    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it.")] = "smoke",
+    target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
+    select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
+    workers: str = typer.Option("auto", "-n", metavar="N", help="Processes; auto: one a GPU or core; 0: none."),
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option, for every case.")
+    ] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
+    ] = False,
+) -> int:
+    """Run a tier of the suites. What follows goes to pytest: a folder of suites of your own, -k, -x ...
+
+    Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
+    """
+    import pytest
+
+    from bitgate import rooms
+    from bitgate.pytest_plugin import names_a_suite
+
+    own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
+    arguments = [*context.args] if own else [str(rooms.room("suites")), f"--rootdir={rooms.root()}", *context.args]
+    stated = {"--tier": [tier], "--target": [target], "--select": [select], "--kernel": [kernel]}
+    stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
+    arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
+    arguments += ["--resume"] * resume + [f"-n{workers}", "-q", *QUIET, *_plugin()]
+    keeper = Keeper()
+    with _talking_on_stderr(as_json):
+        code = int(pytest.main(arguments, plugins=[keeper]))
+    if as_json:
+        summary = keeper.run.summary if keeper.run else None
+        typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
+    return code
+
+
+class Keeper:
+    """Keeps hold of the run, for its summary."""
+
+    run: Run | None = None
+
+    def pytest_sessionstart(self, session: object) -> None:
+        from bitgate.plugin.run import RUN
+
+        self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
+
+
+def _plugin() -> list[str]:
+    """Installed, the plugin comes by its entry point; from a source tree it must be named."""
+    installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))
+    return [] if installed else ["-p", PLUGIN]
+
+
+@contextmanager
+def _talking_on_stderr(wanted: bool) -> Iterator[None]:
+    if not wanted:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield

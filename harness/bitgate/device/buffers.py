@@ -1,0 +1,138 @@
+"""Device memory of one tensor, with guards around it that show a write out of bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bitgate.device.errors import HipError, check
+
+if TYPE_CHECKING:
+    from bitgate.device.device import Device
+
+GUARD_BYTES = 4096
+CANARY = 0xC5
+_GRAIN = 256
+"""Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
+
+
+@dataclass(frozen=True)
+class GuardDamage:
+    """The first byte outside a buffer that was written; ``offset`` is in bytes from the buffer's begin."""
+
+    buffer: str
+    offset: int
+    size: int
+
+    @property
+    def text(self) -> str:
+        if self.offset < 0:
+            return f"byte {-self.offset} before buffer {self.buffer} was written"
+        return f"byte {self.offset - self.size} past the end of buffer {self.buffer} ({self.size} bytes) was written"
+
+
+class Buffer:
+    """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
+
+    def __init__(self, device: Device, size: int, name: str, alignment: int, placement: str) -> None:
+        if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
+            raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
+        if placement not in ("right", "left"):
+            raise ValueError(f"placement '{placement}': right or left")
+        self.bytes = size
+        self.name = name
+        self._device = device
+        self._hip: Any = device.hip
+        self._damaged = False
+        if device.host is not None:
+            self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
+        else:
+            self._allocate_with_zones(alignment, placement)
+
+    def upload(self, source: np.ndarray[Any, Any]) -> None:
+        """Copy a contiguous array of exactly this size to the device."""
+        self._copy(self.pointer, _address(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+
+    def download(self, target: np.ndarray[Any, Any]) -> None:
+        """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
+        self._copy(_address(target, self.bytes), self.pointer, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+
+    def fill(self, byte: int) -> None:
+        """Set every byte."""
+        if self.bytes:
+            check(self._hip.hipMemset(self.pointer, byte, self.bytes), "hipMemset")
+
+    def check_guards(self) -> GuardDamage | None:
+        """The first write outside the buffer, None if there was none. Work must have ended."""
+        damage = self._find_damage()
+        self._damaged = damage is not None
+        return damage
+
+    def free(self) -> None:
+        """Give the memory back; a second call does nothing.
+
+        The host looks at its canaries once more: damage that ``check_guards`` has not told is a HipError.
+        """
+        if self._base:
+            base, self._base, self.pointer = self._base, 0, 0
+            result = self._hip.hipFree(base)
+            if self._damaged:
+                self._hip.hipGetLastError()
+            else:
+                check(result, "hipFree")
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.free()
+        except HipError:
+            if error is None:
+                raise
+
+    def _allocate_with_zones(self, alignment: int, placement: str) -> None:
+        inner = -(-self.bytes // _GRAIN) * _GRAIN
+        self._extent = inner + 2 * GUARD_BYTES
+        self._base = int(check(self._hip.hipMalloc(self._extent), "hipMalloc"))
+        slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
+        self.pointer = self._base + GUARD_BYTES + slack
+        for begin, end in self._zones():
+            check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
+
+    def _find_damage(self) -> GuardDamage | None:
+        if self._device.host is not None:
+            offset = self._device.host.damaged_at(self.pointer)
+            return None if offset is None else GuardDamage(self.name, offset, self.bytes)
+        for begin, end in self._zones():
+            zone = np.empty(end - begin, np.uint8)
+            check(
+                self._hip.hipMemcpy(
+                    zone.ctypes.data, begin, zone.nbytes, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost
+                ),
+                "hipMemcpy",
+            )
+            wrong = np.flatnonzero(zone != CANARY)
+            if wrong.size:
+                # Before the buffer the byte nearest to it is the telling one, behind it the first.
+                at = int(wrong[-1] if begin < self.pointer else wrong[0])
+                return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
+        return None
+
+    def _zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
+
+    def _copy(self, target: int, source: int, kind: Any) -> None:
+        if self.bytes:
+            check(self._hip.hipMemcpy(target, source, self.bytes, kind), "hipMemcpy")
+
+
+def _address(array: np.ndarray[Any, Any], size: int) -> int:
+    if array.nbytes != size or not array.flags.c_contiguous:
+        raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
+    return int(array.ctypes.data)

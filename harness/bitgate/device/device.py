@@ -1,0 +1,90 @@
+"""One open device: memory, a stream, and what the platform can tell about faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bitgate.device.buffers import Buffer
+from bitgate.device.errors import check
+from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.targets import Target
+from bitgate.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What a device can do; memory and LDS in bytes."""
+
+    compute_units: int
+    wave_size: int
+    max_threads_per_block: int
+    lds_per_block: int
+    total_memory: int
+
+
+class Device:
+    """Made by ``open_device``. ``hip`` is hip-python's module; ``host`` the host runtime's own API, None on a GPU."""
+
+    def __init__(self, target: Target, hip: Any, host: HostRuntime | None, index: int = 0) -> None:
+        self.target = target
+        self.hip = hip
+        self.host = host
+        self.index = index
+        check(hip.hipSetDevice(index), "hipSetDevice")
+        self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
+        self.stream = int(self._stream)
+
+    def alloc(self, size: int, *, name: str, alignment: int = 16, placement: str = "right") -> Buffer:
+        """Device memory of ``size`` bytes at the promised alignment, between guards.
+
+        ``placement`` ``right`` puts its end, ``left`` its begin at a guard. HipError if there is none left.
+        """
+        return Buffer(self, size, name, alignment, placement)
+
+    def synchronize(self) -> None:
+        """Wait for all work. HipError if a kernel failed; on the host ``fault`` then tells where."""
+        check(self.hip.hipDeviceSynchronize(), "hipDeviceSynchronize")
+
+    @property
+    def attributes(self) -> Attributes:
+        """As the device reports them now: tests change the host's."""
+        kinds = self.hip.hipDeviceAttribute_t
+        return Attributes(
+            compute_units=self._attribute(kinds.hipDeviceAttributeMultiprocessorCount),
+            wave_size=self._attribute(kinds.hipDeviceAttributeWarpSize),
+            max_threads_per_block=self._attribute(kinds.hipDeviceAttributeMaxThreadsPerBlock),
+            lds_per_block=self._attribute(kinds.hipDeviceAttributeMaxSharedMemoryPerBlock),
+            total_memory=int(self.hip.hipMemGetInfo()[2]),
+        )
+
+    def fault(self) -> Fault | None:
+        """What the host runtime knows of the last fault since ``clear_fault``; a GPU tells nothing."""
+        return self.host.fault() if self.host else None
+
+    def clear_fault(self) -> None:
+        """Forget the last fault, so that the next one found is the next case's."""
+        if self.host:
+            self.host.clear_fault()
+
+    def set_schedule(self, text: str) -> None:
+        """Order of a block's threads between barriers: ``forward``, ``reverse``, ``random:N``; host only."""
+        self._host("a schedule").set_schedule(text)
+
+    def set_threads(self, count: int) -> None:
+        """CPU threads that run blocks; host only."""
+        self._host("a thread count").set_threads(count)
+
+    def close(self) -> None:
+        """Give the stream back."""
+        if self._stream is not None:
+            stream, self._stream = self._stream, None
+            check(self.hip.hipStreamDestroy(stream), "hipStreamDestroy")
+
+    def _attribute(self, kind: Any) -> int:
+        return int(check(self.hip.hipDeviceGetAttribute(kind, self.index), "hipDeviceGetAttribute"))
+
+    def _host(self, what: str) -> HostRuntime:
+        if self.host is None:
+            raise UsageError(f"{what} can be set on the host target only, not on {self.target.name}")
+        return self.host

@@ -1,0 +1,153 @@
+"""Why bits can be compared: a rigorous bound on every sum, measured on the data, beside what the types hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.exact.fill import FillPlan, terms
+from bitgate.exact.native import Measure, measure
+from bitgate.exact.tensor import HostTensor
+from bitgate.problem.accumulation import Accumulation
+from bitgate.problem.conv import ConvProblem, Pass
+from bitgate.problem.dtype import Dtype
+from bitgate.record.verdict import Certificate
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it. ``integers``: all data are, and every type they
+    pass through holds them. ``measures``: what was found of each tensor."""
+
+    value: int
+    integers: bool
+    measures: dict[str, Measure]
+
+
+def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
+    """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up."""
+    first, second = problem.operands
+    if problem.direction is Pass.BWD_DATA:
+        axes: tuple[int, ...] = (0, 2, *range(3, 3 + problem.ndim))
+        found = {"out": measure(inputs["out"]), "wei": measure(inputs["wei"], axes)}
+        sums = found["out"].largest * _largest_class(problem, found["wei"].sums)
+    elif problem.direction is Pass.FWD:
+        found = {"in": measure(inputs["in"]), "wei": measure(inputs["wei"], (0, 1))}
+        sums = found["in"].largest * float(found["wei"].sums.max())
+    else:
+        # Either operand may be the one that is summed; x is summed over more cells than any one tap meets.
+        found = {name: measure(inputs[name], (0, 2)) for name in (first, second)}
+        sums = min(
+            found[first].largest * float(found[second].sums.max()),
+            found[second].largest * float(found[first].sums.max()),
+        )
+    bound = problem.op.alpha * sums
+    if problem.op.num_d:
+        found["d0"] = measure(inputs["d0"])
+        bound += max(1.0, problem.op.beta) * found["d0"].largest
+    compute = problem.dtypes.compute
+    integers = all(m.fractions == 0 for m in found.values()) and (
+        compute is None or all(found[name].largest <= compute.exact_integer for name in (first, second))
+    )
+    return Bound(ceil(bound) if isfinite(bound) else 2**1024, integers, found)
+
+
+def certify(
+    problem: ConvProblem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation
+) -> Certificate:
+    """The certificate of a case's data under a kernel's accumulation contract."""
+    bound = measure_bound(problem, inputs)
+    first, second = problem.operands
+    cells = {name: inputs[name].tensor.elements for name in (first, second)}
+    density = sum(bound.measures[name].nonzeros for name in cells) / sum(cells.values())
+    both = prod(bound.measures[name].nonzeros / count for name, count in cells.items())
+    notes = [plan.note] if plan.note else []
+    if not bound.integers:
+        notes.append("data are not integers: no claim of exactness")
+    elif bound.value > accumulation.exact_range:
+        notes.append(f"sums may reach {bound.value}, exact only to {accumulation.exact_range}")
+    if any(bound.measures[name].nonzeros < count for name, count in cells.items()):
+        silent, indices = silent_indices(problem, inputs)
+        if silent:
+            notes.append(f"{silent} of {indices} reduction indices contribute nothing")
+    return Certificate(
+        bound=bound.value,
+        exact_range=accumulation.exact_range,
+        density=density,
+        sensitivity=both * _survival(problem, bound, both),
+        holds=bound.integers and bound.value <= accumulation.exact_range,
+        note="; ".join(notes),
+    )
+
+
+def silent_indices(problem: ConvProblem, inputs: dict[str, HostTensor]) -> tuple[int, int]:
+    """How many reduction indices (group; channel and tap, or image and position) meet no non-zero product, of all."""
+    spatial = tuple(range(3, 3 + problem.ndim))
+    if problem.direction is Pass.BWD_WEIGHT:
+        dy = measure(inputs["out"], (0, 1, *spatial)).sums > 0
+        x = measure(inputs["in"], (0, 1, *spatial)).sums > 0
+        heard = dy & _seen_by_a_tap(problem, x)
+    else:
+        name, channel = ("in", 2) if problem.direction is Pass.FWD else ("out", 1)
+        factor = measure(inputs[name], (0, 2)).sums > 0  # (g, c) or (g, k)
+        weights = measure(inputs["wei"], (0, channel, *spatial)).sums > 0
+        heard = weights & factor.reshape(*factor.shape, *(1,) * problem.ndim)
+    return int(heard.size - np.count_nonzero(heard)), heard.size
+
+
+def _seen_by_a_tap(problem: ConvProblem, x: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """For each (g, n, output position): is x non-zero somewhere under the filter?"""
+    seen = np.zeros((problem.g, problem.n, *problem.output), np.bool_)
+    for tap in product(*(range(f) for f in problem.filter)):
+        positions, cells = [], []
+        for axis, f in enumerate(tap):
+            cell = np.arange(problem.output[axis]) * problem.stride[axis]
+            cell += f * problem.dilation[axis] - problem.left_pad[axis]
+            inside = (cell >= 0) & (cell < problem.input[axis])
+            positions.append(np.flatnonzero(inside))
+            cells.append(cell[inside])
+        if all(len(p) for p in positions):
+            images = [np.arange(problem.g), np.arange(problem.n)]
+            seen[np.ix_(*images, *positions)] |= x[np.ix_(*images, *cells)]
+    return seen
+
+
+def _largest_class(problem: ConvProblem, sums: NDArray[np.float64]) -> float:
+    """The largest sum over one residue class of taps; ``sums`` is (g, c, filter...). Taps f and f' of an axis meet in
+    one cell of dx only if they agree modulo stride / gcd(stride, dilation)."""
+    for axis, (f, s, d) in enumerate(zip(problem.filter, problem.stride, problem.dilation, strict=True), 2):
+        tildes = s // gcd(s, d)
+        starts = range(min(tildes, f))
+        index = [slice(None)] * sums.ndim
+        classes = []
+        for start in starts:
+            index[axis] = slice(start, None, tildes)
+            classes.append(sums[tuple(index)].sum(axis=axis))
+        sums = np.stack(classes, axis=axis)
+    return float(sums.max())
+
+
+def _survival(problem: ConvProblem, bound: Bound, both: float) -> float:
+    """Estimated share of non-zero products whose loss changes the rounded output: those not small beside the spacing of
+    the output type at the typical size of a sum, in cells that do not saturate."""
+    first, second = (bound.measures[name] for name in problem.operands)
+    if first.largest == 0 or second.largest == 0 or not isfinite(first.largest * second.largest):
+        return 0.0
+    factors = (max(1.0, problem.op.alpha) * first.largest, second.largest, both * terms(problem))
+    return _visible(*factors, problem.tensors[problem.result].dtype)
+
+
+@lru_cache(maxsize=4096)
+def _visible(first: float, second: float, terms: float, out: Dtype) -> float:
+    """The share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
+    # Sixteen typical sizes of each; integers are at least 1.
+    a, b = (np.ceil(largest * np.arange(1, 17) / 16) for largest in (first, second))
+    rms = sqrt(terms * float(np.mean(a**2)) * float(np.mean(b**2)))
+    spacing = 2.0 ** (floor(log2(max(rms, 1e-300))) - out.mantissa + 1) if out.is_float else 1.0
+    share = float(np.minimum(1.0, np.outer(a, b) / spacing).mean())
+    return share if out.is_float or rms == 0 else share * (1 - erfc(out.exact_integer / rms / sqrt(2)))

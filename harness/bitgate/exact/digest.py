@@ -1,0 +1,25 @@
+"""One number for a tensor's bits: over logical elements without gaps, the same for every layout and on every device."""
+
+from __future__ import annotations
+
+from bitgate.exact import counter, native
+from bitgate.exact.tensor import HostTensor
+from bitgate.problem.conv import Tensor
+
+PREFIX = "bg1:"
+
+
+def digest(host: HostTensor) -> str:
+    """``bg1:`` and 32 hexadecimal digits."""
+    return finish(native.digest_sums(host), host.tensor)
+
+
+def combine(*sums: tuple[int, int]) -> tuple[int, int]:
+    """The sums of a whole from those of its blocks, in any order."""
+    return sum(s[0] for s in sums) % 2**64, sum(s[1] for s in sums) % 2**64
+
+
+def finish(sums: tuple[int, int], tensor: Tensor) -> str:
+    """The digest from the two sums, which a device may have computed, and the tensor's type and shape."""
+    first, second = counter.digest_finish(sums, tensor.dtype.code, tensor.lengths)
+    return f"{PREFIX}{first:016x}{second:016x}"

@@ -1,0 +1,202 @@
+"""Which numbers a case is fed with, and the making of them: a function of (seed, tensor name, logical index) only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import gcd, isqrt, prod, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.errors import UsageError
+from bitgate.exact import counter, native
+from bitgate.exact.tensor import HostTensor
+from bitgate.problem.accumulation import Accumulation
+from bitgate.problem.conv import ConvProblem, Pass, Tensor
+from bitgate.problem.dtype import Dtype
+
+FILLS = ("exact", "decimal")
+
+# Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
+# kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
+# exact in the output and those of large ones are rounded.
+_PREFERRED = {"f64": 2**20, "f32": 2**11, "f16": 16, "bf16": 4, "i8": 127, "i32": 2**11}
+_PREFERRED_F8 = 4
+
+# Fewer distinct values than these are worth a word: permuted data may then look alike.
+_PLENTY = 4
+
+# Outputs should seldom leave their type's range: the root mean square of the sums stays below this.
+_COMFORTABLE = {"f16": 1e4, "i8": 80.0, "f8ocp": 75.0, "f8fnuz": 40.0, "bf8ocp": 9e3, "bf8fnuz": 9e3}
+
+
+@dataclass(frozen=True)
+class TensorFill:
+    """``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
+    ``real``: uniform in [-1, 1), rounded to the tensor's type."""
+
+    kind: str
+    range: int = 1
+    keep: int = counter.FULL_DENSITY
+
+    @property
+    def density(self) -> float:
+        return self.keep / counter.FULL_DENSITY
+
+    @property
+    def mean_square(self) -> float:
+        if self.kind == "real":
+            return 1 / 3
+        return self.density * (self.range + 1) * (2 * self.range + 1) / 6
+
+
+@dataclass(frozen=True)
+class FillPlan:
+    """``note`` says what had to give way so that sums stay exact; empty if nothing had to."""
+
+    fill: str
+    seed: int
+    tensors: tuple[tuple[str, TensorFill], ...]
+    note: str = ""
+
+    def of(self, name: str) -> TensorFill:
+        return dict(self.tensors)[name]
+
+
+def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
+    """Ranges and densities of the operands and of d0. Raises UsageError for an unknown fill."""
+    if fill not in FILLS:
+        near = get_close_matches(fill, FILLS, 1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise UsageError(f"unknown fill '{fill}': {hint}known are {', '.join(FILLS)}")
+    exact = _plan_exact(problem, accumulation, seed)
+    if fill == "exact":
+        return exact
+    tensors = problem.tensors
+    real = tuple((name, TensorFill("real") if tensors[name].dtype.is_float else own) for name, own in exact.tensors)
+    return FillPlan(fill, seed, real)
+
+
+def make_inputs(problem: ConvProblem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
+    """The two operands and, if the operation reads one, d0; gaps hold GAP_PATTERN."""
+    return {name: make_tensor(problem.tensors[name], own, plan.seed, threads) for name, own in plan.tensors}
+
+
+def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None = None) -> HostTensor:
+    host = HostTensor.empty(tensor)
+    stream = counter.stream(seed, tensor.name)
+    if fill.kind == "integer":
+        # Elements of up to two bytes are looked up; wider ones are converted natively and need no table.
+        span = fill.range if tensor.dtype.bytes <= 2 else 0
+        table = np.arange(-span, span + 1).astype(tensor.dtype.numpy)
+        native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
+    elif not native.fill_reals(host, stream, threads):
+        host.logical[...] = definition(tensor, fill, seed)
+    return host
+
+
+def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
+    """What ``make_tensor`` stores, in logical order, by numpy alone. A broadcast axis (stride 0) counts as index 0."""
+    index = np.zeros(tensor.lengths, np.uint64)
+    for axis, stride in enumerate(tensor.strides):
+        if stride != 0:
+            shape = [1] * len(tensor.lengths)
+            shape[axis] = -1
+            steps = np.arange(tensor.lengths[axis], dtype=np.uint64) * np.uint64(prod(tensor.lengths[axis + 1 :]))
+            index += steps.reshape(shape)
+    words = counter.words(counter.stream(seed, tensor.name), index)
+    if fill.kind == "integer":
+        values: NDArray[Any] = counter.integers(words, fill.range, fill.keep)
+    elif tensor.dtype.name == "f64":
+        values = counter.real64(words)
+    else:
+        values = counter.real32(words)
+    return values.astype(tensor.dtype.numpy)
+
+
+def terms(problem: ConvProblem) -> int:
+    """Largest number of products in one cell. Under strides a cell of dx meets only the taps of its residue class."""
+    if problem.direction is not Pass.BWD_DATA:
+        return problem.reduction
+    axes = zip(problem.filter, problem.stride, problem.dilation, strict=True)
+    return problem.k * prod(-(-f // (s // gcd(s, d))) for f, s, d in axes)
+
+
+def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> FillPlan:
+    limit, op, reduction = accumulation.exact_range, problem.op, terms(problem)
+    alpha = max(1, int(op.alpha))
+    tensors = problem.tensors
+    first, second = (tensors[name] for name in problem.operands)
+    d_fills: tuple[tuple[str, TensorFill], ...] = ()
+    if op.num_d:
+        beta = max(1, int(op.beta))
+        d = TensorFill("integer", max(1, min(_largest(problem, tensors["d0"].dtype), 16, limit // (8 * beta))))
+        d_fills = (("d0", d),)
+        limit -= beta * d.range
+    budget = limit // alpha // reduction
+    caps = _largest(problem, first.dtype), _largest(problem, second.dtype)
+    comfort = _COMFORTABLE.get(tensors[problem.result].dtype.name, float("inf")) / alpha
+    ranges = _ranges(max(1, budget), caps, comfort, reduction)
+    notes: list[str] = []
+    if any(range_ < min(cap, _PLENTY) for range_, cap in zip(ranges, caps, strict=True)):
+        notes.append(f"range lowered to {ranges[0]} x {ranges[1]}")
+    keep, why = _density(limit // alpha, budget, reduction, comfort if ranges == (1, 1) else float("inf"))
+    if why:
+        notes.append(why)
+    sparse = _sparse_operand(problem)
+    fills = tuple(
+        (tensor.name, TensorFill("integer", range_, keep if tensor.name == sparse else counter.FULL_DENSITY))
+        for tensor, range_ in zip((first, second), ranges, strict=True)
+    )
+    return FillPlan("exact", seed, fills + d_fills, "; ".join(notes))
+
+
+def _largest(problem: ConvProblem, dtype: Dtype) -> int:
+    """Largest integer for a tensor of that type which every type it passes through holds exactly."""
+    compute = problem.dtypes.compute or dtype
+    return min(_PREFERRED.get(t.name, _PREFERRED_F8) for t in (dtype, compute))
+
+
+def _ranges(budget: int, caps: tuple[int, int], comfort: float, reduction: int) -> tuple[int, int]:
+    """The two ranges, as equal as their caps allow, whose product is at most ``budget`` and whose sums' root mean
+    square is at most ``comfort``."""
+    root = isqrt(budget)
+    first = min(caps[0], root)
+    second = min(caps[1], budget // first)
+    first = min(caps[0], budget // second)
+    while (first > 1 or second > 1) and _rms(first, second, reduction) > comfort:
+        if first >= second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+def _rms(first: int, second: int, reduction: int) -> float:
+    return sqrt(reduction * TensorFill("integer", first).mean_square * TensorFill("integer", second).mean_square)
+
+
+def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[int, str]:
+    """Threshold of the sparse operand when all values are +-1: full, unless sums would be inexact or overflow."""
+    full = counter.FULL_DENSITY
+    if limit < 1:
+        return full, f"no sum fits an exact range of {limit}: not exact"
+    terms, why = float(reduction), ""
+    if budget < 1:
+        # Non-zero terms of a cell are binomial: their mean plus six standard deviations stays within the limit.
+        terms, why = (sqrt(9 + limit) - 3) ** 2, f"sums of {reduction} terms stay within {limit}"
+    if comfort**2 < terms:
+        terms, why = comfort**2, "most outputs stay within their type's range"
+    if not why:
+        return full, ""
+    keep = max(1, int(full * terms / reduction))
+    return keep, f"density lowered to {keep / full:.3g} so that {why}"
+
+
+def _sparse_operand(problem: ConvProblem) -> str:
+    """The operand that zeros go to: the one whose reduction indices are each seen by more cells."""
+    if problem.direction is Pass.BWD_WEIGHT:
+        return "out" if problem.k >= problem.c else "in"
+    return "wei"

@@ -1,0 +1,97 @@
+"""One run of a tier in a process of its own, as anybody would start it: a fault may crash or hang it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bitgate.build import overlay as overlays
+from bitgate.errors import UsageError
+from bitgate.record import RecordError, Verdict, read
+
+
+@dataclass(frozen=True)
+class TierRun:
+    """What a run left behind. ``code`` is its exit code, negative if a signal ended it, None if time was up."""
+
+    code: int | None
+    verdicts: tuple[Verdict, ...]
+    output: str
+    seconds: float
+
+    @property
+    def reds(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if not verdict.green)
+
+
+def run_tier(
+    tier: str,
+    target: str,
+    folder: Path,
+    *,
+    overlay: Path | None,
+    limit_seconds: float,
+    first_red_only: bool,
+    pytest_arguments: Sequence[str],
+) -> TierRun:
+    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
+
+    Node ids are relative to ``folder``, those of the verdicts and those that are asked for.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
+        out = Path(scratch)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}"]
+        command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
+        command += ["-x"] if first_red_only else []
+        environment = {**os.environ, "BITGATE_OUT": str(out)}
+        environment.pop(overlays.VARIABLE, None)
+        if overlay is not None:
+            environment[overlays.VARIABLE] = str(overlay)
+        output = out / "output.txt"
+        code = _run(command, folder, environment, output, limit_seconds)
+        return TierRun(
+            code=code,
+            verdicts=_verdicts(out),
+            output=output.read_text(errors="replace"),
+            seconds=time.monotonic() - started,
+        )
+
+
+def _run(
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, limit_seconds: float
+) -> int | None:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(limit_seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            # Workers of a run that crashed, hangs or was interrupted go with it.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _verdicts(out: Path) -> tuple[Verdict, ...]:
+    try:
+        return tuple(verdict for file in sorted(out.rglob("results.jsonl")) for verdict in read(file))
+    except RecordError as error:
+        raise UsageError(f"the run left a results file that cannot be read: {error}") from None

@@ -1,0 +1,74 @@
+"""``@cases``: a test function asks for the rows of a case table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from bitgate import rooms
+from bitgate.cases.expand import FACTORS, expand
+from bitgate.cases.row import Row, near
+from bitgate.cases.table import DEFAULT_SET, TABLE
+from bitgate.errors import UsageError
+from bitgate.problem import ConvProblem
+
+MARK = "bitgate_cases"
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def cases(table: str, **factors: Any) -> Callable[[Test], Test]:
+    """Run the test once for every planned case of ``table``: a suite's name, or ``suite#set``.
+
+    ``factors`` keep the cases whose factor has that value, or one of the listed values; a listed value that no case
+    has is an error, so that a test cannot lose a class unseen. The test may take these arguments: ``planned`` (the
+    planned case), ``row`` (the table's row), ``gate`` (call it with ``planned``: verifies, records, fails if red,
+    and returns the Verdict), and each factor that it names.
+    """
+    mark = pytest.MarkDecorator(pytest.Mark(MARK, (table,), factors, _ispytest=True), _ispytest=True)
+    return mark
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What one test function asks for."""
+
+    suite: str
+    set_name: str
+    table: Path
+    factors: Mapping[str, tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, mark: pytest.Mark, module: Path) -> Ask:
+        """Raises UsageError if there is no such table or factor. Tables are looked for beside the module's folder,
+        then among bitgate's own suites."""
+        suite, _, set_name = str(mark.args[0]).partition("#")
+        for name in mark.kwargs:
+            if name not in FACTORS:
+                raise UsageError(f"{module}: @cases: no factor is called '{name}'; {near(name, FACTORS)}")
+        folders = (module.parent.parent / suite, rooms.room("suites") / suite)
+        table = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), folders[0] / TABLE)
+        listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
+        return cls(suite, set_name or DEFAULT_SET, table, listed)
+
+    def check(self, rows: Iterable[Row]) -> None:
+        """Raises UsageError for a listed value that no row has, whatever tier or kernel this run is about."""
+        if not self.factors:
+            return
+        problems = [candidate.problem for row in rows for candidate in expand(row)]
+        kept = [problem for problem in problems if self.has_factors(problem)]
+        for name, values in self.factors.items():
+            if missing := set(values) - {value_of(problem, name) for problem in kept}:
+                raise UsageError(
+                    f"{self.table}: [[{self.set_name}]]: no case has {name} = {min(missing)}, which a test asks for"
+                )
+
+    def has_factors(self, problem: ConvProblem) -> bool:
+        return all(value_of(problem, name) in values for name, values in self.factors.items())
+
+
+def value_of(problem: ConvProblem, factor: str) -> Any:
+    return FACTORS[factor](problem)

@@ -1,0 +1,140 @@
+"""From ``@cases`` to test items: parametrised, marked with their tiers, searchable by factor, and planned."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from bitgate.cases.plan import Plan, repeated
+from bitgate.cases.planning import PlannedTest, plan_rows
+from bitgate.cases.row import REGRESSION, SMOKE, near
+from bitgate.cases.table import load_set
+from bitgate.errors import UsageError
+from bitgate.plugin.ask import MARK, Ask, value_of
+from bitgate.plugin.record import begin
+from bitgate.plugin.run import Run
+
+PARAMETER = "bitgate_test"
+
+
+class Collecting:
+    """Collection in every process; the one that is not a worker writes the plan."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.errors: list[UsageError] = []
+        self.planned: dict[tuple[str, str, str], list[PlannedTest]] = {}
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        mark = metafunc.definition.get_closest_marker(MARK)
+        if mark is None:
+            return
+        factors: list[str] = []
+        tests: list[PlannedTest] = []
+        try:
+            ask = Ask.of(mark, metafunc.definition.path)
+            factors = [name for name in ask.factors if name in metafunc.fixturenames]
+            tests = [test for test in self._planned(ask) if ask.has_factors(test.planned.problem)]
+        except UsageError as error:
+            # Here pytest would wrap it into a traceback; it is told in one line when all is collected.
+            self.errors.append(error)
+        metafunc.parametrize(
+            (PARAMETER, *factors),
+            [
+                pytest.param(
+                    test, *(value_of(test.planned.problem, name) for name in factors), id=test.id, marks=_marks(test)
+                )
+                for test in tests
+            ],
+        )
+
+    def _planned(self, ask: Ask) -> list[PlannedTest]:
+        name = (str(ask.table), ask.set_name, ask.suite)
+        if name not in self.planned:
+            rows = load_set(ask.table, ask.set_name)
+            ask.check(rows)
+            self.planned[name] = plan_rows(rows, self.run.setting, suite=ask.suite)
+        return self.planned[name]
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        test = planned_test(item)
+        if test is not None:
+            item.extra_keyword_matches.update(test.keywords)
+            self.run.tests[item.nodeid] = test
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        if self.errors:
+            raise pytest.UsageError("\n".join(dict.fromkeys(str(error) for error in self.errors)))
+        self._check_unique()
+        # A kernel glob may leave a test without a case, for which pytest then makes an item of its own.
+        items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
+        self._keep_selected(config, items)
+        yield  # -m and -k take their pick
+        self._make_plan(items)
+        _deselect(config, items, [item for item in items if self._is_done(item)])
+
+    def _check_unique(self) -> None:
+        twice = repeated(test.id for test in self.run.tests.values())
+        if twice:
+            where = [node_id.partition("[")[0] for node_id, test in self.run.tests.items() if test.id == twice[0]]
+            raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
+
+    def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if not self.run.select:
+            return
+        ids = {test.id for test in self.run.tests.values()}
+        if unknown := sorted(self.run.select - ids):
+            raise pytest.UsageError(f"--select: no test is called '{unknown[0]}'; {near(unknown[0], ids)}")
+        _deselect(config, items, [item for item in items if not self._is_selected(item)])
+
+    def _is_selected(self, item: pytest.Item) -> bool:
+        test = planned_test(item)
+        return test is not None and test.id in self.run.select
+
+    def _make_plan(self, items: list[pytest.Item]) -> None:
+        run = self.run
+        cases = tuple(test.item(item.nodeid) for item in items if (test := planned_test(item)))
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now)
+
+    def _is_done(self, item: pytest.Item) -> bool:
+        test = planned_test(item)
+        return test is not None and (item.nodeid, test.planned.key) in self.run.done
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """xdist leaves collecting to its workers; the controller needs the plan too, and builds what they will load."""
+        if self.run.is_controller:
+            session.perform_collect()
+            if session.testsfailed:
+                raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        result = yield
+        if not self.run.is_worker and not session.config.option.collectonly:
+            begin(self.run)
+        return result
+
+
+def planned_test(item: pytest.Item) -> PlannedTest | None:
+    """The planned test behind an item; None for an ordinary one."""
+    callspec = getattr(item, "callspec", None)
+    value = callspec.params.get(PARAMETER) if callspec else None
+    return value if isinstance(value, PlannedTest) else None
+
+
+def _marks(test: PlannedTest) -> list[pytest.MarkDecorator]:
+    """Regression contains smoke, so ``-m regression`` must find both."""
+    in_smoke = test.planned.tier == SMOKE
+    return [pytest.mark.smoke, pytest.mark.regression] if in_smoke else [pytest.mark.regression]
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], unwanted: list[pytest.Item]) -> None:
+    if unwanted:
+        gone = set(map(id, unwanted))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=unwanted)

@@ -1,0 +1,63 @@
+"""The end of a run: how it came about, the reports from its record, and what is learned for the next one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from bitgate.cases import durations
+from bitgate.plugin.run import End, Run
+from bitgate.record import read
+
+
+class Ending:
+    """Hooks of the process that answers for the run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        # Python takes signals in its main thread only; a pytest that somebody runs in another keeps the default.
+        self._takes_signals = threading.current_thread() is threading.main_thread()
+        self._default = signal.getsignal(signal.SIGTERM)
+        if self._takes_signals:
+            signal.signal(signal.SIGTERM, _interrupt)
+
+    def pytest_unconfigure(self) -> None:
+        if self._takes_signals:
+            signal.signal(signal.SIGTERM, self._default)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """pytest raises kin of KeyboardInterrupt for its own decisions, too."""
+        said = str(excinfo.value)
+        if excinfo.type is KeyboardInterrupt or excinfo.errisinstance(pytest.exit.Exception) or "keyboard" in said:
+            self.run.ended = End.INTERRUPTED
+        else:
+            self.run.ended = End.UNCOLLECTED if "during collection" in said else End.STOPPED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """After the workers are gone."""
+        if self.run.plan is None or session.config.option.collectonly:
+            return
+        if session.shouldfail or session.shouldstop:
+            self.run.ended = self.run.ended if self.run.ended is not End.WHOLE else End.STOPPED
+        self.run.write_reports()
+        flops = {test.planned.case: test.planned.problem.flops for test in self.run.tests.values()}
+        if self.run.results.is_file():
+            durations.remember(self.run.target.name, read(self.run.results), flops)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        summary = self.run.summary
+        if summary is None:
+            return
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in summary.outcomes.items())
+        terminalreporter.write_sep("=", f"bitgate: {summary.headline}")
+        terminalreporter.write_line(f"{counts or 'no verdicts'}; reports are in {self.run.folder}")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """A scheduler's SIGTERM ends a run as Ctrl-C does, with its reports written."""
+    raise KeyboardInterrupt

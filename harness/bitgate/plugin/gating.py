@@ -1,0 +1,136 @@
+"""The gate: verifies a planned case, puts its verdict on the record, and fails the test if it is red."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bitgate.cases.planning import PlannedTest
+from bitgate.cases.row import Row
+from bitgate.plugin.blackbox import BlackBox
+from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.record import stand_in
+from bitgate.plugin.run import End, Run
+from bitgate.plugin.watchdog import Watchdog
+from bitgate.record import Diagnosis, Outcome, Verdict, append
+from bitgate.verify.planned import PlannedCase
+
+HUNG_STATUS = 86
+"""A worker that ends itself because a case hung."""
+
+VERDICTS = pytest.StashKey[list[Verdict]]()
+
+
+class Gating:
+    """Fixtures of a planned test, and the recording around it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.box = BlackBox(run.folder, run.worker)
+        self.watchdog = Watchdog(self._hung)
+
+    @pytest.fixture
+    def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
+        """The planned case of this test."""
+        return replace(bitgate_test.planned, test=request.node.nodeid)
+
+    @pytest.fixture
+    def row(self, bitgate_test: PlannedTest) -> Row:
+        """The table's row behind the planned case."""
+        return bitgate_test.row
+
+    @pytest.fixture
+    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[[PlannedCase], Verdict]:
+        """``gate(planned)`` -> the Verdict of the case; the test fails here if it is red."""
+
+        def _gate(planned: PlannedCase) -> Verdict:
+            __tracebackhide__ = True
+            verdict = self._verdict(planned, bitgate_test, request.node.nodeid)
+            request.node.stash.setdefault(VERDICTS, []).append(verdict)
+            if not verdict.green:
+                pytest.fail(_in_words(verdict), pytrace=False)
+            return verdict
+
+        return _gate
+
+    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str) -> Verdict:
+        from bitgate.verify.spine import verify
+
+        if test.nobody:
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
+        return self.run.placed(verify(planned, self.run.session), test, node_id)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        test = planned_test(item)
+        if test is None:
+            return (yield)
+        self.box.write(item.nodeid)
+        try:
+            with self.watchdog.watching(item.nodeid, self.run.patience(test)):
+                return (yield)
+        finally:
+            self.box.clear()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        test = planned_test(item)
+        if test is not None and (call.when == "call" or (call.when == "setup" and report.failed)):
+            self._record(item, test, report)
+        return report
+
+    def _record(self, item: pytest.Item, test: PlannedTest, report: pytest.TestReport) -> None:
+        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree."""
+        verdicts = item.stash.get(VERDICTS, [])
+        if report.failed and not verdicts:
+            reason = f"the test ended before a verdict: {_first_line(report)}"
+            verdicts = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
+        elif report.failed and all(verdict.green for verdict in verdicts):
+            verdicts[-1] = _contradicted(verdicts[-1], item.name.partition("[")[0], _first_line(report))
+        for verdict in verdicts:
+            append(self.run.results, verdict)
+
+    def _hung(self, node_id: str) -> None:
+        """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
+        test = self.run.tests[node_id]
+        stacks = self.run.folder / f"hung-{self.run.worker}.txt"
+        with stacks.open("w") as stream:
+            faulthandler.dump_traceback(stream)
+        reason = f"no verdict within {self.run.patience(test):g} s; {stacks} shows where every thread stood"
+        append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
+        self.box.clear()
+        if not self.run.is_worker:
+            self.run.ended = End.STOPPED
+            self.run.write_reports()
+        os._exit(HUNG_STATUS if self.run.is_worker else 1)
+
+
+def _in_words(verdict: Verdict) -> str:
+    """What a person needs of a red verdict."""
+    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.kernel}.{verdict.key.instance}"]
+    said = verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason
+    lines += [f"  {said}"] if said else []
+    lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
+    lines += [f"  same as {verdict.foreign}"] if verdict.foreign else []
+    return "\n".join(lines)
+
+
+def _contradicted(verdict: Verdict, test: str, said: str) -> Verdict:
+    """Right bits, yet the test found fault: a wrong path, or the wrong clause."""
+    sentence = f"the verdict alone was {verdict.outcome}, but {test} failed: {said}"
+    diagnosis = Diagnosis(("other",), sentence)
+    return replace(verdict, outcome=Outcome.MISMATCH, expected=False, reason=sentence, diagnosis=diagnosis)
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(crash.message if crash else report.longrepr).strip()
+    return text.splitlines()[0] if text else "no message"

@@ -1,0 +1,135 @@
+"""The record of a run: begun once, kept or put aside, and verdicts on cases that could not speak for themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bitgate.build.errors import BuildError
+from bitgate.cases.planning import PlannedTest
+from bitgate.errors import UsageError
+from bitgate.plugin.blackbox import left_behind
+from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
+from bitgate.problem import human
+from bitgate.record import Key, Outcome, RecordError, Verdict, append, read
+
+RESUME = "resume.json"
+DIED = "its process died in a run before this one"
+
+
+def begin(run: Run) -> None:
+    """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load."""
+    if run.resume:
+        _check_same_work(run)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    if not run.resume and run.results.exists():
+        run.results.replace(run.folder / PREVIOUS)
+    run.results.touch()
+    if run.plan:
+        run.plan.write(run.folder / PLAN)
+    with as_pytest_error():
+        libraries = build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
+    for box in left_behind(run.folder):
+        test = run.tests.get(box.test())
+        if run.resume and test:
+            verdict = stand_in(run, test, box.test(), Outcome.CRASHED, DIED)
+            library = libraries.get(verdict.key.kernel, "")
+            append(run.results, replace(verdict, fingerprint={"build": library}))
+        box.clear()
+
+
+def _check_same_work(run: Run) -> None:
+    """Resuming with other options, seed or schedule would mix two runs into one report."""
+    keys = {item.test: item.key for item in run.earlier}
+    for test_id, test in run.tests.items():
+        if keys.get(test_id, test.planned.key) != test.planned.key:
+            raise pytest.UsageError(
+                f"--resume: {run.folder} holds a run with other options, seed or schedule ({test_id} differs);"
+                " repeat them, or start afresh without --resume"
+            )
+
+
+def build(run: Run, names: Iterable[str]) -> dict[str, str]:
+    """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
+    from bitgate.build.builder import Builder
+
+    families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
+    if not families:
+        return {}
+    arch = None if run.target.platform == "host" else run.target.name
+    builder = Builder(run.target.platform, progress, arch=arch)
+    builder.runtime()
+    builder.native()
+    keys: dict[str, str] = {}
+    for family in families:
+        try:
+            keys[family.name] = hashlib.sha256(builder.family(family).read_bytes()).hexdigest()[:16]
+        except BuildError as error:
+            # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
+            progress(f"{family.name}: {error}")
+    return keys
+
+
+def settled(run: Run) -> Done:
+    """Test and key of what a resumed run leaves alone: what was green with the libraries of today, and what was under
+    way when its process died, since it would kill the next one too. Raises UsageError for an unreadable record."""
+    try:
+        recorded = list(read(run.results)) if run.results.is_file() else []
+    except RecordError as error:
+        raise UsageError(f"--resume: {error}; start afresh without --resume") from None
+    _drop_cut_line(run)
+    libraries = build(run, {verdict.key.kernel for verdict in recorded})
+    same = [v for v in recorded if v.fingerprint.get("build") == libraries.get(v.key.kernel)]
+    over = {(v.test, v.key) for v in same if v.green or v.reason == DIED}
+    under_way = {box.test() for box in left_behind(run.folder)}
+    fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
+    return frozenset(over | fatal)
+
+
+def _drop_cut_line(run: Run) -> None:
+    """A crash can cut the last line; what is appended next must not grow on its stump."""
+    if not run.results.is_file():
+        return
+    data = run.results.read_bytes()
+    if data and not data.endswith(b"\n"):
+        with run.results.open("r+b") as stream:
+            stream.truncate(data.rfind(b"\n") + 1)
+
+
+def hand_down(run: Run) -> None:
+    """Leave what is settled for the workers: the record grows while they run, and a replaced one must collect as the
+    first did."""
+    run.folder.mkdir(parents=True, exist_ok=True)
+    document = [[test, {**vars(key), "options": list(key.options)}] for test, key in sorted(run.done, key=str)]
+    (run.folder / RESUME).write_text(json.dumps(document))
+
+
+def handed_down(run: Run) -> Done:
+    document = json.loads((run.folder / RESUME).read_text())
+    return frozenset((test, _key(fields)) for test, fields in document)
+
+
+def _key(fields: dict[str, Any]) -> Key:
+    return Key(**{**fields, "options": tuple((name, value) for name, value in fields["options"])})
+
+
+def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason: str) -> Verdict:
+    """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
+    from bitgate.verify.repro import repro_line
+
+    verdict = Verdict(
+        test.planned.key,
+        outcome,
+        reason=reason,
+        human=human(test.planned.problem),
+        repro="" if test.nobody else repro_line(test.planned, run.load),
+        platform=run.target.platform,
+        device_kind=run.target.kind,
+        device_name=run.target.device_name,
+    )
+    return run.placed(verdict, test, node_id)

@@ -1,0 +1,268 @@
+"""One run of suites, as its hooks share it: what was decided at the start, and where things go."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bitgate import rooms
+from bitgate.cases import durations
+from bitgate.cases.plan import Plan, PlanError, PlannedItem
+from bitgate.cases.planning import PlannedTest, Setting, check_setting
+from bitgate.cases.row import SMOKE, TIERS, near
+from bitgate.device import targets
+from bitgate.device.targets import Target
+from bitgate.errors import UsageError
+from bitgate.kernel import registry
+from bitgate.plugin.options import pairs
+from bitgate.record import Key, Verdict
+
+if TYPE_CHECKING:
+    from bitgate.report import Summary
+    from bitgate.verify.session import Session
+
+PATIENCE_SECONDS = 300.0
+PATIENCE = 20
+"""Times the estimate."""
+
+RESULTS = "results.jsonl"
+PREVIOUS = "results.prev.jsonl"
+PLAN = "plan.json"
+
+
+class End(Enum):
+    """How a session ended. WHOLE: every test had its turn."""
+
+    WHOLE = "whole"
+    STOPPED = "stopped"
+    """By its own decision, as with -x."""
+    UNCOLLECTED = "uncollected"
+    INTERRUPTED = "interrupted"
+    """By a person or a scheduler: Ctrl-C, SIGTERM."""
+
+
+Done = frozenset[tuple[str, Key]]
+"""Node id and key of tests."""
+
+
+@dataclass
+class Run:
+    """``tests`` by node id are filled at collection; ``plan`` too. ``worker`` is xdist's name, or ``main``."""
+
+    target: Target
+    setting: Setting
+    tier: str
+    folder: Path
+    load: tuple[Path, ...]
+    timeout: float | None
+    """Seconds that a case may take, if stated."""
+    resume: bool
+    select: frozenset[str]
+    worker: str
+    is_worker: bool
+    is_controller: bool
+    """True in the process that hands tests out to workers and runs none itself."""
+    tests: dict[str, PlannedTest] = field(default_factory=dict)
+    plan: Plan | None = None
+    done: Done = frozenset()
+    """What a resumed run need not run again."""
+    summary: Summary | None = None
+    ended: End = End.WHOLE
+
+    @property
+    def results(self) -> Path:
+        return self.folder / RESULTS
+
+    @property
+    def plan_id(self) -> str:
+        return self.plan.id if self.plan else ""
+
+    @cached_property
+    def session(self) -> Session:
+        """Opens the device at the first verdict of the process."""
+        from bitgate.verify.session import Session
+
+        return Session(self.target, load=self.load, progress=progress)
+
+    @cached_property
+    def earlier(self) -> tuple[PlannedItem, ...]:
+        """What the run before this one planned; nothing if it left no plan that can be read."""
+        try:
+            return Plan.read(self.folder / PLAN).cases
+        except (OSError, PlanError):
+            return ()
+
+    def patience(self, test: PlannedTest) -> float:
+        """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
+        return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
+
+    def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
+        """The verdict with where it belongs: the spine does not know which test of which plan asked."""
+        planned = test.planned
+        return replace(verdict, suite=planned.suite, test=node_id, tier=planned.tier, plan=self.plan_id)
+
+    def write_reports(self) -> None:
+        """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
+        ended before its time."""
+        from bitgate.report import render
+
+        early = self.ended is not End.WHOLE
+        with as_pytest_error():
+            self.summary = render(self.folder, tier=self.tier, target=self.target.name, interrupted=early)
+
+
+RUN = pytest.StashKey[Run]()
+
+
+def progress(line: str) -> None:
+    """Builds tell what they do on stderr, past pytest's capture, since the first one takes a minute."""
+    print(line, file=sys.__stderr__, flush=True)
+
+
+def start(config: pytest.Config) -> None:
+    """Decide the run from its options and register the hooks. Raises pytest.UsageError."""
+    from bitgate.plugin.collecting import Collecting
+    from bitgate.plugin.ending import Ending
+    from bitgate.plugin.gating import Gating
+
+    with as_pytest_error():
+        run = _decide(config)
+        if run.resume:
+            _resume(run)
+    config.stash[RUN] = run
+    plugins: list[object] = [Collecting(run), Gating(run)]
+    if not run.is_worker:
+        plugins.append(Ending(run))
+    if run.is_controller:
+        from bitgate.plugin.workers import Workers
+
+        plugins.append(Workers(run, config))
+    for plugin in plugins:
+        config.pluginmanager.register(plugin, f"bitgate-{type(plugin).__name__.lower()}")
+
+
+@contextmanager
+def as_pytest_error() -> Iterator[None]:
+    """pytest shows its own UsageError as one line, and any other exception as a crash of pytest."""
+    try:
+        yield
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _decide(config: pytest.Config) -> Run:
+    option = config.option
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    if worker_input:
+        _share_machine(worker_input)
+    target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
+    option.bitgate_target = target.name  # workers are to take the same one
+    _select_tier(option)
+    timeout = _timeout(option.bitgate_case_timeout)
+    load = tuple(Path(name).absolute() for name in option.bitgate_load)
+    setting = Setting(
+        target=target.name,
+        platform=target.platform,
+        families=registry.families(load, target.name),
+        kernel=option.bitgate_kernel,
+        options=pairs(option.bitgate_option),
+        schedule=_schedule(option.bitgate_schedule, target),
+        seed=_seed(option.bitgate_seed),
+        tier=SMOKE if option.markexpr == SMOKE else "",
+        durations=durations.load(target.name),
+    )
+    check_setting(setting)
+    folder = rooms.out_dir() / target.name
+    os.environ["BITGATE_OUT"] = str(rooms.out_dir())  # tests may change the folder; workers start in it
+    return Run(
+        target=target,
+        setting=setting,
+        tier=option.bitgate_tier or "",
+        folder=folder,
+        load=load,
+        timeout=timeout,
+        resume=option.bitgate_resume,
+        select=_selection(option.bitgate_select),
+        worker=worker_input.get("workerid", "main"),
+        is_worker=bool(worker_input),
+        is_controller=not worker_input and _has_workers(option) and not option.collectonly,
+    )
+
+
+def _has_workers(option: Any) -> bool:
+    """True with xdist and -n or --tx."""
+    return bool(getattr(option, "tx", None)) and option.dist != "no"
+
+
+def _share_machine(worker_input: Mapping[str, Any]) -> None:
+    """A worker's part of the machine: its own GPU, before any library looks for one; its share of a stated bound."""
+    variable, token = worker_input.get("bitgate_lease", ("", ""))
+    if variable:
+        os.environ[variable] = token
+    if os.environ.get("BITGATE_THREADS"):
+        os.environ["BITGATE_THREADS"] = str(max(1, rooms.threads() // int(worker_input["workercount"])))
+
+
+def _resume(run: Run) -> None:
+    from bitgate.plugin import record
+
+    run.done = record.handed_down(run) if run.is_worker else record.settled(run)
+    if run.is_controller:
+        record.hand_down(run)
+
+
+def _select_tier(option: Any) -> None:
+    """``--tier`` is ``-m``; and a plain ``-m smoke`` names a tier."""
+    stated = option.markexpr or ""
+    if option.bitgate_tier not in (None, *TIERS):
+        raise UsageError(f"--tier {option.bitgate_tier}: {near(option.bitgate_tier, TIERS)}")
+    if option.bitgate_tier and option.bitgate_tier not in stated:
+        option.markexpr = f"({stated}) and {option.bitgate_tier}" if stated else option.bitgate_tier
+    elif stated in TIERS:
+        option.bitgate_tier = stated
+
+
+def _schedule(stated: str, target: Target) -> str:
+    if not stated:
+        return ""
+    if not re.fullmatch(r"forward|reverse|random:\d+", stated):
+        raise UsageError(f"--schedule {stated}: give forward, reverse or random:N")
+    if target.platform != "host":
+        raise UsageError(f"--schedule {stated}: {target.name} owns its schedule; schedules are for --target host")
+    return stated
+
+
+def _seed(stated: str | None) -> int | None:
+    if stated is None or re.fullmatch(r"\d{1,18}", stated):
+        return None if stated is None else int(stated)
+    raise UsageError(f"--seed {stated}: give a number from 0 up")
+
+
+def _timeout(stated: str | None) -> float | None:
+    if stated is None:
+        return None
+    if not re.fullmatch(r"\d+(\.\d+)?", stated) or float(stated) == 0:
+        raise UsageError(f"--case-timeout {stated}: give seconds, more than 0")
+    return float(stated)
+
+
+def _selection(file: str | None) -> frozenset[str]:
+    if not file:
+        return frozenset()
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"--select {file}: no such file; give one with exact ids, one a line")
+    ids = frozenset(line.strip() for line in path.read_text().splitlines() if line.strip() and line[0] != "#")
+    if not ids:
+        raise UsageError(f"--select {file}: holds no ids, and an empty selection would pass for a green run")
+    return ids

@@ -1,0 +1,96 @@
+"""The pytest plugin, by entry point. It wakes up for suites only (folders with a cases.toml); every other pytest run
+on the machine pays one look at its arguments and meets no option, hook or exit code of ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from bitgate.plugin.run import Run
+
+TABLE = "cases.toml"
+AWAKE = "bitgate_target"
+"""An attribute of ``config.option`` that only our options make; xdist hands it on to its workers."""
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    config = pluginmanager.get_plugin("pytestconfig")
+    if config is not None and names_a_suite(config.invocation_params.args, config.invocation_params.dir):
+        from bitgate.plugin import options
+
+        options.add(parser)
+
+
+def names_a_suite(arguments: Sequence[str | object], folder: Path) -> bool:
+    """Does a pytest command line ask for suites? A folder is one if it, a child or a grandchild has a case table."""
+    paths = [folder / str(argument).partition("::")[0] for argument in arguments if not str(argument).startswith("-")]
+    places = [path for path in paths if path.exists()]
+    if not places:
+        # No path: pytest goes by ``testpaths``, which are another project's tests unless we stand in the suites.
+        return _has_table(folder, 1)
+    return any(_has_table(place, 2) if place.is_dir() else (place.parent / TABLE).is_file() for place in places)
+
+
+def _has_table(folder: Path, depth: int) -> bool:
+    return any(next(folder.glob("*/" * level + TABLE), None) for level in range(depth + 1))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """A bad option ends with 2, as everywhere in bitgate; pytest itself would end with 4."""
+    yield
+    known = early_config.known_args_namespace
+    if hasattr(known, AWAKE) and not known.help:
+        try:
+            parser.parse(args)
+        except pytest.UsageError as error:
+            from bitgate.plugin.options import explain
+
+            raise SystemExit(explain(error, args)) from None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | None, int | None]:
+    if not hasattr(config.option, AWAKE) or hasattr(config, "workerinput"):
+        return (yield)
+    from bitgate.plugin import outcome
+
+    try:
+        status = yield
+    except pytest.UsageError as error:
+        outcome.complain(error)
+        return outcome.USAGE
+    return status if status is None else outcome.exit_code(int(status), awake(config))
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    if not hasattr(config.option, AWAKE) or os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None
+    from bitgate.plugin.workers import count
+
+    return count(config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config.option, AWAKE):
+        return
+    for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
+        config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
+    if not config.option.help and not config.option.markers:
+        from bitgate.plugin import run
+
+        run.start(config)
+
+
+def awake(config: pytest.Config) -> Run | None:
+    from bitgate.plugin.run import RUN
+
+    return config.stash.get(RUN, None)

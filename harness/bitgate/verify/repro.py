@@ -1,0 +1,25 @@
+"""The shell line that runs a case again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from bitgate.verify.planned import PlannedCase
+
+
+def repro_line(planned: PlannedCase, load: Sequence[Path] = ()) -> str:
+    """``bitgate verify <case> --kernel ...``: defaults that cannot be mistaken are left out."""
+    words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel]
+    for path in load:
+        words += ["--load", str(path)]
+    words += ["--fill", planned.fill, "--seed", str(planned.seed)]
+    for name, value in planned.options:
+        words += ["--option", f"{name}={value}"]
+    if planned.schedule != "forward":
+        words += ["--schedule", planned.schedule]
+    if planned.reference != "auto":
+        words += ["--reference", planned.reference]
+    words += ["--target", planned.target]
+    return shlex.join(words)

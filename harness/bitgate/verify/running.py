@@ -1,0 +1,223 @@
+"""One launch of a case: buffers between guards, poison, the kernel, and what it left behind."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.device.buffers import Buffer
+from bitgate.device.device import Device
+from bitgate.device.errors import HipError
+from bitgate.device.host import Fault
+from bitgate.errors import UsageError
+from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.errors import KernelFailed
+from bitgate.kernel.library import KernelLibrary
+from bitgate.problem import ConvProblem
+from bitgate.verify.poison import poisoned
+
+WORKSPACE_POISON = 0xFF
+"""Fills the workspace before a launch: a NaN in the float types."""
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_memcmp.restype = ctypes.c_int
+
+CORRUPTING = frozenset({"lds_canary", "global_canary"})
+"""Faults that the host runtime finds by damaged canaries: a write out of bounds that hit nothing else."""
+
+
+@dataclass(frozen=True)
+class How:
+    """``placement`` puts the buffers' ends (right) or begins (left) at a guard; ``schedule`` orders a block's threads,
+    empty where the device does."""
+
+    placement: str
+    schedule: str
+
+    @property
+    def words(self) -> str:
+        order = f"{self.schedule} schedule, " if self.schedule else ""
+        return f"{order}{self.placement}-aligned buffers"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What is launched: a problem on an instance of a library with options."""
+
+    library: KernelLibrary
+    problem: ConvProblem
+    instance: str
+    options: Mapping[str, str]
+    workspace: int
+
+
+@dataclass(eq=False)
+class Run:
+    """What one launch left. ``result`` is None if its memory equals the reference's bit for bit.
+
+    ``crash`` says what the kernel died of, ``damage`` what it wrote that is not its own; empty if nothing.
+    """
+
+    how: How
+    record: DispatchRecord | None = None
+    result: HostTensor | None = None
+    crash: str = ""
+    damage: str = ""
+    fault: Fault | None = None
+    seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
+
+
+def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], reference: HostTensor, how: How) -> Run:
+    """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
+    run = Run(how)
+    with _Buffers(device, how) as buffers:
+        for name, tensor in inputs.items():
+            buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
+        buffers.add(launch.problem.result, reference.storage.nbytes).upload(poisoned(reference.tensor).storage)
+        if launch.workspace:
+            buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
+        if how.schedule:
+            device.set_schedule(how.schedule)
+        started = perf_counter()
+        _execute(device, launch, buffers.named, run)
+        run.seconds["kernel"] = perf_counter() - started
+        if not run.crash:
+            started = perf_counter()
+            _inspect(device, buffers.named, inputs, reference, launch.problem.result, run)
+            run.seconds["compare"] = perf_counter() - started
+    # The host runtime looks at canaries once more as memory is given back.
+    run.damage = run.damage or buffers.damage
+    return run
+
+
+WORKSPACE = "workspace"
+
+
+class _Buffers:
+    """The device memory of one launch, given back at the end whatever happened to it."""
+
+    def __init__(self, device: Device, how: How) -> None:
+        self.named: dict[str, Buffer] = {}
+        self.damage = ""
+        self._device = device
+        self._how = how
+
+    def add(self, name: str, size: int) -> Buffer:
+        self.named[name] = buffer = self._device.alloc(size, name=name, placement=self._how.placement)
+        return buffer
+
+    def __enter__(self) -> _Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for buffer in self.named.values():
+            try:
+                buffer.free()
+            except HipError as error:
+                fault = self._device.fault()
+                self.damage = self.damage or (fault.text if fault is not None else str(error))
+
+
+def compute_on_device(
+    device: Device, library: KernelLibrary, problem: ConvProblem, instance: str, inputs: Mapping[str, HostTensor]
+) -> HostTensor:
+    """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    blank = poisoned(problem.tensors[problem.result])
+    workspace = library.workspace_size(problem, instance)
+    schedule = "forward" if device.host is not None else ""
+    run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))
+    if run.crash or run.damage or run.result is None:
+        what = run.crash or run.damage or "it wrote nothing"
+        raise UsageError(f"the reference kernel {library.family.name}.{instance} failed: {what}")
+    return run.result
+
+
+def _execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
+    device.clear_fault()
+    pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+    scratch = buffers.get(WORKSPACE)
+    workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
+    try:
+        run.record = launch.library.run(
+            launch.problem, launch.instance, launch.options, pointers, workspace, device.stream
+        )
+        device.synchronize()
+    except (HipError, KernelFailed) as error:
+        run.fault = device.fault()
+        text = run.fault.text if run.fault is not None else str(error)
+        if run.fault is not None and run.fault.kind in CORRUPTING:
+            run.damage = text
+        run.crash = text
+        _drain(device)
+
+
+def _drain(device: Device) -> None:
+    """Wait for what the failed call had already started; its error is told."""
+    try:
+        device.synchronize()
+    except HipError:
+        return
+
+
+def _inspect(
+    device: Device,
+    buffers: Mapping[str, Buffer],
+    inputs: Mapping[str, HostTensor],
+    reference: HostTensor,
+    result_name: str,
+    run: Run,
+) -> None:
+    result = buffers[result_name]
+    if not _same(device, result, reference.storage):
+        run.result = _downloaded(result, reference)
+    damages = []
+    for buffer in buffers.values():
+        damage = buffer.check_guards()
+        if damage is not None:
+            damages.append(damage.text)
+    for name, tensor in inputs.items():
+        if not _same(device, buffers[name], tensor.storage):
+            damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
+    if run.result is not None and has_gaps(reference.tensor):
+        gap = _changed_gap(run.result)
+        if gap is not None:
+            damages.append(f"a gap between the rows of {result_name} was written (index {gap} of its memory)")
+    run.damage = "; ".join(damages)
+
+
+def _same(device: Device, buffer: Buffer, expected: NDArray[Any]) -> bool:
+    """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
+    if device.host is not None:
+        return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
+    found = np.empty_like(expected)
+    buffer.download(found)
+    return found.tobytes() == expected.tobytes()
+
+
+def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
+    storage = np.empty_like(like.storage)
+    buffer.download(storage)
+    return HostTensor(like.tensor, storage)
+
+
+def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
+    now = _downloaded(buffer, tensor)
+    changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
+    return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
+
+
+def _changed_gap(result: HostTensor) -> int | None:
+    """The first element of a gap that no longer holds the pattern."""
+    rest = HostTensor(result.tensor, result.storage.copy())
+    untouched = rest.tensor.dtype.bits.type(int.from_bytes(bytes([GAP_PATTERN]) * rest.tensor.dtype.bytes, "little"))
+    rest.bits[...] = untouched
+    changed = np.flatnonzero(rest.storage.view(rest.tensor.dtype.bits) != untouched)
+    return int(changed[0]) if changed.size else None

@@ -1,0 +1,67 @@
+"""Which instances a problem is verified on: the plan behind ``bitgate verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from bitgate.device.targets import platform_of
+from bitgate.errors import UsageError
+from bitgate.kernel.arguments import check_options
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.registry import select
+from bitgate.problem import ConvProblem
+from bitgate.verify.planned import Expectation
+
+Choice: TypeAlias = tuple[KernelFamily, Instance, Expectation]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Instances by whether their declaration supports the problem, each with what its library is to say of it."""
+
+    supporting: tuple[Choice, ...]
+    refusing: tuple[Choice, ...]
+
+
+def candidates(
+    glob: str | None, options: Mapping[str, str], target: str, load: Sequence[Path] = ()
+) -> list[tuple[KernelFamily, Instance]]:
+    """The instances that a glob names, or every one that is not a reference, on a target.
+
+    An option must be known to one of their families at least; families that lack it are left out. UsageError with the
+    nearest name otherwise.
+    """
+    platform = platform_of(target)
+    chosen = select(glob, load, target)
+    if glob is None:
+        chosen = [(family, instance) for family, instance in chosen if not family.is_reference] or chosen
+    chosen = [(family, instance) for family, instance in chosen if platform in family.platforms]
+    if not chosen:
+        raise UsageError(f"no kernel that matches '{glob or '*'}' is for {target}")
+    families = {family.name: family for family, _ in chosen}
+    knowing = {name for name, family in families.items() if all(family.option(option) for option in options)}
+    if not knowing:
+        check_options(next(iter(families.values())), options)
+        raise UsageError(f"no kernel has all of the options {', '.join(options)}")
+    for name in sorted(knowing):
+        check_options(families[name], options)
+    return [(family, instance) for family, instance in chosen if family.name in knowing]
+
+
+def select_for(
+    problem: ConvProblem, chosen: Sequence[tuple[KernelFamily, Instance]], options: Mapping[str, str]
+) -> Selection:
+    supporting: list[Choice] = []
+    refusing: list[Choice] = []
+    for family, instance in chosen:
+        if problem.direction not in family.operations_of(instance):
+            continue
+        refusal = family.supports(problem, instance, options)
+        if refusal is None:
+            supporting.append((family, instance, Expectation()))
+        else:
+            refusing.append((family, instance, Expectation("refused", refusal.clause)))
+    return Selection(tuple(supporting), tuple(refusing))

@@ -1,0 +1,180 @@
+"""What cases share: the open device, kernel libraries, and the inputs and references of problems seen before."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bitgate import rooms
+from bitgate.build.builder import Builder
+from bitgate.build.errors import BuildError
+from bitgate.device.device import Device
+from bitgate.device.runtime import open_device
+from bitgate.device.targets import Target, best, named
+from bitgate.errors import UsageError
+from bitgate.exact import native
+from bitgate.exact.certificate import certify
+from bitgate.exact.digest import digest
+from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.reference import exact_reference
+from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.registry import families
+from bitgate.problem import ConvProblem, case_id
+from bitgate.problem.accumulation import Accumulation
+from bitgate.record import Certificate
+from bitgate.verify.bounds import Bounds, bounded_reference
+from bitgate.verify.cache import ByteCache
+from bitgate.verify.running import compute_on_device
+
+CACHE_BYTES = 1 << 30
+"""Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
+
+CHEAP_FLOPS = {"host": 100_000_000}
+"""Cases below this run twice, by platform; elsewhere below CHEAP_FLOPS_ON_GPU."""
+CHEAP_FLOPS_ON_GPU = 10**12
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The operands of a case, and why their result can be compared bit for bit."""
+
+    tensors: dict[str, HostTensor]
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What a case must give, by which reference; its digest, and each cell's bound where bits are not compared."""
+
+    tensor: HostTensor
+    kind: str
+    digest: str
+    bounds: Bounds | None = None
+
+
+class Session:
+    """One target in one process. Nothing is opened or built before it is needed.
+
+    ``load`` lists declaration files of a user's kernels; ``overlay`` maps kernel sources to files that stand in for
+    them (seeded defects); ``progress`` gets a line for each step of a build. UsageError for an unknown target or file.
+    """
+
+    def __init__(
+        self,
+        target: str | Target | None = None,
+        *,
+        load: Sequence[Path] = (),
+        progress: Callable[[str], None] | None = None,
+        overlay: Mapping[str, Path] | None = None,
+    ) -> None:
+        self.target = target if isinstance(target, Target) else best() if target is None else named(target)
+        self.load = tuple(load)
+        self.families = families(self.load, self.target.name)
+        self._overlay = dict(overlay or {})
+        self._progress = progress
+        self._libraries: dict[str, KernelLibrary | BuildError | LibraryError] = {}
+        self._fingerprints: dict[str, dict[str, str]] = {}
+        self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
+        self._references: ByteCache[Reference] = ByteCache(CACHE_BYTES)
+
+    @cached_property
+    def builder(self) -> Builder:
+        platform_name = self.target.platform
+        arch = None if platform_name == "host" else self.target.name
+        return Builder(platform_name, self._progress, arch=arch)
+
+    @cached_property
+    def device(self) -> Device:
+        device = open_device(self.target, self.builder)
+        if device.host is not None:
+            device.set_threads(rooms.threads())
+        return device
+
+    def is_cheap(self, problem: ConvProblem) -> bool:
+        """Does the case run twice?"""
+        return problem.flops < CHEAP_FLOPS.get(self.target.platform, CHEAP_FLOPS_ON_GPU)
+
+    def family(self, name: str) -> KernelFamily:
+        try:
+            return self.families[name]
+        except KeyError:
+            raise UsageError(f"no kernel family '{name}': known are {', '.join(self.families)}") from None
+
+    def library(self, name: str) -> KernelLibrary:
+        """The family's library, built if need be. BuildError or LibraryError, the same at each call."""
+        library = self._libraries.get(name)
+        if library is None:
+            library = self._libraries[name] = self._load(self.family(name))
+        if isinstance(library, Exception):
+            raise library
+        return library
+
+    def _load(self, family: KernelFamily) -> KernelLibrary | BuildError | LibraryError:
+        _ = self.device  # the runtime comes first: the library binds to it
+        native.library()  # built and loaded now, so that no case is charged for it
+        try:
+            path = self.builder.family(family, self._overlay or None)
+            return KernelLibrary.load(path, family, target=self.target.name)
+        except (BuildError, LibraryError) as error:
+            return error
+
+    def fingerprint(self, name: str) -> dict[str, str]:
+        """Which library on which machine: two runs with the same fingerprint must agree."""
+        known = self._fingerprints.get(name)
+        if known is None:
+            content = hashlib.sha256(self.library(name).path.read_bytes()).hexdigest()
+            known = self._fingerprints[name] = {"build": content[:16], "machine": _machine()}
+        return known
+
+    def inputs(self, problem: ConvProblem, instance: Instance, fill: str, seed: int) -> Inputs:
+        accumulation = instance.accumulation_for(problem)
+        return self._inputs.get(
+            (problem, accumulation, fill, seed), lambda: _make_inputs(problem, accumulation, fill, seed)
+        )
+
+    def reference(self, problem: ConvProblem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
+        """``kind``: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on the device).
+
+        UsageError if the data or the types forbid it.
+        """
+        accumulation = instance.accumulation_for(problem)
+
+        def make() -> tuple[Reference, int]:
+            tensors = self.inputs(problem, instance, fill, seed).tensors
+            if kind == "bounds":
+                tensor, bounds = bounded_reference(problem, tensors, accumulation)
+                return Reference(tensor, kind, "", bounds), tensor.storage.nbytes + 2 * bounds.value.nbytes
+            computed = self._compute_reference(problem, tensors, kind)
+            return Reference(computed, kind, digest(computed)), computed.storage.nbytes
+
+        return self._references.get((problem, accumulation, fill, seed, kind), make)
+
+    def _compute_reference(self, problem: ConvProblem, tensors: dict[str, HostTensor], kind: str) -> HostTensor:
+        if kind == "exact":
+            return exact_reference(problem, tensors)
+        if kind == "ordered":
+            return ordered_reference(problem, tensors)
+        for family in self.families.values():
+            for instance in family.instances if family.is_reference else ():
+                if self.target.platform in family.platforms and family.supports(problem, instance, {}) is None:
+                    return compute_on_device(self.device, self.library(family.name), problem, instance.name, tensors)
+        raise UsageError(f"no reference kernel for {self.target.name} takes {case_id(problem)}: use --reference exact")
+
+
+def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
+    plan = plan_fill(problem, accumulation, fill, seed)
+    tensors = make_inputs(problem, plan)
+    certificate = certify(problem, plan, tensors, accumulation)
+    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+
+
+def _machine() -> str:
+    return f"{platform.system()} {platform.release()} {platform.machine()}"

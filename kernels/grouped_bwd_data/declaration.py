@@ -1,0 +1,166 @@
+"""Grouped convolution, backward data, multiple D: implicit GEMMs on a flat path (one) and a grouped path (many).
+
+``supports`` and ``dispatch`` follow the maths of the decomposition, not the C++: where the two disagree, one is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.problem import ConvProblem, Pass, Tensor, gemms_count, sub_gemms
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+PROMISED_ALIGNMENT = 16
+MAX_COORDINATE = 2**30
+MAX_SUB_GEMMS = 65536
+MAX_GROUPS = 65535
+MAX_GRID_THREADS = 2**32 - 1
+
+# tile, vectors (dy, w, dx), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+TILES_16 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    ((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64),
+    ((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64),
+    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64),
+    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 32),
+    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+)
+TILES_32 = (
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    ((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64),
+    ((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64),
+    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64),
+    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 32),
+    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
+)
+TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+
+
+def _instance(
+    dtype: str,
+    tile: tuple[int, int, int],
+    vector: tuple[int, int, int],
+    waves: int,
+    fragment: tuple[int, int, int],
+    wave: int,
+) -> Instance:
+    suffix = "_w32" if wave == 32 else ""
+    return Instance(
+        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + suffix,
+        group=f"grouped_bwd_data_{dtype}{suffix}",
+        dtypes=(dtype,),
+        layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
+        ndims=(1, 2, 3),
+        accumulation=F32_ACCUMULATION,
+        tile=tile,
+        vector=vector,
+        block_size=waves * wave,
+        wave_size=wave,
+        fragment=fragment,
+    )
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails, in the order in which the library tests them."""
+    if problem.direction is not Pass.BWD_DATA:
+        return Refusal("operation", f"only bwd_data, not {problem.direction}")
+    types = {problem.dtypes.inp, problem.dtypes.wei, problem.dtypes.out, problem.dtypes.compute_dtype}
+    if {dtype.name for dtype in types} != set(instance.dtypes):
+        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]} throughout")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    tensors = problem.tensors
+    for name in ("out", "wei", "in"):
+        if tensors[name].strides[2] != 1:
+            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
+    vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
+    if problem.k % vector_a:
+        return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_a}")
+    for vector in (vector_b, vector_c):
+        if problem.c % vector:
+            return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
+    for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
+        if not _is_aligned(tensors[name], vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+    return _index_range(problem, instance)
+
+
+def _is_aligned(tensor: Tensor, vector: int) -> bool:
+    """Every vector along the channels (dimension 2) starts at a multiple of its size."""
+    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != 2 and n > 1]
+    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
+
+
+def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
+    windows = [o + d * (f - 1) for o, d, f in zip(problem.output, problem.dilation, problem.filter, strict=True)]
+    padded = [i + p for i, p in zip(problem.input, problem.left_pad, strict=True)]
+    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k, problem.c)
+    if largest > MAX_COORDINATE:
+        return Refusal("index_range", f"a coordinate of {largest} is over 2^30")
+    if gemms_count(problem) > MAX_SUB_GEMMS:
+        return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
+    if problem.g > MAX_GROUPS:
+        return Refusal("index_range", f"{problem.g} groups are over {MAX_GROUPS}")
+    tile_m, tile_n, _ = instance.tile or (1, 1, 1)
+    rows = max(gemm.m for gemm in sub_gemms(problem))
+    blocks = -(-rows // tile_m) * -(-problem.c // tile_n)
+    threads = blocks * int(PRODUCTION_BUCKET) * instance.block_size
+    if threads > MAX_GRID_THREADS:
+        return Refusal("index_range", f"a grid of {threads} threads is over 2^32")
+    return None
+
+
+def takes_flat_path(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> bool:
+    """One sub-GEMM, 2D, no groups, no D tensor, and K in whole vectors. With the gate off, however many sub-GEMMs."""
+    vector_k = (instance.vector or (1, 1, 1))[0]
+    one_gemm = gemms_count(problem) == 1 or options.get("flat_path_gate") == "off"
+    return (
+        one_gemm
+        and problem.ndim == 2
+        and problem.g == 1
+        and problem.op.num_d == 0
+        and problem.split_k in (1, -1)
+        and problem.k % vector_k == 0
+        and problem.k >= vector_k
+    )
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """dx is always cleared (or filled with op(0, d)) first; then each bucket of sub-GEMMs is one launch."""
+    count = gemms_count(problem)
+    buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
+    path = "flat" if takes_flat_path(problem, instance, options) else "grouped"
+    return Dispatch(path=path, gemms_count=count, launches=buckets, buckets=buckets, zero_fill=True)
+
+
+PRODUCTION_BUCKET = "32"
+OPTIONS = (
+    Option(
+        "flat_path_gate",
+        ("gemms_count", "off"),
+        "gemms_count",
+        "gemms_count: the flat path takes problems of one sub-GEMM. off: as before ROCm/rocm-libraries#7732, it takes"
+        " any 2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket.",
+    ),
+    Option("bucket_size", ANY_INTEGER, PRODUCTION_BUCKET, "sub-GEMMs that one grouped launch takes (1 to 32)"),
+)
+
+FAMILY = KernelFamily(
+    name="grouped_bwd_data",
+    operations=(Pass.BWD_DATA,),
+    sources=(
+        "library.hip.cpp",
+        *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+    ),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+    options=OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemms_count", "bucket_edge", "k_vector", "gemm_tail", "num_d", "never_written"),
+)

@@ -1,0 +1,90 @@
+// How an instance cuts a sub-GEMM: block tile, wave tile, matrix fragment, and the vectors that threads move.
+#pragma once
+
+#include "bitgate/fragment.hpp"
+#include "bitgate/lds.hpp"
+
+namespace grouped_bwd_data {
+
+template <int M_, int N_, int K_> struct Extent {
+  static constexpr int M = M_, N = N_, K = K_;
+};
+// Elements that a thread moves at once: dy along K, w along C, dx along C.
+template <int A_, int B_, int C_> struct Vectors {
+  static constexpr int A = A_, B = B_, C = C_;
+};
+
+// What one thread moves at once, as raw bits: 2 to 16 bytes in integers, which compilers keep in registers.
+// They may alias elements of any type.
+template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
+  uint64_t words[Bytes / 8];
+};
+template <> struct alignas(4) [[gnu::may_alias]] Chunk<4> {
+  uint32_t words[1];
+};
+template <> struct alignas(2) [[gnu::may_alias]] Chunk<2> {
+  uint16_t words[1];
+};
+template <class T, int Count> using ChunkOf = Chunk<static_cast<int>(sizeof(T)) * Count>;
+
+// Both addresses are multiples of the chunk's size. Not by memcpy: nvcc would move single bytes.
+template <int Count, class T> BITGATE_HD __forceinline__ ChunkOf<T, Count> read_chunk(const T* from) {
+  return *reinterpret_cast<const ChunkOf<T, Count>*>(from);
+}
+template <int Bytes, class T> BITGATE_HD __forceinline__ void write_chunk(T* to, const Chunk<Bytes>& chunk) {
+  *reinterpret_cast<Chunk<Bytes>*>(to) = chunk;
+}
+
+// How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times
+// downwards.
+template <int Rows, int Columns, int Vector, int Block> struct Cover {
+  static constexpr int lanes = Columns / Vector;
+  static constexpr int rows = Block / lanes;
+  static constexpr int passes = Rows / rows;
+  static_assert(Columns % Vector == 0 && Block % lanes == 0 && Rows % rows == 0,
+                "threads do not cover the tile evenly");
+
+  static BITGATE_HD int column(int thread) { return thread % lanes * Vector; }
+  static BITGATE_HD int row(int thread, int pass) { return thread / lanes + pass * rows; }
+};
+
+// WavesM x WavesN waves of Wave lanes share the block tile; each wave holds RepeatM x RepeatN fragments.
+template <class Element_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,
+          int Wave_ = 64>
+struct Tiling {
+  using Element = Element_;
+  using Tile = Tile_;
+  using Vector = Vectors_;
+  using FragmentExtent = FragmentExtent_;
+  using Fragment = bitgate::Fragment<Element, FragmentExtent::M, FragmentExtent::N, FragmentExtent::K, Wave_>;
+
+  static constexpr int wave = Wave_;
+  static constexpr int waves_n = WavesN_;
+  static constexpr int block = WavesM_ * WavesN_ * Wave_;
+  static constexpr int wave_m = Tile::M / WavesM_, wave_n = Tile::N / WavesN_;
+  static constexpr int repeat_m = wave_m / FragmentExtent::M, repeat_n = wave_n / FragmentExtent::N;
+  static_assert(repeat_m * FragmentExtent::M * WavesM_ == Tile::M &&
+                repeat_n * FragmentExtent::N * WavesN_ == Tile::N);
+  static_assert(Tile::K % FragmentExtent::K == 0);
+
+  using CoverA = Cover<Tile::M, Tile::K, Vector::A, block>;
+  using CoverB = Cover<Tile::K, Tile::N, Vector::B, block>;
+  using CoverC = Cover<Tile::M, Tile::N, Vector::C, block>;
+
+  // Rows are 16 bytes longer than the tile, so that rows below each other start in different LDS banks.
+  static constexpr int pad = 16 / sizeof(Element);
+  static constexpr int pitch_a = Tile::K + pad, pitch_b = Tile::N + pad, pitch_c = Tile::N + 4;
+
+  struct Operands {
+    alignas(16) Element a[Tile::M * pitch_a];
+    alignas(16) Element b[Tile::K * pitch_b];
+  };
+  // The epilogue reuses the operands' place for the sums.
+  union Lds {
+    Operands operands;
+    alignas(16) float c[Tile::M * pitch_c];
+  };
+  static_assert(sizeof(Lds) <= 65536, "LDS of one block");
+};
+
+} // namespace grouped_bwd_data

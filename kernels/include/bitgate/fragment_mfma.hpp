@@ -1,0 +1,91 @@
+// Fragments on gfx90a, gfx942 and gfx950: MFMA, wave64, f32 accumulator. With kp = K * M / 64 elements a
+// lane:
+//   A: row = lane % M, k = (lane / M) * kp + e        B: column = lane % N, k = (lane / N) * kp + e
+//   C: column = lane % N, row = 4 * ((64 / N) * (r / 4) + lane / N) + r % 4
+// gfx90a flushes subnormal f16 and bf16 inputs to zero; gfx942 and gfx950 do not.
+#pragma once
+
+#include "bitgate/fragment.hpp"
+
+namespace bitgate {
+namespace detail {
+
+// Mfma<T, M, N, K>: the operand's register type and the instruction. Device code only; the host's pass of the
+// compiler sees the types and no builtin.
+template <class T, int M, int N, int K> struct Mfma;
+
+#if defined(__HIP_DEVICE_COMPILE__)
+#define BITGATE_MFMA(builtin) return builtin(a, b, c, 0, 0, 0)
+#else
+#define BITGATE_MFMA(builtin) return a, b, c
+#endif
+#define BITGATE_MFMA_FRAGMENT(T, M, N, K, Operand, Sum, builtin)                                             \
+  template <> struct Mfma<T, M, N, K> {                                                                      \
+    using operand_type = Operand;                                                                            \
+    using sum_type = Sum;                                                                                    \
+    static __device__ sum_type run(operand_type a, operand_type b, sum_type c) {                             \
+      BITGATE_MFMA(builtin);                                                                                 \
+    }                                                                                                        \
+  };
+
+using half4 = __attribute__((ext_vector_type(4))) _Float16;
+using short4_ = __attribute__((ext_vector_type(4))) short;
+using floats4 = __attribute__((ext_vector_type(4))) float;
+using floats16 = __attribute__((ext_vector_type(16))) float;
+
+BITGATE_MFMA_FRAGMENT(f16, 32, 32, 8, half4, floats16, __builtin_amdgcn_mfma_f32_32x32x8f16)
+BITGATE_MFMA_FRAGMENT(f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfma_f32_16x16x16f16)
+BITGATE_MFMA_FRAGMENT(bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
+BITGATE_MFMA_FRAGMENT(bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
+BITGATE_MFMA_FRAGMENT(float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
+#undef BITGATE_MFMA_FRAGMENT
+#undef BITGATE_MFMA
+
+} // namespace detail
+
+template <class T, int M, int N, int K, int Wave> struct Fragment {
+  static_assert(Wave == 64, "MFMA works on waves of 64 lanes");
+  using Instruction = detail::Mfma<T, M, N, K>;
+
+  static constexpr int per_lane = K * M / Wave; // operand elements a lane holds
+  static constexpr int sums = M * N / Wave;
+  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(T));
+
+  struct OperandA {
+    T values[per_lane];
+  };
+  struct OperandB {
+    T values[per_lane];
+  };
+  struct Accumulator {
+    typename Instruction::sum_type values;
+  };
+  static constexpr int64_t exact_range = int64_t{1} << 24;
+
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
+  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+    const int lane = __lane_id(), row = lane % M, first = lane / M * per_lane;
+    for (int e = 0; e < per_lane; ++e)
+      a.values[e] = tile[row * pitch + first + e];
+  }
+  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+    const int lane = __lane_id(), column = lane % N, first = lane / N * per_lane;
+    for (int e = 0; e < per_lane; ++e)
+      b.values[e] = tile[(first + e) * pitch + column];
+  }
+  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = 0.0f; }
+  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
+                                                  Accumulator& accumulator) {
+    using Operand = typename Instruction::operand_type;
+    accumulator.values = Instruction::run(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
+  }
+  template <class Visit>
+  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
+    const int lane = __lane_id(), column = lane % N;
+#pragma unroll
+    for (int r = 0; r < sums; ++r)
+      visit(4 * (Wave / N * (r / 4) + lane / N) + r % 4, column, accumulator.values[r]);
+  }
+};
+
+} // namespace bitgate

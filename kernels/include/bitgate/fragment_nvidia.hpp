@@ -1,0 +1,154 @@
+// Fragments on NVIDIA GPUs (compute capability 8.0 and later), warps of 32 lanes, f32 accumulator.
+//   f16, bf16  16x16x16 as two mma.sync.m16n8k16. With group = lane / 4 and member = lane % 4, register pair
+//   r holds
+//              A: row = group + 8 * (r % 2), k = 2 * member + 8 * (r / 2) + e
+//              B: k = 2 * member + 8 * r + e, column = group        (of each 8-wide half)
+//              C: row = group + 8 * (r / 2), column = 2 * member + r % 2
+//   f32        16xNx4 by fma: tensor cores would round the operands to tf32. Lane l sums column l % 16 of
+//   rows
+//              8 * (l / 16) to 8 * (l / 16) + 7.
+#pragma once
+
+#include "bitgate/fragment.hpp"
+
+namespace bitgate {
+namespace detail {
+
+__device__ __forceinline__ int warp_lane() {
+  return static_cast<int>(threadIdx.x % 32);
+}
+
+__device__ __forceinline__ void mma_m16n8k16(f16, const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                             float (&c)[4]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+               "{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void mma_m16n8k16(bf16, const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                             float (&c)[4]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+               "{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+} // namespace detail
+
+template <class T, int M, int N, int K, int Wave> struct Fragment {
+  static_assert(Wave == 32 && M == 16 && N == 16 && K == 16,
+                "mma.sync is used for 16x16x16 on warps of 32 lanes");
+  static constexpr int halves = N / 8;
+
+  struct OperandA {
+    uint32_t pairs[4];
+  };
+  struct OperandB {
+    uint32_t pairs[halves][2];
+  };
+  struct Accumulator {
+    float values[halves][4];
+  };
+  static constexpr int64_t exact_range = int64_t{1} << 24;
+
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
+  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const T* pair = tile + (group + 8 * (r % 2)) * pitch + 2 * member + 8 * (r / 2);
+      a.pairs[r] = pack(pair[0], pair[1]);
+    }
+  }
+  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const T* pair = tile + (2 * member + 8 * r) * pitch + 8 * half + group;
+        b.pairs[half][r] = pack(pair[0], pair[pitch]);
+      }
+  }
+  static __device__ __forceinline__ void clear(Accumulator& accumulator) {
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        accumulator.values[half][r] = 0.0f;
+  }
+  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
+                                                  Accumulator& accumulator) {
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      detail::mma_m16n8k16(T{}, a.pairs, b.pairs[half], accumulator.values[half]);
+  }
+  template <class Visit>
+  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
+    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        visit(group + 8 * (r / 2), 8 * half + 2 * member + r % 2, accumulator.values[half][r]);
+  }
+
+private:
+  static __device__ __forceinline__ uint32_t pack(T low, T high) {
+    return static_cast<uint32_t>(low.bits) | static_cast<uint32_t>(high.bits) << 16;
+  }
+};
+
+template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
+  static_assert(N == 16 && M % 2 == 0);
+  static constexpr int rows = M / 2; // two half-warps share the rows
+
+  struct OperandA {
+    float values[rows][K];
+  };
+  struct OperandB {
+    float values[K];
+  };
+  struct Accumulator {
+    float values[rows];
+  };
+  static constexpr int64_t exact_range = int64_t{1} << 24;
+
+  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
+  static __device__ __forceinline__ int first_row() { return detail::warp_lane() / N * rows; }
+  static __device__ __forceinline__ int column() { return detail::warp_lane() % N; }
+
+  static __device__ __forceinline__ void load_a(const float* tile, int pitch, OperandA& a) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int k = 0; k < K; ++k)
+        a.values[row][k] = tile[(first_row() + row) * pitch + k];
+  }
+  static __device__ __forceinline__ void load_b(const float* tile, int pitch, OperandB& b) {
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      b.values[k] = tile[k * pitch + column()];
+  }
+  static __device__ __forceinline__ void clear(Accumulator& accumulator) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      accumulator.values[row] = 0.0f;
+  }
+  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
+                                                  Accumulator& accumulator) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int k = 0; k < K; ++k)
+        accumulator.values[row] = fmaf(a.values[row][k], b.values[k], accumulator.values[row]);
+  }
+  template <class Visit>
+  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+      visit(first_row() + row, column(), accumulator.values[row]);
+  }
+};
+
+} // namespace bitgate

@@ -1,0 +1,120 @@
+/* Extensions of the host HIP runtime: what a test sets, and what it reads back. Plain C.
+ *
+ * Every setter takes effect for work launched afterwards and returns a hipError_t as int. */
+#ifndef BITGATE_HOST_H
+#define BITGATE_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define BITGATE_HOST_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum BitgateHostSchedule { bitgateHostForward = 0, bitgateHostReverse = 1, bitgateHostRandom = 2 };
+enum BitgateHostPlacement { bitgateHostRight = 0, bitgateHostLeft = 1 };
+enum BitgateHostStreamMode { bitgateHostLazy = 0, bitgateHostEager = 1 };
+
+/* ---- settings ---- */
+
+/* OS threads that run blocks, the calling one included. 0: BITGATE_THREADS, or else the cores available. */
+BITGATE_HOST_API int bitgateHostSetThreads(unsigned threads);
+BITGATE_HOST_API unsigned bitgateHostGetThreads(void);
+/* Lanes of a wave: 32 or 64 (the default). A launch can name its own. */
+BITGATE_HOST_API int bitgateHostSetWaveSize(unsigned lanes);
+BITGATE_HOST_API unsigned bitgateHostGetWaveSize(void);
+/* What hipDeviceAttributeMultiprocessorCount reports (default 8). */
+BITGATE_HOST_API int bitgateHostSetComputeUnits(unsigned count);
+/* What hipOccupancyMaxActiveBlocksPerMultiprocessor reports; 0: computed from threads and LDS. */
+BITGATE_HOST_API int bitgateHostSetOccupancy(unsigned blocks);
+/* LDS bytes that a block may use (default 65536). */
+BITGATE_HOST_API int bitgateHostSetLdsLimit(size_t bytes);
+/* Device memory that hipMalloc may hand out in all; 0: the machine's memory. */
+BITGATE_HOST_API int bitgateHostSetTotalMemory(size_t bytes);
+/* Order of the ready threads between barriers, and of blocks. The seed counts for bitgateHostRandom. */
+BITGATE_HOST_API int bitgateHostSetSchedule(int kind, uint64_t seed);
+/* Where buffers and LDS lie in their pages: right (an access past the end faults) or left (one before does).
+ */
+BITGATE_HOST_API int bitgateHostSetPlacement(int placement);
+/* Fill memory with 0xFF at allocation and LDS before each block (default on). */
+BITGATE_HOST_API int bitgateHostSetPoison(int on);
+/* bitgateHostLazy (default): work runs when a synchronising call needs it. bitgateHostEager: when enqueued.
+ */
+BITGATE_HOST_API int bitgateHostSetStreamMode(int mode);
+/* All settings as they were when the library was loaded. */
+BITGATE_HOST_API int bitgateHostResetSettings(void);
+
+/* ---- device memory ---- */
+
+/* hipMalloc with the promised alignment (a power of two up to 4096) and the placement chosen. */
+BITGATE_HOST_API int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placement);
+/* The name by which faults and errors call a buffer. */
+BITGATE_HOST_API int bitgateHostNameBuffer(void* pointer, const char* name);
+/* hipSuccess, or hipErrorIllegalAddress when the slack around the buffer was written. `offset` (may be null):
+ * the first such byte, relative to the buffer's begin (negative before it, at least its size past it). */
+BITGATE_HOST_API int bitgateHostCheckCanary(void* pointer, int64_t* offset);
+
+/* ---- faults ---- */
+
+enum BitgateHostFaultKind {
+  bitgateFaultNone = 0,
+  bitgateFaultGlobalMemory = 1, /* outside a device buffer */
+  bitgateFaultLds = 2,          /* outside the block's LDS */
+  bitgateFaultNull = 3,         /* in the first 64 KiB */
+  bitgateFaultWild = 4,         /* an address that belongs to no buffer */
+  bitgateFaultStackOverflow = 5,
+  bitgateFaultArithmetic = 6, /* integer division by zero or overflow */
+  bitgateFaultTrap = 7,       /* __trap(), abort instruction */
+  bitgateFaultAssert = 8,
+  bitgateFaultMissedBarrier = 9,
+  bitgateFaultDivergentWaveOp = 10,
+  bitgateFaultLdsCanary = 11,    /* a write outside the block's LDS that no guard page met */
+  bitgateFaultGlobalCanary = 12, /* the same for a device buffer; found when it is freed */
+  bitgateFaultResources = 13,    /* more LDS than the limit, or no memory for stacks */
+  bitgateFaultException = 14     /* a C++ exception left the kernel */
+};
+
+typedef struct BitgateHostFault {
+  int kind;           /* BitgateHostFaultKind */
+  int error;          /* hipError_t */
+  int is_write;       /* 1 write, 0 read, -1 unknown */
+  uint32_t block[3];  /* blockIdx */
+  uint32_t thread[3]; /* threadIdx */
+  uint64_t address;
+  int64_t offset;       /* bytes from the buffer's or the LDS struct's begin (negative: before it) */
+  uint64_t buffer_size; /* bytes of that buffer or struct, 0 where there is none */
+  char kernel[128];
+  char buffer[64]; /* its name, or "#n" for the n-th allocation */
+  char text[640];  /* one sentence with all of it */
+} BitgateHostFault;
+
+/* The last fault's sentence, "" when there was none since bitgateHostClearFault. Valid until the next fault.
+ */
+BITGATE_HOST_API const char* bitgateHostLastFault(void);
+/* Fills `fault`; returns its kind, 0 when there was none. */
+BITGATE_HOST_API int bitgateHostLastFaultInfo(BitgateHostFault* fault);
+BITGATE_HOST_API void bitgateHostClearFault(void);
+
+/* ---- the last kernel that ran ---- */
+
+typedef struct BitgateHostLaunch {
+  char kernel[128];
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint64_t lds_bytes; /* static struct and dynamic bytes that its blocks asked for, at most */
+  uint32_t wave_size;
+  uint32_t threads;  /* OS threads that could take part */
+  uint64_t sequence; /* kernels run since the library was loaded */
+} BitgateHostLaunch;
+
+/* Fills `launch`; returns 0, or 1 when no kernel ran yet. */
+BITGATE_HOST_API int bitgateHostLastLaunch(BitgateHostLaunch* launch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+// What a kernel library and the host runtime share: the thread's own variables and the calls made inside a
+// kernel.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hip/hip_runtime_api.h"
+
+struct uint3 {
+  unsigned x, y, z;
+};
+
+// initial-exec: one load from the thread pointer, no call of __tls_get_addr. The runtime keeps these few
+// bytes in the static TLS that the loader reserves.
+#define BITGATE_THREAD_VARIABLE(type, name)                                                                  \
+  extern BITGATE_API constinit thread_local type name __asm__("__bitgate_" #name)                            \
+      __attribute__((tls_model("initial-exec")))
+
+namespace bitgate_host {
+// One GPU thread's record: its place in the block and the wave operations that it took part in.
+struct ThreadRecord {
+  unsigned linear;
+  unsigned lane;
+  unsigned waveOps;
+  unsigned waveOpHash;
+};
+
+// What the lanes of a wave handed in at a wave operation; lanes that did not take part hold all ones.
+struct WaveSlots {
+  uint64_t value[64];
+  uint64_t active;
+};
+
+struct LaunchRequest {
+  const char* name;
+  const void* function;       // the kernel's address, to find its library
+  void (*invoke)(void* args); // calls the kernel once with a copy of its arguments
+  const void* arguments;
+  size_t argumentBytes;
+  dim3 grid, block;
+  size_t dynamicLds;
+  unsigned waveSize; // 0: the default
+};
+
+BITGATE_THREAD_VARIABLE(ThreadRecord*, self);
+} // namespace bitgate_host
+
+extern "C" {
+BITGATE_API void __bitgate_syncthreads(void);
+enum { bitgateBarrierCount = 0, bitgateBarrierAnd = 1, bitgateBarrierOr = 2 };
+BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);
+// The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs
+// of one kernel apart; all threads of a block get the same address.
+BITGATE_API void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment);
+BITGATE_API void* __bitgate_lds(size_t bytes, size_t alignment);
+BITGATE_API void* __bitgate_dynamic_lds(void);
+// Waits for the wave's lanes. `site` must be the same in every lane that takes part.
+BITGATE_API const bitgate_host::WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits);
+[[noreturn]] BITGATE_API void __bitgate_assert_failed(const char* expression, const char* file, int line);
+BITGATE_API hipError_t __bitgate_launch(const bitgate_host::LaunchRequest* request, hipStream_t stream);
+}

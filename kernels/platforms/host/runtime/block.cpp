@@ -1,0 +1,285 @@
+#include "block.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "thread_variables.hpp"
+
+namespace bitgate_host {
+
+namespace {
+
+RawFault noStack() {
+  RawFault fault;
+  fault.kind = bitgateFaultResources;
+  std::snprintf(
+      fault.detail, sizeof fault.detail,
+      "no memory for the fibers' stacks: use fewer threads (BITGATE_THREADS) or raise vm.max_map_count");
+  return fault;
+}
+
+} // namespace
+
+BlockRunner::BlockRunner() {
+  stackOf.fill(nullptr);
+  savedAt.fill(nullptr);
+}
+
+void BlockRunner::begin(const Launch& l) {
+  launch = &l;
+  count = l.block.x * l.block.y * l.block.z;
+  laneShift = static_cast<unsigned>(std::countr_zero(l.waveSize));
+  ldsPeak = 0;
+  orderIsSet = false;
+  if (indexedFor.x != l.block.x || indexedFor.y != l.block.y || indexedFor.z != l.block.z) {
+    for (unsigned t = 0; t < count; ++t)
+      index[t] = threadAt(t);
+    indexedFor = l.block;
+  }
+  for (unsigned t = 0; t < count; ++t)
+    records[t] = {t, t & (l.waveSize - 1), 0, 0};
+  thread_variables::blockDim = l.block;
+  thread_variables::gridDim = l.grid;
+  thread_variables::warpSize = static_cast<int>(l.waveSize);
+}
+
+void BlockRunner::end() {
+  stacks.returnAll();
+  self = nullptr;
+}
+
+uint3 BlockRunner::threadAt(unsigned linear) const {
+  const dim3& dim = launch->block;
+  return {linear % dim.x, linear / dim.x % dim.y, linear / (dim.x * dim.y)};
+}
+
+bool BlockRunner::run(uint64_t number) {
+  const dim3& grid = launch->grid;
+  blockNumber = number;
+  blockAt = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+             static_cast<unsigned>(number / (static_cast<uint64_t>(grid.x) * grid.y))};
+  thread_variables::blockIdx = blockAt;
+  lds.beginBlock(launch->placement, launch->poison, launch->ldsLimit);
+  if (launch->poison && !launch->shared->empty())
+    poisonSharedVariables(*launch->shared);
+  std::fill_n(state.begin(), count, State::Fresh);
+  const unsigned waveCount = (count + launch->waveSize - 1) >> laneShift;
+  for (unsigned w = 0; w < waveCount; ++w) {
+    waves[w].arrived = 0;
+    waves[w].live = std::min(launch->waveSize, count - (w << laneShift));
+  }
+  reductions[0] = reductions[1] = {};
+  atBarrier = done = 0;
+  epoch = 0;
+  raw.kind = bitgateFaultNone;
+  newEpoch();
+  std::fill_n(ready.begin(), count / 64, ~0ull);
+  if (count % 64)
+    ready[count / 64] = (1ull << count % 64) - 1;
+
+  enter(static_cast<unsigned>(next()));
+  Stack* const first = stacks.take(fiberMain, this);
+  if (!first) {
+    raw = noStack();
+  } else {
+    stackOf[current] = first;
+    running = true;
+    bitgate_fiber_switch(&mainStack, first->sp);
+    running = false;
+  }
+  ldsPeak = std::max(ldsPeak, lds.wanted());
+  if (raw.kind == bitgateFaultNone)
+    if (const auto damage = lds.takeDamage()) {
+      raw.kind = bitgateFaultLdsCanary;
+      raw.isWrite = 1;
+      raw.address = static_cast<uint64_t>(damage->offset) + reinterpret_cast<uint64_t>(damage->region.begin);
+    }
+  if (raw.kind == bitgateFaultNone)
+    return true;
+  reportFault();
+  stacks.reset();
+  return false;
+}
+
+void BlockRunner::fiberMain(void* argument) {
+  BlockRunner& r = *static_cast<BlockRunner*>(argument);
+  // The stack that this code runs on: a thread that ends without waiting leaves it to the next one.
+  Stack* stack = nullptr;
+  for (;;) {
+    r.state[r.current] = State::Runnable;
+    try {
+      r.launch->invoke(r.launch->arguments);
+    } catch (...) {
+      r.exceptionLeft();
+    }
+    stack = r.stackOf[r.current];
+    r.exitThread();
+    const int following = r.next();
+    if (following < 0) {
+      r.stacks.give(stack);
+      r.leave();
+    }
+    r.enter(static_cast<unsigned>(following));
+    if (r.state[r.current] == State::Fresh) {
+      r.stackOf[r.current] = stack;
+      continue;
+    }
+    r.stacks.give(stack);
+    void* nowhere;
+    bitgate_fiber_switch(&nowhere, r.savedAt[r.current]);
+  }
+}
+
+void BlockRunner::enter(unsigned thread) {
+  current = thread;
+  self = &records[thread];
+  thread_variables::threadIdx = index[thread];
+}
+
+void BlockRunner::exitThread() {
+  state[current] = State::Done;
+  ++done;
+  const unsigned number = current >> laneShift;
+  Wave& wave = waves[number];
+  --wave.live;
+  if (wave.arrived && static_cast<unsigned>(std::popcount(wave.arrived)) == wave.live)
+    completeWave(wave, number);
+}
+
+// Parks the running thread and runs another; returns when this one is scheduled again.
+void BlockRunner::block(State waiting) {
+  const unsigned me = current;
+  state[me] = waiting;
+  const int following = next();
+  if (following < 0)
+    leave();
+  enter(static_cast<unsigned>(following));
+  if (current == me) {
+    state[me] = State::Runnable;
+    return;
+  }
+  if (state[current] == State::Fresh) {
+    Stack* const fresh = stackOf[current] = stacks.take(fiberMain, this);
+    if (!fresh)
+      withoutStack();
+    savedAt[current] = fresh->sp;
+  } else {
+    // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one
+    // runs.
+    const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
+    for (int line = 0; line < 4; ++line)
+      __builtin_prefetch(ahead + line * 64);
+  }
+  bitgate_fiber_switch(&savedAt[me], savedAt[current]);
+  state[me] = State::Runnable;
+}
+
+// The next thread to run, in the epoch's order; -1 when the block has ended or faulted.
+int BlockRunner::next() {
+  const unsigned words = (count + 63) / 64;
+  do {
+    unsigned word = cursor / 64;
+    uint64_t bits = ready[word] & ~0ull << cursor % 64;
+    for (unsigned tried = 0; tried <= words; ++tried) {
+      if (bits) {
+        const unsigned at = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+        ready[word] &= ~(1ull << at % 64);
+        cursor = at + 1 == words * 64 ? 0 : at + 1;
+        return order[at];
+      }
+      word = word + 1 == words ? 0 : word + 1;
+      bits = ready[word];
+    }
+  } while (resolve());
+  return -1;
+}
+
+// No thread can run: completes what waits. False when the block has ended or faulted.
+bool BlockRunner::resolve() {
+  if (raw.kind != bitgateFaultNone)
+    return false;
+  // Lanes that wait at a wave operation while the rest of their wave waits at a barrier or has exited: a GPU
+  // runs the operation with these lanes alone.
+  bool completed = false;
+  for (unsigned w = 0; w < (count + launch->waveSize - 1) >> laneShift; ++w)
+    if (waves[w].arrived) {
+      completeWave(waves[w], w);
+      completed = true;
+    }
+  if (completed)
+    return true;
+  if (!waveOpsAgree() || done == count)
+    return false;
+  if (done) {
+    missedBarrier();
+    return false;
+  }
+  ++epoch;
+  reductions[epoch & 1] = {};
+  atBarrier = 0;
+  newEpoch();
+  for (unsigned t = 0; t < count; ++t)
+    setReady(t);
+  return true;
+}
+
+void BlockRunner::newEpoch() {
+  cursor = 0;
+  if (orderIsSet && !launch->schedule.varies())
+    return;
+  launch->schedule.threads(order.data(), count, blockNumber, epoch);
+  for (unsigned at = 0; at < count; ++at)
+    position[order[at]] = static_cast<uint16_t>(at);
+  orderIsSet = true;
+}
+
+void BlockRunner::setReady(unsigned thread) {
+  const unsigned at = position[thread];
+  ready[at / 64] |= 1ull << at % 64;
+}
+
+void BlockRunner::barrier() {
+  ++atBarrier;
+  block(State::AtBarrier);
+}
+
+int BlockRunner::barrierReduce(int kind, int predicate) {
+  Reduction& reduction = reductions[epoch & 1];
+  reduction.count += predicate != 0;
+  reduction.all &= predicate != 0;
+  reduction.any |= predicate != 0;
+  barrier();
+  return kind == bitgateBarrierCount ? reduction.count
+         : kind == bitgateBarrierAnd ? reduction.all
+                                     : reduction.any;
+}
+
+void* BlockRunner::ldsRegion(const void* site, size_t bytes, size_t alignment) {
+  if (void* region = lds.region(site, bytes, alignment))
+    return region;
+  RawFault fault;
+  fault.kind = bitgateFaultResources;
+  std::snprintf(fault.detail, sizeof fault.detail,
+                "%zu bytes of LDS for one block, and %zu are allowed (at most %u regions)", lds.wanted(),
+                launch->ldsLimit, maxLdsRegions);
+  abandon(fault);
+}
+
+void* BlockRunner::dynamicLds() {
+  static const char site = 0;
+  return ldsRegion(&site, launch->dynamicLds, ldsAlignment);
+}
+
+void BlockRunner::withoutStack() {
+  abandon(noStack());
+}
+
+void BlockRunner::leave() {
+  void* nowhere;
+  bitgate_fiber_switch(&nowhere, mainStack);
+  __builtin_unreachable();
+}
+
+} // namespace bitgate_host

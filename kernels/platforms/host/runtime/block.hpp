@@ -1,0 +1,130 @@
+// Runs the blocks of one OS thread, one after the other: each GPU thread of a block is a fiber, and this
+// class is the block's scheduler, barrier and waves.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fault.hpp"
+#include "fiber.hpp"
+#include "hip/host_detail/abi.hpp"
+#include "lds.hpp"
+#include "schedule.hpp"
+#include "shared_variables.hpp"
+
+namespace bitgate_host {
+
+constexpr unsigned maxBlockThreads = 1024;
+constexpr unsigned minWaveSize = 32;
+
+// What all blocks of a launch share; read-only while they run.
+struct Launch {
+  const char* name;
+  void (*invoke)(void*);
+  void* arguments;
+  dim3 grid, block;
+  size_t dynamicLds;
+  unsigned waveSize;
+  Schedule schedule;
+  int placement;
+  bool poison;
+  size_t ldsLimit;
+  SharedVariables shared; // plain __shared__ variables of the kernel
+};
+
+class BlockRunner {
+public:
+  BlockRunner();
+  BlockRunner(const BlockRunner&) = delete;
+
+  // Called before the first block of a launch on this OS thread.
+  void begin(const Launch& launch);
+  // Runs one block to its end; false when it faulted (the fault has been raised).
+  bool run(uint64_t block);
+  void end();
+  size_t ldsUsed() const { return ldsPeak; }
+
+  // From inside a fiber.
+  void barrier();
+  int barrierReduce(int kind, int predicate);
+  const WaveSlots* waveExchange(unsigned site, uint64_t bits);
+  void* ldsRegion(const void* site, size_t bytes, size_t alignment);
+  void* dynamicLds();
+  [[noreturn]] void abandon(const RawFault& fault); // ends the block
+
+  // From the signal handler: whether the fault is a fiber's; then the context to continue with.
+  bool inFiber() const { return running; }
+  void noteSignal(int kind, uint64_t address, int isWrite);
+  void* landing() const { return mainStack; }
+
+private:
+  enum class State : uint8_t { Fresh, Runnable, AtBarrier, AtWave, Done };
+
+  struct Wave {
+    uint64_t arrived = 0; // lanes that wait at an operation
+    unsigned live = 0;    // lanes that have not exited
+    unsigned site = 0;
+    unsigned current = 0; // which of the two slots collects now; lanes may still read the other
+    WaveSlots slots[2];
+  };
+  struct Reduction {
+    int count = 0, all = 1, any = 0;
+  };
+
+  static void fiberMain(void* self);
+  void block(State state);
+  int next();
+  bool resolve();
+  void completeWave(Wave& wave, unsigned index);
+  void exitThread();
+  void enter(unsigned thread);
+  void newEpoch();
+  void setReady(unsigned thread);
+  bool waveOpsAgree();
+  [[noreturn]] void leave();
+  // Kept out of line: a fiber's frames should be small, they are what a context switch pulls into the cache.
+  [[noreturn, gnu::noinline, gnu::cold]] void divergent(const Wave& wave, unsigned site);
+  [[noreturn, gnu::noinline, gnu::cold]] void exceptionLeft();
+  [[noreturn, gnu::noinline, gnu::cold]] void withoutStack();
+  void missedBarrier();
+  void reportFault();
+  uint3 threadAt(unsigned linear) const;
+
+  const Launch* launch = nullptr;
+  uint64_t blockNumber = 0;
+  uint3 blockAt{};
+  unsigned count = 0; // threads of a block
+  unsigned laneShift = 0;
+
+  std::array<State, maxBlockThreads> state;
+  std::array<Stack*, maxBlockThreads> stackOf;
+  std::array<void*, maxBlockThreads> savedAt; // stack pointers of the threads that wait
+  std::array<ThreadRecord, maxBlockThreads> records;
+  std::array<uint3, maxBlockThreads> index;
+  std::array<uint16_t, maxBlockThreads> order, position;
+  std::array<uint64_t, maxBlockThreads / 64> ready; // by position in the order
+  std::array<Wave, maxBlockThreads / minWaveSize> waves;
+  Reduction reductions[2];
+  dim3 indexedFor{0, 0, 0};
+
+  unsigned cursor = 0, current = 0;
+  unsigned atBarrier = 0, done = 0;
+  uint64_t epoch = 0;
+  bool orderIsSet = false;
+
+  StackSet stacks;
+  Lds lds;
+  size_t ldsPeak = 0;
+  void* mainStack = nullptr;
+  volatile bool running = false;
+  RawFault raw;
+};
+
+// The calling OS thread's runner; made on first use.
+BlockRunner& blockRunner();
+// The same, null when there is none: safe in a signal handler.
+BlockRunner* currentRunner();
+
+} // namespace bitgate_host

@@ -1,0 +1,76 @@
+// How a block ends before its time, and what is said about it.
+#include <algorithm>
+#include <cstdio>
+
+#include "block.hpp"
+
+namespace bitgate_host {
+
+void BlockRunner::missedBarrier() {
+  const auto missing = static_cast<unsigned>(
+      std::find_if(state.begin(), state.begin() + count, [](State s) { return s != State::AtBarrier; }) -
+      state.begin());
+  current = missing;
+  const uint3 at = index[missing];
+  raw.kind = bitgateFaultMissedBarrier;
+  std::snprintf(
+      raw.detail, sizeof raw.detail,
+      "barrier not reached by %u of %u threads, first missing thread (%u,%u,%u): it has left the kernel",
+      count - atBarrier, count, at.x, at.y, at.z);
+}
+
+void BlockRunner::exceptionLeft() {
+  RawFault fault;
+  fault.kind = bitgateFaultException;
+  std::snprintf(fault.detail, sizeof fault.detail, "a C++ exception left the kernel");
+  abandon(fault);
+}
+
+void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite) {
+  raw.kind = kind;
+  raw.address = address;
+  raw.isWrite = isWrite;
+}
+
+void BlockRunner::abandon(const RawFault& fault) {
+  raw = fault;
+  leave();
+}
+
+void BlockRunner::reportFault() {
+  const char* const access = raw.isWrite == 1 ? "write" : raw.isWrite == 0 ? "read" : "access";
+  RawFault fault = raw;
+  int64_t offset = 0;
+  uint64_t size = 0;
+  if (raw.kind == bitgateFaultWild && stacks.inGuard(raw.address)) {
+    fault.kind = bitgateFaultStackOverflow;
+    std::snprintf(fault.detail, sizeof fault.detail, "stack overflow: a thread has %zu KiB",
+                  stackBytes / 1024);
+  } else if (raw.kind == bitgateFaultWild || raw.kind == bitgateFaultLdsCanary) {
+    if (const auto near = lds.near(raw.address)) {
+      fault.kind = raw.kind == bitgateFaultWild ? bitgateFaultLds : bitgateFaultLdsCanary;
+      offset = near->offset;
+      size = near->region.bytes;
+      const bool past = offset >= static_cast<int64_t>(size);
+      std::snprintf(
+          fault.detail, sizeof fault.detail,
+          "%s outside LDS: %s%lld bytes %s of the block's struct of %zu bytes, LDS offset %lld%s", access,
+          past ? "+" : "", static_cast<long long>(past ? offset - static_cast<int64_t>(size) : -offset),
+          past ? "past the end" : "before the begin", near->region.bytes, static_cast<long long>(offset),
+          raw.kind == bitgateFaultLdsCanary ? " (found when the block ended; any of its threads)" : "");
+    }
+  } else if (raw.kind == bitgateFaultArithmetic) {
+    std::snprintf(fault.detail, sizeof fault.detail, "integer division by zero or overflow");
+  } else if (raw.kind == bitgateFaultTrap) {
+    std::snprintf(fault.detail, sizeof fault.detail, "trap instruction");
+  }
+  BitgateHostFault described = describe(fault, launch->name, blockAt, index[current]);
+  if (fault.kind == bitgateFaultLds || fault.kind == bitgateFaultLdsCanary) {
+    described.offset = offset;
+    described.buffer_size = size;
+    std::snprintf(described.buffer, sizeof described.buffer, "LDS");
+  }
+  raise(described);
+}
+
+} // namespace bitgate_host

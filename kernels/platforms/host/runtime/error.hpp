@@ -1,0 +1,24 @@
+// HIP's error state: the last error of each host thread, and the fault of asynchronous work that the next
+// synchronising call reports.
+#pragma once
+
+#include "hip/hip_runtime_api.h"
+
+namespace bitgate_host {
+
+// Remembers `error` as this host thread's last one and returns it.
+hipError_t finish(hipError_t error);
+
+// The same with a sentence for bitgateHostLastFault: what was wrong, where, what to do. For calls that are
+// refused.
+[[gnu::format(printf, 2, 3)]] hipError_t fail(hipError_t error, const char* format, ...);
+
+// False when this CPU lacks x86-64-v3: then every call returns hipErrorNoDevice.
+bool cpuIsSupported();
+
+} // namespace bitgate_host
+
+// First line of each entry point.
+#define BITGATE_ENTRY                                                                                        \
+  if (!::bitgate_host::cpuIsSupported())                                                                     \
+  return hipErrorNoDevice

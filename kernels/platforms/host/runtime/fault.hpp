@@ -1,0 +1,33 @@
+// What went wrong inside a kernel: recorded once, reported by the next synchronising call, readable as text.
+#pragma once
+
+#include "bitgate_host.h"
+#include "hip/host_detail/abi.hpp"
+
+namespace bitgate_host {
+
+// A fault as the worker saw it, before it is put into words.
+struct RawFault {
+  int kind = bitgateFaultNone;
+  int isWrite = -1;
+  uint64_t address = 0;
+  char detail[256] = {}; // the sentence's middle part, where the kind alone does not say it
+};
+
+// Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a
+// signal handler.
+BitgateHostFault describe(const RawFault& raw, const char* kernel, uint3 block, uint3 thread);
+
+// Keeps `fault` unless an earlier one still waits to be reported.
+void raise(const BitgateHostFault& fault);
+// The error that the next synchronising call returns; it is reported once, then cleared.
+hipError_t takePendingError();
+bool hasPendingError();
+void dropPendingError();
+
+// Keeps the sentence of a refused call for bitgateHostLastFault; not a pending error.
+void noteRefusal(hipError_t error, const char* text);
+// The same for a fault found by a call that returns its error itself.
+void keep(const BitgateHostFault& fault);
+
+} // namespace bitgate_host

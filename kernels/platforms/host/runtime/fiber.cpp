@@ -1,0 +1,151 @@
+#include "fiber.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <sys/mman.h>
+
+// rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such
+// slots with the entry function in r12 and its argument in rbx.
+__asm__(R"(
+    .text
+    .p2align 4
+    .globl bitgate_fiber_switch
+    .hidden bitgate_fiber_switch
+    .type bitgate_fiber_switch, @function
+bitgate_fiber_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    .globl bitgate_fiber_resume
+    .hidden bitgate_fiber_resume
+bitgate_fiber_resume:
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size bitgate_fiber_switch, .-bitgate_fiber_switch
+
+    .p2align 4
+    .hidden bitgate_fiber_start
+    .globl bitgate_fiber_start
+    .type bitgate_fiber_start, @function
+bitgate_fiber_start:
+    .cfi_startproc
+    .cfi_undefined rip
+    movq %rbx, %rdi
+    call *%r12
+    ud2
+    .cfi_endproc
+    .size bitgate_fiber_start, .-bitgate_fiber_start
+)");
+
+namespace bitgate_host {
+extern "C" void bitgate_fiber_start();
+
+namespace {
+
+std::mutex guard;
+std::vector<Stack*> freeSlabs; // under guard
+
+Stack* mapSlab() {
+  constexpr size_t slot = stackGuard + stackBytes;
+  void* base = mmap(nullptr, slot * slabStacks, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (base == MAP_FAILED)
+    return nullptr;
+  auto* stacks = new Stack[slabStacks];
+  for (unsigned i = 0; i < slabStacks; ++i) {
+    char* const low = static_cast<char*>(base) + i * slot;
+    mprotect(low, stackGuard, PROT_NONE);
+    // Tops at the same page offset would all fall into the same few sets of the L1 cache.
+    stacks[i] = {low + stackGuard, low + slot - (i % 16) * 256, nullptr};
+  }
+  return stacks;
+}
+
+} // namespace
+
+bool StackSet::grow() {
+  Stack* slab = nullptr;
+  {
+    std::lock_guard lock(guard);
+    if (!freeSlabs.empty()) {
+      slab = freeSlabs.back();
+      freeSlabs.pop_back();
+    }
+  }
+  if (!slab)
+    slab = mapSlab();
+  if (!slab)
+    return false;
+  slabs.push_back(slab);
+  for (unsigned i = slabStacks; i-- > 0;)
+    unused.push_back(&slab[i]);
+  return true;
+}
+
+Stack* StackSet::take(void (*entry)(void*), void* argument) {
+  if (unused.empty() && !grow())
+    return nullptr;
+  Stack* const stack = unused.back();
+  unused.pop_back();
+  auto* slots = reinterpret_cast<void**>(stack->top) - 7; // aligned to 16 at the entry's call
+  slots[0] = slots[1] = slots[2] = nullptr;               // r15 r14 r13
+  slots[3] = reinterpret_cast<void*>(entry);              // r12
+  slots[4] = argument;                                    // rbx
+  slots[5] = nullptr;                                     // rbp: the end of a frame-pointer walk
+  slots[6] = reinterpret_cast<void*>(bitgate_fiber_start);
+  stack->sp = slots;
+  return stack;
+}
+
+void StackSet::reset() {
+  unused.clear();
+  for (Stack* slab : slabs)
+    for (unsigned i = slabStacks; i-- > 0;)
+      unused.push_back(&slab[i]);
+}
+
+void StackSet::returnAll() {
+  if (slabs.empty())
+    return;
+  std::lock_guard lock(guard);
+  freeSlabs.insert(freeSlabs.end(), slabs.begin(), slabs.end());
+  slabs.clear();
+  unused.clear();
+}
+
+bool StackSet::inGuard(uint64_t address) const {
+  for (Stack* slab : slabs) {
+    const auto from = reinterpret_cast<uint64_t>(slab[0].bottom) - stackGuard;
+    constexpr size_t slot = stackGuard + stackBytes;
+    if (address >= from && address < from + slot * slabStacks)
+      return (address - from) % slot < stackGuard;
+  }
+  return false;
+}
+
+unsigned workersForStacks(unsigned blockThreads) {
+  static const unsigned stacks = [] {
+    unsigned long mappings = 65530;
+    if (FILE* file = std::fopen("/proc/sys/vm/max_map_count", "r")) {
+      if (std::fscanf(file, "%lu", &mappings) != 1)
+        mappings = 65530;
+      std::fclose(file);
+    }
+    return static_cast<unsigned>(std::min(mappings / 4, 1ul << 20)); // half of the mappings, two a stack
+  }();
+  const unsigned wanted = (blockThreads + slabStacks - 1) / slabStacks * slabStacks;
+  return std::max(1u, stacks / wanted);
+}
+
+} // namespace bitgate_host

@@ -1,0 +1,166 @@
+// Kernel launches: checked and copied when enqueued, run when the stream gets there; and the calls that a
+// kernel makes.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "block.hpp"
+#include "error.hpp"
+#include "pool.hpp"
+#include "settings.hpp"
+#include "stream.hpp"
+
+namespace bitgate_host {
+namespace {
+
+constexpr uint64_t maxGridX = 0x7FFFFFFF, maxGridYZ = 65535;
+
+std::mutex guard;
+BitgateHostLaunch lastLaunch; // under guard; sequence 0: none yet
+
+// "HIP_KERNEL_NAME(scale<float, 4>)" and "(scale<float, 4>)" are how a launch spells scale<float, 4>.
+std::string plainName(std::string_view spelled) {
+  constexpr std::string_view wrapper = "HIP_KERNEL_NAME";
+  if (spelled.starts_with(wrapper))
+    spelled.remove_prefix(wrapper.size());
+  if (spelled.starts_with('(') && spelled.ends_with(')') && spelled != "(hipLaunchKernel)")
+    spelled = spelled.substr(1, spelled.size() - 2);
+  return std::string(spelled);
+}
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+class KernelWork final : public Work {
+public:
+  KernelWork(const LaunchRequest& request, const Settings& settings)
+      : name(plainName(request.name)),
+        arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
+        threads(threadsOf(settings)), launch{name.c_str(),
+                                             request.invoke,
+                                             arguments.get(),
+                                             request.grid,
+                                             request.block,
+                                             request.dynamicLds,
+                                             request.waveSize ? request.waveSize : settings.waveSize,
+                                             {settings.schedule, settings.seed},
+                                             settings.placement,
+                                             settings.poison,
+                                             settings.ldsLimit,
+                                             sharedVariablesOf(request.function)} {
+    if (!arguments)
+      throw std::bad_alloc();
+    std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
+  }
+
+  void run() override {
+    note(); // first, so that a kernel which never returns is on record
+    size_t ldsUsed = 0;
+    runBlocks(launch, threads, &ldsUsed);
+    for (const SharedVariable& variable : *launch.shared)
+      ldsUsed += variable.own ? variable.bytes : 0;
+    std::lock_guard lock(guard);
+    lastLaunch.lds_bytes = ldsUsed;
+  }
+
+private:
+  void note() const {
+    std::lock_guard lock(guard);
+    std::snprintf(lastLaunch.kernel, sizeof lastLaunch.kernel, "%s", launch.name);
+    const dim3 &g = launch.grid, &b = launch.block;
+    lastLaunch.grid[0] = g.x, lastLaunch.grid[1] = g.y, lastLaunch.grid[2] = g.z;
+    lastLaunch.block[0] = b.x, lastLaunch.block[1] = b.y, lastLaunch.block[2] = b.z;
+    lastLaunch.lds_bytes = 0;
+    lastLaunch.wave_size = launch.waveSize;
+    lastLaunch.threads = threads;
+    ++lastLaunch.sequence;
+  }
+
+  std::string name;
+  std::unique_ptr<void, Freed> arguments;
+  unsigned threads;
+  Launch launch;
+};
+
+hipError_t refuse(const LaunchRequest& r, hipError_t error, const char* why) {
+  return fail(error, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %zu LDS bytes refused: %s", r.name,
+              r.grid.x, r.grid.y, r.grid.z, r.block.x, r.block.y, r.block.z, r.dynamicLds, why);
+}
+
+} // namespace
+} // namespace bitgate_host
+
+using namespace bitgate_host;
+
+extern "C" {
+
+hipError_t __bitgate_launch(const LaunchRequest* request, hipStream_t stream) {
+  BITGATE_ENTRY;
+  const LaunchRequest& r = *request;
+  const Settings now = settings();
+  const auto invalid = [&](const char* why) { return refuse(r, hipErrorInvalidConfiguration, why); };
+  if (!r.grid.x || !r.grid.y || !r.grid.z || !r.block.x || !r.block.y || !r.block.z)
+    return invalid("a dimension is zero");
+  if (static_cast<uint64_t>(r.block.x) * r.block.y * r.block.z > maxBlockThreads || r.block.x > 1024 ||
+      r.block.y > 1024 || r.block.z > 1024)
+    return invalid("a block has at most 1024 threads");
+  if (r.grid.x > maxGridX || r.grid.y > maxGridYZ || r.grid.z > maxGridYZ)
+    return invalid("a grid has at most 2147483647 x 65535 x 65535 blocks");
+  if (r.dynamicLds > now.ldsLimit)
+    return invalid("more LDS than a block may use (bitgateHostSetLdsLimit)");
+  if (r.waveSize != 0 && r.waveSize != 32 && r.waveSize != 64)
+    return invalid("a wave has 32 or 64 lanes");
+  return enqueue(stream, std::make_unique<KernelWork>(r, now));
+}
+
+void __bitgate_syncthreads(void) {
+  currentRunner()->barrier();
+}
+
+int __bitgate_syncthreads_reduce(int kind, int predicate) {
+  return currentRunner()->barrierReduce(kind, predicate);
+}
+
+void* __bitgate_lds_at(const void* site, size_t bytes, size_t alignment) {
+  return currentRunner()->ldsRegion(site, bytes, alignment);
+}
+
+void* __bitgate_lds(size_t bytes, size_t alignment) {
+  return __bitgate_lds_at(nullptr, bytes, alignment);
+}
+
+void* __bitgate_dynamic_lds(void) {
+  return currentRunner()->dynamicLds();
+}
+
+const WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits) {
+  return currentRunner()->waveExchange(site, bits);
+}
+
+void __bitgate_assert_failed(const char* expression, const char* file, int line) {
+  BlockRunner* const runner = currentRunner();
+  if (!runner || !runner->inFiber()) {
+    std::fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, expression);
+    std::abort();
+  }
+  RawFault fault;
+  fault.kind = bitgateFaultAssert;
+  std::snprintf(fault.detail, sizeof fault.detail, "assertion failed at %.120s:%d: %.100s", file, line,
+                expression);
+  runner->abandon(fault);
+}
+
+int bitgateHostLastLaunch(BitgateHostLaunch* launch) {
+  std::lock_guard lock(guard);
+  if (launch)
+    *launch = lastLaunch;
+  return lastLaunch.sequence ? 0 : 1;
+}
+
+} // extern "C"

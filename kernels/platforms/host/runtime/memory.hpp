@@ -1,0 +1,61 @@
+// Device memory: each buffer lies in a mapping of its own between inaccessible pages. The table of buffers
+// answers whose an address is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "hip/hip_runtime_api.h"
+
+namespace bitgate_host {
+
+enum class MemoryKind { Device, Host, Managed, Registered };
+
+constexpr size_t defaultAlignment = 16; // what a kernel may count on when nothing else was promised
+constexpr unsigned char poisonByte = 0xFF;
+constexpr unsigned char canaryByte = 0xCA;
+
+struct BufferView {
+  uint64_t begin;
+  size_t bytes;
+  MemoryKind kind;
+  bool freed;
+  unsigned flags;
+  char name[64];
+};
+
+struct Request {
+  size_t bytes;
+  size_t alignment = defaultAlignment;
+  int placement; // BitgateHostPlacement
+  MemoryKind kind = MemoryKind::Device;
+  unsigned flags = 0;
+};
+
+// Null when the device's memory is used up or the system refuses.
+void* allocate(const Request& request);
+
+enum class FreeResult { Freed, Unknown, NotTheBegin, WrongKind, DoubleFree };
+struct FreeReport {
+  FreeResult result;
+  std::optional<int64_t> damaged; // first byte of slack that was written, relative to the begin
+  BufferView buffer;
+};
+FreeReport release(void* pointer, bool hostMemory);
+
+// The buffer that contains the address.
+std::optional<BufferView> findBuffer(uint64_t address);
+// The buffer whose mapping, guard pages included, contains the address; freed ones too.
+std::optional<BufferView> findBufferNear(uint64_t address);
+
+bool nameBuffer(void* pointer, const char* name);
+// The first damaged byte; nothing when intact. `known` tells whether the pointer is a buffer's begin.
+std::optional<int64_t> checkCanary(void* pointer, bool& known);
+
+bool registerHost(void* pointer, size_t bytes, unsigned flags);
+bool unregisterHost(void* pointer);
+
+size_t bytesInUse();
+
+} // namespace bitgate_host

@@ -1,0 +1,21 @@
+// The order in which threads and blocks run: forward, reverse, or random from a seed. Pure functions, so that
+// an order depends on (seed, block, epoch) alone and never on how many OS threads there are.
+#pragma once
+
+#include <cstdint>
+
+namespace bitgate_host {
+
+struct Schedule {
+  int kind;
+  uint64_t seed;
+
+  // Fills order[0..count) with a permutation of the block's threads for one stretch between barriers.
+  void threads(uint16_t* order, unsigned count, uint64_t block, uint64_t epoch) const;
+  // The block that runs as the `index`-th of `count`.
+  uint64_t block(uint64_t index, uint64_t count) const;
+  // Whether two epochs of one block can differ in order.
+  bool varies() const;
+};
+
+} // namespace bitgate_host

@@ -1,0 +1,123 @@
+#include "settings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <sched.h>
+#include <unistd.h>
+
+#include "error.hpp"
+
+namespace bitgate_host {
+namespace {
+
+std::mutex guard;
+Settings current;
+
+unsigned coresAvailable() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+  return static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// Applies `change` when `valid`; the message says what would have been accepted.
+template <class Change> int change(bool valid, const char* accepted, Change apply) {
+  if (!valid)
+    return fail(hipErrorInvalidValue, "bitgateHost setting refused: %s", accepted);
+  std::lock_guard lock(guard);
+  apply(current);
+  return hipSuccess;
+}
+
+} // namespace
+
+Settings settings() {
+  std::lock_guard lock(guard);
+  return current;
+}
+
+unsigned threadsOf(const Settings& settings) {
+  if (settings.threads)
+    return settings.threads;
+  static const unsigned cores = coresAvailable();
+  const char* text = std::getenv("BITGATE_THREADS");
+  const long wanted = text ? std::strtol(text, nullptr, 10) : 0;
+  return wanted > 0 ? static_cast<unsigned>(std::min(wanted, 1024L)) : cores;
+}
+
+size_t totalMemoryOf(const Settings& settings) {
+  static const size_t machine =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return settings.totalMemory ? settings.totalMemory : machine;
+}
+
+} // namespace bitgate_host
+
+using namespace bitgate_host;
+
+extern "C" {
+
+int bitgateHostSetThreads(unsigned threads) {
+  return change(threads <= 1024, "threads is 0 (default) to 1024", [=](Settings& s) { s.threads = threads; });
+}
+
+unsigned bitgateHostGetThreads(void) {
+  return threadsOf(settings());
+}
+
+int bitgateHostSetWaveSize(unsigned lanes) {
+  return change(lanes == 32 || lanes == 64, "a wave has 32 or 64 lanes",
+                [=](Settings& s) { s.waveSize = lanes; });
+}
+
+unsigned bitgateHostGetWaveSize(void) {
+  return settings().waveSize;
+}
+
+int bitgateHostSetComputeUnits(unsigned count) {
+  return change(count >= 1 && count <= 65536, "1 to 65536 compute units",
+                [=](Settings& s) { s.computeUnits = count; });
+}
+
+int bitgateHostSetOccupancy(unsigned blocks) {
+  return change(blocks <= 1024, "occupancy is 0 (computed) to 1024 blocks",
+                [=](Settings& s) { s.occupancy = blocks; });
+}
+
+int bitgateHostSetLdsLimit(size_t bytes) {
+  return change(bytes <= (size_t{1} << 24), "the LDS limit is at most 16 MiB",
+                [=](Settings& s) { s.ldsLimit = bytes; });
+}
+
+int bitgateHostSetTotalMemory(size_t bytes) {
+  return change(true, "", [=](Settings& s) { s.totalMemory = bytes; });
+}
+
+int bitgateHostSetSchedule(int kind, uint64_t seed) {
+  return change(kind >= bitgateHostForward && kind <= bitgateHostRandom,
+                "the schedule is bitgateHostForward, bitgateHostReverse or bitgateHostRandom",
+                [=](Settings& s) { s.schedule = kind, s.seed = seed; });
+}
+
+int bitgateHostSetPlacement(int placement) {
+  return change(placement == bitgateHostRight || placement == bitgateHostLeft,
+                "the placement is bitgateHostRight or bitgateHostLeft",
+                [=](Settings& s) { s.placement = placement; });
+}
+
+int bitgateHostSetPoison(int on) {
+  return change(true, "", [=](Settings& s) { s.poison = on != 0; });
+}
+
+int bitgateHostSetStreamMode(int mode) {
+  return change(mode == bitgateHostLazy || mode == bitgateHostEager,
+                "the stream mode is bitgateHostLazy or bitgateHostEager",
+                [=](Settings& s) { s.eager = mode == bitgateHostEager; });
+}
+
+int bitgateHostResetSettings(void) {
+  return change(true, "", [](Settings& s) { s = Settings{}; });
+}
+
+} // extern "C"

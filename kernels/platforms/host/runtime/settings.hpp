@@ -1,0 +1,30 @@
+// What a test can set (bitgate_host.h). A launch takes a copy of the settings when it is enqueued.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "bitgate_host.h"
+
+namespace bitgate_host {
+
+struct Settings {
+  unsigned threads = 0; // 0: BITGATE_THREADS, or else the cores available
+  unsigned waveSize = 64;
+  unsigned computeUnits = 8;
+  unsigned occupancy = 0; // 0: computed
+  size_t ldsLimit = 64 * 1024;
+  size_t totalMemory = 0; // 0: the machine's
+  int schedule = bitgateHostForward;
+  uint64_t seed = 0;
+  int placement = bitgateHostRight;
+  bool poison = true;
+  bool eager = false;
+};
+
+Settings settings();
+
+unsigned threadsOf(const Settings& settings);
+size_t totalMemoryOf(const Settings& settings);
+
+} // namespace bitgate_host

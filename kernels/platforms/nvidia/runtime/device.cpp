@@ -1,0 +1,185 @@
+// Devices, their attributes, and occupancy.
+#include <cstring>
+
+#include "cuda.hpp"
+
+using bitgate_nvidia::translate;
+
+namespace {
+
+struct Attribute {
+  hipDeviceAttribute_t hip;
+  cudaDeviceAttr cuda;
+};
+
+constexpr Attribute attributes[] = {
+    {hipDeviceAttributeEccEnabled, cudaDevAttrEccEnabled},
+    {hipDeviceAttributeAsyncEngineCount, cudaDevAttrAsyncEngineCount},
+    {hipDeviceAttributeCanMapHostMemory, cudaDevAttrCanMapHostMemory},
+    {hipDeviceAttributeClockRate, cudaDevAttrClockRate},
+    {hipDeviceAttributeComputeMode, cudaDevAttrComputeMode},
+    {hipDeviceAttributeConcurrentKernels, cudaDevAttrConcurrentKernels},
+    {hipDeviceAttributeCooperativeLaunch, cudaDevAttrCooperativeLaunch},
+    {hipDeviceAttributeIntegrated, cudaDevAttrIntegrated},
+    {hipDeviceAttributeKernelExecTimeout, cudaDevAttrKernelExecTimeout},
+    {hipDeviceAttributeL2CacheSize, cudaDevAttrL2CacheSize},
+    {hipDeviceAttributeComputeCapabilityMajor, cudaDevAttrComputeCapabilityMajor},
+    {hipDeviceAttributeComputeCapabilityMinor, cudaDevAttrComputeCapabilityMinor},
+    {hipDeviceAttributeManagedMemory, cudaDevAttrManagedMemory},
+    {hipDeviceAttributeMaxBlocksPerMultiProcessor, cudaDevAttrMaxBlocksPerMultiprocessor},
+    {hipDeviceAttributeMaxBlockDimX, cudaDevAttrMaxBlockDimX},
+    {hipDeviceAttributeMaxBlockDimY, cudaDevAttrMaxBlockDimY},
+    {hipDeviceAttributeMaxBlockDimZ, cudaDevAttrMaxBlockDimZ},
+    {hipDeviceAttributeMaxGridDimX, cudaDevAttrMaxGridDimX},
+    {hipDeviceAttributeMaxGridDimY, cudaDevAttrMaxGridDimY},
+    {hipDeviceAttributeMaxGridDimZ, cudaDevAttrMaxGridDimZ},
+    {hipDeviceAttributeMaxThreadsPerBlock, cudaDevAttrMaxThreadsPerBlock},
+    {hipDeviceAttributeMaxThreadsPerMultiProcessor, cudaDevAttrMaxThreadsPerMultiProcessor},
+    {hipDeviceAttributeMemoryBusWidth, cudaDevAttrGlobalMemoryBusWidth},
+    {hipDeviceAttributeMemoryClockRate, cudaDevAttrMemoryClockRate},
+    {hipDeviceAttributeMultiprocessorCount, cudaDevAttrMultiProcessorCount},
+    {hipDeviceAttributePciBusId, cudaDevAttrPciBusId},
+    {hipDeviceAttributePciDeviceId, cudaDevAttrPciDeviceId},
+    {hipDeviceAttributeMaxRegistersPerBlock, cudaDevAttrMaxRegistersPerBlock},
+    {hipDeviceAttributeMaxSharedMemoryPerBlock, cudaDevAttrMaxSharedMemoryPerBlock},
+    {hipDeviceAttributeSharedMemPerBlockOptin, cudaDevAttrMaxSharedMemoryPerBlockOptin},
+    {hipDeviceAttributeSharedMemPerMultiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor},
+    {hipDeviceAttributeTotalConstantMemory, cudaDevAttrTotalConstantMemory},
+    {hipDeviceAttributeUnifiedAddressing, cudaDevAttrUnifiedAddressing},
+    {hipDeviceAttributeWarpSize, cudaDevAttrWarpSize},
+    {hipDeviceAttributeMaxSharedMemoryPerMultiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor},
+};
+
+} // namespace
+
+extern "C" {
+
+hipError_t hipInit(unsigned) {
+  return translate(cudaFree(nullptr));
+}
+hipError_t hipDriverGetVersion(int* version) {
+  return translate(cudaDriverGetVersion(version));
+}
+hipError_t hipRuntimeGetVersion(int* version) {
+  return translate(cudaRuntimeGetVersion(version));
+}
+hipError_t hipGetDeviceCount(int* count) {
+  return translate(cudaGetDeviceCount(count));
+}
+hipError_t hipGetDevice(int* device) {
+  return translate(cudaGetDevice(device));
+}
+hipError_t hipSetDevice(int device) {
+  return translate(cudaSetDevice(device));
+}
+hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess)
+    return translate(error);
+  *device = ordinal;
+  return ordinal >= 0 && ordinal < count ? hipSuccess : hipErrorInvalidDevice;
+}
+
+hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error != cudaSuccess)
+    return translate(error);
+  if (length < 1)
+    return hipErrorInvalidValue;
+  std::strncpy(name, properties.name, static_cast<size_t>(length));
+  name[length - 1] = '\0';
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetUuid(hipUUID* uuid, hipDevice_t device) {
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error == cudaSuccess)
+    std::memcpy(uuid->bytes, properties.uuid.bytes, sizeof uuid->bytes);
+  return translate(error);
+}
+
+hipError_t hipDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  return translate(cudaDeviceGetPCIBusId(bus_id, length, device));
+}
+
+hipError_t hipDeviceComputeCapability(int* major, int* minor, hipDevice_t device) {
+  const cudaError_t error = cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, device);
+  return translate(error != cudaSuccess
+                       ? error
+                       : cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, device));
+}
+
+hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error == cudaSuccess)
+    *bytes = properties.totalGlobalMem;
+  return translate(error);
+}
+
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  for (const Attribute& row : attributes)
+    if (row.hip == attribute)
+      return translate(cudaDeviceGetAttribute(value, row.cuda, device));
+  return hipErrorNotSupported;
+}
+
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t* properties, int device) {
+  cudaDeviceProp found;
+  const cudaError_t error = cudaGetDeviceProperties(&found, device);
+  if (error != cudaSuccess)
+    return translate(error);
+  *properties = {};
+  static_assert(sizeof properties->name == sizeof found.name);
+  std::memcpy(properties->name, found.name, sizeof found.name);
+  std::memcpy(properties->uuid.bytes, found.uuid.bytes, sizeof properties->uuid.bytes);
+  properties->totalGlobalMem = found.totalGlobalMem;
+  properties->sharedMemPerBlock = found.sharedMemPerBlock;
+  properties->regsPerBlock = found.regsPerBlock;
+  properties->warpSize = found.warpSize;
+  properties->maxThreadsPerBlock = found.maxThreadsPerBlock;
+  std::memcpy(properties->maxThreadsDim, found.maxThreadsDim, sizeof properties->maxThreadsDim);
+  std::memcpy(properties->maxGridSize, found.maxGridSize, sizeof properties->maxGridSize);
+  properties->totalConstMem = found.totalConstMem;
+  properties->major = found.major;
+  properties->minor = found.minor;
+  properties->multiProcessorCount = found.multiProcessorCount;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetLimit(size_t* value, hipLimit_t limit) {
+  return translate(cudaDeviceGetLimit(value, static_cast<cudaLimit>(limit))); // 0 to 2 mean the same in both
+}
+hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
+  return translate(cudaDeviceSetLimit(static_cast<cudaLimit>(limit), value));
+}
+hipError_t hipDeviceGetCacheConfig(hipFuncCache_t* config) {
+  return translate(cudaDeviceGetCacheConfig(reinterpret_cast<cudaFuncCache*>(config)));
+}
+hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
+  return translate(cudaDeviceSetCacheConfig(static_cast<cudaFuncCache>(config)));
+}
+
+hipError_t hipDeviceSynchronize() {
+  return translate(cudaDeviceSynchronize());
+}
+hipError_t hipDeviceReset() {
+  return translate(cudaDeviceReset());
+}
+hipError_t hipSetDeviceFlags(unsigned flags) {
+  return translate(cudaSetDeviceFlags(flags & 7u));
+}
+hipError_t hipGetDeviceFlags(unsigned* flags) {
+  return translate(cudaGetDeviceFlags(flags));
+}
+hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
+  return translate(cudaDeviceCanAccessPeer(can_access, device, peer));
+}
+hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return translate(cudaDeviceGetStreamPriorityRange(least, greatest));
+}
+
+} // extern "C"

@@ -1,0 +1,192 @@
+// Device memory, copies and fills.
+#include "cuda.hpp"
+
+using bitgate_nvidia::cuda;
+using bitgate_nvidia::translate;
+
+namespace {
+
+// A function of the driver's API, null if it has none of that name.
+void* driver(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
+  return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
+}
+
+hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, size_t count, hipStream_t stream,
+                       bool wait) {
+  const bool wide = name[8] == '3'; // cuMemsetD32Async; the 16-bit one takes an unsigned short
+  void* const function = driver(name);
+  if (function == nullptr)
+    return hipErrorNotSupported;
+  const auto at = reinterpret_cast<unsigned long long>(dst);
+  const int error = wide
+                        ? reinterpret_cast<int (*)(unsigned long long, unsigned, size_t, cudaStream_t)>(
+                              function)(at, value, count, cuda(stream))
+                        : reinterpret_cast<int (*)(unsigned long long, unsigned short, size_t, cudaStream_t)>(
+                              function)(at, static_cast<unsigned short>(value), count, cuda(stream));
+  if (error != 0)
+    return hipErrorInvalidValue;
+  return wait ? translate(cudaStreamSynchronize(cuda(stream))) : hipSuccess;
+}
+
+} // namespace
+
+extern "C" {
+
+hipError_t hipMalloc(void** pointer, size_t bytes) {
+  return translate(cudaMalloc(pointer, bytes));
+}
+hipError_t hipExtMallocWithFlags(void** pointer, size_t bytes, unsigned) {
+  return translate(cudaMalloc(pointer, bytes));
+}
+hipError_t hipMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  return translate(cudaMallocManaged(pointer, bytes, flags));
+}
+hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
+  return translate(cudaHostAlloc(pointer, bytes, flags & 7u));
+}
+hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return translate(cudaHostAlloc(pointer, bytes, flags & 7u));
+}
+hipError_t hipMallocHost(void** pointer, size_t bytes) {
+  return translate(cudaHostAlloc(pointer, bytes, 0));
+}
+hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
+  return translate(cudaMallocAsync(pointer, bytes, cuda(stream)));
+}
+hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  return translate(cudaMallocPitch(pointer, pitch, width, height));
+}
+hipError_t hipFree(void* pointer) {
+  return translate(cudaFree(pointer));
+}
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  return translate(cudaFreeAsync(pointer, cuda(stream)));
+}
+hipError_t hipHostFree(void* pointer) {
+  return translate(cudaFreeHost(pointer));
+}
+hipError_t hipFreeHost(void* pointer) {
+  return translate(cudaFreeHost(pointer));
+}
+hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  return translate(cudaHostRegister(pointer, bytes, flags & 7u));
+}
+hipError_t hipHostUnregister(void* pointer) {
+  return translate(cudaHostUnregister(pointer));
+}
+hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
+  return translate(cudaHostGetDevicePointer(device_pointer, host_pointer, flags));
+}
+hipError_t hipHostGetFlags(unsigned* flags, void* pointer) {
+  return translate(cudaHostGetFlags(flags, pointer));
+}
+hipError_t hipMemGetInfo(size_t* free, size_t* total) {
+  return translate(cudaMemGetInfo(free, total));
+}
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  cudaPointerAttributes found{};
+  const cudaError_t error = cudaPointerGetAttributes(&found, pointer);
+  if (error != cudaSuccess)
+    return translate(error);
+  *attributes = {};
+  attributes->type = static_cast<hipMemoryType>(found.type); // 0 to 3 mean the same in both
+  attributes->device = found.device;
+  attributes->devicePointer = found.devicePointer;
+  attributes->hostPointer = found.hostPointer;
+  attributes->isManaged = found.type == cudaMemoryTypeManaged;
+  return hipSuccess;
+}
+
+hipError_t hipMemcpy(void* dst, const void* src, size_t bytes, hipMemcpyKind kind) {
+  return translate(cudaMemcpy(dst, src, bytes, cuda(kind)));
+}
+hipError_t hipMemcpyAsync(void* dst, const void* src, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
+  return translate(cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream)));
+}
+hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, hipMemcpyKind kind,
+                               hipStream_t stream) {
+  const cudaError_t error = cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream));
+  return translate(error != cudaSuccess ? error : cudaStreamSynchronize(cuda(stream)));
+}
+hipError_t hipMemcpyHtoD(hipDeviceptr_t dst, const void* src, size_t bytes) {
+  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice));
+}
+hipError_t hipMemcpyDtoH(void* dst, hipDeviceptr_t src, size_t bytes) {
+  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToHost));
+}
+hipError_t hipMemcpyDtoD(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes) {
+  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToDevice));
+}
+hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t dst, const void* src, size_t bytes, hipStream_t stream) {
+  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cuda(stream)));
+}
+hipError_t hipMemcpyDtoHAsync(void* dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
+  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cuda(stream)));
+}
+hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
+  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, cuda(stream)));
+}
+hipError_t hipMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                       hipMemcpyKind kind) {
+  return translate(cudaMemcpy2D(dst, dpitch, src, spitch, width, height, cuda(kind)));
+}
+hipError_t hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                            size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  return translate(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, cuda(kind), cuda(stream)));
+}
+hipError_t hipMemset(void* dst, int value, size_t bytes) {
+  return translate(cudaMemset(dst, value, bytes));
+}
+hipError_t hipMemsetAsync(void* dst, int value, size_t bytes, hipStream_t stream) {
+  return translate(cudaMemsetAsync(dst, value, bytes, cuda(stream)));
+}
+hipError_t hipMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
+  return translate(cudaMemset2D(dst, pitch, value, width, height));
+}
+hipError_t hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
+                            hipStream_t stream) {
+  return translate(cudaMemset2DAsync(dst, pitch, value, width, height, cuda(stream)));
+}
+hipError_t hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count) {
+  return translate(cudaMemset(dst, value, count));
+}
+hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
+  return translate(cudaMemsetAsync(dst, value, count, cuda(stream)));
+}
+
+// CUDA's runtime sets bytes only; wider patterns are the driver's.
+hipError_t hipMemsetD16(hipDeviceptr_t dst, unsigned short value, size_t count) {
+  return set_pattern("cuMemsetD16Async", dst, value, count, nullptr, true);
+}
+hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream) {
+  return set_pattern("cuMemsetD16Async", dst, value, count, stream, false);
+}
+hipError_t hipMemsetD32(hipDeviceptr_t dst, int value, size_t count) {
+  return set_pattern("cuMemsetD32Async", dst, static_cast<unsigned>(value), count, nullptr, true);
+}
+hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream) {
+  return set_pattern("cuMemsetD32Async", dst, static_cast<unsigned>(value), count, stream, false);
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* bytes, hipDeviceptr_t pointer) {
+  using Range = int (*)(unsigned long long*, size_t*, unsigned long long);
+  const auto range = reinterpret_cast<Range>(driver("cuMemGetAddressRange"));
+  unsigned long long begin = 0;
+  if (range == nullptr)
+    return hipErrorNotSupported;
+  if (range(&begin, bytes, reinterpret_cast<unsigned long long>(pointer)) != 0)
+    return hipErrorInvalidValue;
+  if (base != nullptr)
+    *base = reinterpret_cast<void*>(begin);
+  return hipSuccess;
+}
+hipError_t hipMemPtrGetInfo(void* pointer, size_t* bytes) {
+  return hipMemGetAddressRange(nullptr, bytes, pointer);
+}
+
+} // extern "C"

@@ -1,0 +1,253 @@
+"""What is built again and what is not: content decides, never a time stamp."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from ctypes import CDLL
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bitgate.build import Builder, BuildError, Cache
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
+
+Make = Callable[[], Builder]
+
+
+def compiled(lines: list[str]) -> list[str]:
+    """The units that the progress lines name as done."""
+    return sorted(re.findall(r"\] pair (\w+) \.\.\. [\d.]+ s", "\n".join(lines)))
+
+
+def test_a_second_build_compiles_nothing(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    path = make_builder().family(family)
+    assert compiled(lines) == ["one", "two"]
+    assert CDLL(str(path)).one() == 1
+    lines.clear()
+    assert make_builder().family(family) == path
+    assert make_builder().find(family) == path
+    assert lines == []
+
+
+def test_a_changed_header_rebuilds_the_units_that_reach_it(
+    family: KernelFamily, make_builder: Make, lines: list[str]
+) -> None:
+    first = make_builder().family(family)
+    lines.clear()
+    header = family.folder / "shared.hpp"
+    state = header.stat()
+    header.write_text("#define SHARED 7\n")
+    os.utime(header, ns=(state.st_atime_ns, state.st_mtime_ns))
+    second = make_builder().family(family)
+    assert compiled(lines) == ["one"]
+    assert (CDLL(str(first)).one(), CDLL(str(second)).one()) == (1, 7)
+
+
+def test_going_back_to_an_old_content_costs_nothing(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    header = family.folder / "shared.hpp"
+    first = make_builder().family(family)
+    header.write_text("#define SHARED 7\n")
+    make_builder().family(family)
+    lines.clear()
+    header.write_text("#define SHARED 1\n")
+    assert make_builder().family(family) == first
+    assert lines == []
+
+
+def test_a_touched_file_is_not_a_changed_one(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    make_builder().family(family)
+    lines.clear()
+    os.utime(family.folder / "shared.hpp", (1, 1))
+    make_builder().family(family)
+    assert lines == []
+
+
+def test_a_file_dated_in_the_future_is_built_like_any_other(
+    family: KernelFamily, make_builder: Make, lines: list[str]
+) -> None:
+    os.utime(family.folder / "shared.hpp", (4e9, 4e9))
+    path = make_builder().family(family)
+    assert compiled(lines) == ["one", "two"]
+    assert make_builder().family(family) == path
+
+
+def test_an_overlay_rebuilds_what_reaches_the_replaced_file(
+    family: KernelFamily, make_builder: Make, lines: list[str], tmp_path: Path
+) -> None:
+    plain = make_builder().family(family)
+    lines.clear()
+    fault = tmp_path / "fault.hpp"
+    fault.write_text("#define SHARED 13\n")
+    faulty = make_builder().family(family, {"shared.hpp": fault})
+    assert compiled(lines) == ["one"]
+    assert faulty != plain
+    assert (CDLL(str(plain)).one(), CDLL(str(faulty)).one(), CDLL(str(faulty)).two()) == (1, 13, 2)
+    lines.clear()
+    assert make_builder().family(family, {"shared.hpp": fault}) == faulty
+    assert make_builder().family(family) == plain
+    assert lines == []
+    assert not list(tmp_path.glob("cache/tmp/*")), "no shadow tree is left"
+
+
+def test_an_overlay_of_a_header_in_the_kernels_room(family: KernelFamily, make_builder: Make, tmp_path: Path) -> None:
+    from bitgate import rooms
+
+    name = "kernels/include/bitgate/abi.h"
+    edited = tmp_path / "abi.h"
+    edited.write_text((rooms.root() / name).read_text() + '\nstatic_assert(false, "the edited header is reached");\n')
+    with pytest.raises(BuildError, match="the edited header is reached"):
+        make_builder().family(family, {name: edited})
+
+
+@pytest.mark.parametrize(("name", "message"), [("absent.hpp", "no such file"), ("shared.hpp", "does not exist")])
+def test_an_overlay_of_or_by_a_missing_file(
+    family: KernelFamily, make_builder: Make, tmp_path: Path, name: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=f"cannot replace {name}: .*{message}"):
+        make_builder().family(family, {name: tmp_path / "absent"})
+
+
+def test_a_source_that_does_not_compile_says_where(family: KernelFamily, make_builder: Make) -> None:
+    (family.folder / "two.hip.cpp").write_text("int two() { return three; }\n")
+    with pytest.raises(
+        BuildError, match=r"pair two does not build: .*two\.hip\.cpp:1:\d+: error: .three. was not"
+    ) as e:
+        make_builder().family(family)
+    assert "three" in e.value.output
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        (
+            "void go() { one<<<1, 2>>>(3); }",
+            r"cpp:2: error: <<<.*write hipLaunchKernelGGL\(one, 1, 2, 0, nullptr",
+        ),
+        ("extern __shared__ float tile[];", r"cpp:2: error: .*write HIP_DYNAMIC_SHARED\(float, tile\)"),
+    ],
+)
+def test_hip_that_only_a_gpu_compiler_takes_is_answered_with_the_line_to_write(
+    family: KernelFamily, make_builder: Make, line: str, advice: str
+) -> None:
+    (family.folder / "two.hip.cpp").write_text(f"#include <hip/hip_runtime.h>\n{line}\n")
+    with pytest.raises(BuildError, match=advice):
+        make_builder().family(family)
+
+
+def test_such_a_line_behind_an_if_for_gpus_harms_nobody(family: KernelFamily, make_builder: Make) -> None:
+    guarded = "#ifdef __HIP_DEVICE_COMPILE__\nextern __shared__ float tile[];\n#endif\n"
+    (family.folder / "shared.hpp").write_text(f"#define SHARED 1\n{guarded}")
+    assert CDLL(str(make_builder().family(family))).one() == 1
+
+
+def test_a_symbol_that_nobody_defines_fails_at_the_link(family: KernelFamily, make_builder: Make) -> None:
+    (family.folder / "two.hip.cpp").write_text("int nobody();\nint two() { return nobody(); }\n")
+    with pytest.raises(BuildError, match=r"pair does not build: .*undefined reference to `nobody\(\)'"):
+        make_builder().family(family)
+
+
+def test_a_family_for_another_platform_and_a_missing_source(family: KernelFamily, make_builder: Make) -> None:
+    with pytest.raises(UsageError, match="not for platform host"):
+        make_builder().family(replace(family, platforms=("amd",)))
+    with pytest.raises(UsageError, match=r"three\.hip\.cpp does not exist"):
+        make_builder().family(replace(family, sources=("three.hip.cpp",)))
+
+
+def test_a_prebuilt_library_is_taken_as_it_is(family: KernelFamily, make_builder: Make) -> None:
+    ready = replace(family, sources=(), library=Path("libready.so"))
+    with pytest.raises(UsageError, match=r"libready\.so does not exist"):
+        make_builder().family(ready)
+    (family.folder / "libready.so").write_bytes(b"")
+    assert make_builder().family(ready) == family.folder / "libready.so"
+
+
+def test_a_damaged_cache_is_rebuilt(family: KernelFamily, make_builder: Make, tmp_path: Path) -> None:
+    path = make_builder().family(family)
+    for file in (tmp_path / "cache").rglob("*.json"):
+        file.write_text("{")
+    path.unlink()
+    assert CDLL(str(make_builder().family(family))).one() == 1
+
+
+def test_a_cache_that_cannot_be_written_is_named(family: KernelFamily, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        UsageError, match=r"the build cache .*file/build cannot be used: Not a directory; .*BITGATE_CACHE"
+    ):
+        Builder("host", print, cache=Cache(tmp_path / "file" / "build")).family(family)
+
+
+SLOW = "#include <regex>\n" * 1 + 'extern "C" int slow() { return std::regex_match("a", std::regex("a*")); }\n'
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{harness!r}]
+from bitgate.build import Builder, Cache
+from bitgate.kernel.declaration import KernelFamily
+family = KernelFamily("slow", (), ("slow.hip.cpp",), Path({folder!r}), ("host",), (), (), None, None)
+Builder("host", lambda line: print(line, flush=True), cache=Cache(Path({cache!r}))).family(family)
+"""
+
+
+def test_ctrl_c_ends_the_compiler_and_leaves_no_half_artefact(tmp_path: Path) -> None:
+    import bitgate
+
+    (tmp_path / "slow.hip.cpp").write_text(SLOW)
+    harness = str(Path(bitgate.__file__).parent.parent)
+    script = SCRIPT.format(harness=harness, folder=str(tmp_path), cache=str(tmp_path / "cache"))
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert "building slow" in child.stdout.readline()
+    time.sleep(0.3)  # the compiler runs by now, and needs over a second
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert child.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    assert not list((tmp_path / "cache").glob("objects/*"))
+    assert not list((tmp_path / "cache").glob("libraries/*"))
+    assert not [path for path in (tmp_path / "cache" / "tmp").iterdir() if path.suffix in (".o", ".so")]
+
+
+def test_two_processes_share_the_work(family: KernelFamily, tmp_path: Path) -> None:
+    import bitgate
+
+    script = (
+        SCRIPT.format(
+            harness=str(Path(bitgate.__file__).parent.parent), folder=str(family.folder), cache=str(tmp_path / "cache")
+        )
+        .replace('("slow.hip.cpp",)', '("one.hip.cpp", "two.hip.cpp")')
+        .replace("Builder(", "Builder.runtime = lambda self: Path('/lib/x86_64-linux-gnu/libm.so.6')\nBuilder(", 1)
+    )
+    children = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    ends = [child.communicate(timeout=60) for child in children]
+    assert [child.returncode for child in children] == [0, 0], ends
+    assert len(list((tmp_path / "cache").glob("objects/*.o"))) == 2
+    assert len(list((tmp_path / "cache").glob("libraries/*/*.so"))) == 1
+
+
+def test_what_nobody_used_for_long_is_removed(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    old, recent, shadow = (
+        tmp_path / "objects" / "old.o",
+        tmp_path / "objects" / "recent.o",
+        tmp_path / "tmp" / "1.shadow",
+    )
+    for path in (old, recent, shadow / "file"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    for path in (old, recent, shadow):
+        os.utime(path, (1, 1))
+    assert cache.used(recent), "asking for it is a use"
+    cache.prune()
+    assert [path.exists() for path in (old, recent, shadow)] == [False, True, False]

@@ -1,0 +1,116 @@
+"""The targets file says what is promised and who keeps it; the matrix says what runs, and why the rest does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bitgate import rooms
+from bitgate.ci.matrix import cells, github_matrix
+from bitgate.ci.targets import read_targets
+from bitgate.cli.main import run
+from bitgate.errors import UsageError
+
+GOOD = """
+schema = 1
+[target.host]
+platform = "host"
+gate = "pull_request"
+minutes = { smoke = 15, regression = 60 }
+[target.gfx942]
+platform = "amd"
+gate = "nightly"
+minutes = { smoke = 15, regression = 60 }
+[[pool]]
+name = "hosted"
+target = "host"
+labels = ["ubuntu-24.04"]
+state = "up"
+[[pool]]
+name = "mi300-a"
+target = "gfx942"
+labels = ["self-hosted", "gfx942"]
+state = "drained: new cooling until Friday"
+"""
+SECOND_POOL = """
+[[pool]]
+name = "mi300-b"
+target = "gfx942"
+labels = ["self-hosted", "mi300-b"]
+state = "up"
+"""
+
+
+def _file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "targets.toml"
+    path.write_text(text)
+    return path
+
+
+def test_our_own_file_promises_the_five_gpus_and_the_host() -> None:
+    config = read_targets(rooms.room("ci") / "targets.toml")
+    night = {cell.target for cell in cells(config, "regression") if cell.runs}
+    assert {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "host"} <= night
+    assert [cell.target for cell in cells(config, "smoke") if cell.runs] == ["host"]
+
+
+def test_a_drained_pool_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    _, gfx942 = cells(read_targets(_file(tmp_path, GOOD)), "regression")
+    assert not gfx942.runs
+    assert "new cooling until Friday" in gfx942.reason
+
+
+def test_the_first_pool_that_is_up_serves(tmp_path: Path) -> None:
+    _, gfx942 = cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "regression")
+    assert gfx942.labels == ("self-hosted", "mi300-b")
+
+
+def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
+    matrix = github_matrix(cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "smoke"))
+    assert [cell["env"] for cell in matrix["include"]] == ["smoke-host"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("gate =", "gates =", "unknown key 'gates': did you mean 'gate'"),
+        ("[[pool]]", "[[pools]]", "unknown key 'pools': did you mean 'pool'"),
+        ('"pull_request"', '"weekly"', "gate = 'weekly' is none of pull_request, nightly"),
+        ('"amd"', '"intel"', "platform = 'intel' is none of"),
+        ("target.gfx942", "target.gfx9999", "Unknown GFX target"),
+        ('target = "gfx942"', 'target = "gfx1100"', "target = 'gfx1100' is none of host, gfx942"),
+        ("smoke = 15, ", "", "minutes needs one number each"),
+        ("smoke = 15", "smoke = 0", "positive"),
+        ('"drained: new cooling until Friday"', '"down"', "drained: <reason>"),
+        ('labels = ["ubuntu-24.04"]\n', "", "labels missing"),
+        ("schema = 1", "schema = 2", "this bitgate reads 1"),
+        ("schema = 1", "schema = = 1", "targets.toml"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_targets(_file(tmp_path, GOOD.replace(old, new)))
+    assert said in str(error.value)
+    assert "targets.toml" in str(error.value)
+
+
+def test_the_command_prints_one_line_of_json_for_the_workflow(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ci", "matrix", "--tier", "regression", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 1
+    for cell in json.loads(out)["include"]:
+        assert cell["env"] == f"regression-{cell['target']}"
+        assert cell["target"] in err
+
+
+def test_an_empty_matrix_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path, GOOD.replace('state = "up"', 'state = "drained: moving house"'))
+    assert run(["ci", "matrix", "--targets", str(path)]) == 2
+    assert "no target runs smoke" in capsys.readouterr().err
+
+
+def test_an_unknown_tier_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ci", "matrix", "--tier", "smok"]) == 2
+    assert "known are smoke, regression" in capsys.readouterr().err

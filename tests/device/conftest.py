@@ -1,0 +1,73 @@
+"""The host device, opened once for this process, and a kernel that writes where it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ctypes import CDLL, c_int, c_int64, c_void_p
+from pathlib import Path
+
+import pytest
+
+from bitgate.build import Builder
+from bitgate.device.device import Device
+from bitgate.device.runtime import open_device
+from bitgate.device.targets import named
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.problem import Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+POKE = """
+#include "bitgate/abi.h"
+#include <hip/hip_runtime.h>
+__global__ void poke(int* cells, int64_t at) { cells[at] = 1; }
+extern "C" BITGATE_EXPORT int launch_poke(int* cells, int64_t at) {
+  hipLaunchKernelGGL(poke, dim3(1), dim3(1), 0, nullptr, cells, at);
+  return hipGetLastError();
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def builder() -> Builder:
+    return Builder("host")
+
+
+@pytest.fixture(scope="session")
+def opened(builder: Builder) -> Device:
+    return open_device(named("host"), builder)
+
+
+@pytest.fixture
+def device(opened: Device) -> Iterator[Device]:
+    """The host device with its settings and faults as after loading."""
+    assert opened.host is not None
+    yield opened
+    opened.host.reset()
+    opened.clear_fault()
+
+
+@pytest.fixture(scope="session")
+def poke_family(tmp_path_factory: pytest.TempPathFactory) -> KernelFamily:
+    folder = tmp_path_factory.mktemp("poke")
+    (folder / "poke.hip.cpp").write_text(POKE)
+    return KernelFamily(
+        name="poke",
+        operations=(Pass.FWD,),
+        sources=("poke.hip.cpp",),
+        folder=folder,
+        platforms=("host",),
+        instances=(Instance("only", "poke", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
+        options=(),
+        supports=lambda problem, instance, options: None,
+        dispatch=lambda problem, instance, options: None,
+    )
+
+
+@pytest.fixture
+def poke(device: Device, builder: Builder, poke_family: KernelFamily) -> Callable[[int, int], int]:
+    """``poke(pointer, i)`` starts a kernel that writes int ``i`` of the cells at ``pointer``."""
+    path: Path = builder.family(poke_family)
+    function = CDLL(str(path)).launch_poke
+    function.restype, function.argtypes = c_int, [c_void_p, c_int64]
+    launch: Callable[[int, int], int] = function
+    return launch

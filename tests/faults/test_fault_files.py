@@ -1,0 +1,88 @@
+"""A fault file is checked before anything is built: what it names must exist, and its text must stand there once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.cli.main import run
+from bitgate.errors import UsageError
+from bitgate.faults.fault import Fault, choose, read_faults
+
+GOOD = """
+[[fault]]
+name = "drops_a_barrier"
+imitates = "CK c366de553: missing block_sync_lds"
+file = "kernels/k.hip.cpp"
+find = '''a();
+__syncthreads();'''
+replace = "a();"
+diagnosis = "race"
+"""
+
+
+def _file(tmp_path: Path, text: str = GOOD, name: str = "faults.toml") -> Path:
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+def _source(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kernels").mkdir(exist_ok=True)
+    (tmp_path / "kernels" / "k.hip.cpp").write_text(text)
+
+
+def test_a_fault_is_planted_in_a_copy_and_nowhere_else(tmp_path: Path) -> None:
+    _source(tmp_path, "a();\n__syncthreads();\nb();\n__syncthreads();\n")
+    (fault,) = read_faults([_file(tmp_path)])
+    fault.plant(tmp_path, tmp_path / "overlay")
+    assert (tmp_path / "overlay" / fault.file).read_text() == "a();\nb();\n__syncthreads();\n"
+    assert (tmp_path / fault.file).read_text().count("__syncthreads") == 2
+
+
+@pytest.mark.parametrize(("times", "said"), [(0, "0 times"), (2, "2 times")])
+def test_the_text_to_find_stands_there_exactly_once(tmp_path: Path, times: int, said: str) -> None:
+    _source(tmp_path, "a();\n__syncthreads();\n" * times)
+    (fault,) = read_faults([_file(tmp_path)])
+    with pytest.raises(UsageError, match=said):
+        fault.seeded(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("diagnosis =", "diagnose =", "unknown key 'diagnose'"),
+        ('"race"', '"witchcraft"', "diagnosis 'witchcraft' is none of"),
+        ('imitates = "CK c366de553: missing block_sync_lds"\n', "", "imitates missing"),
+        ('"a();"', "3", "replace is a text"),
+        ('"kernels/k.hip.cpp"', '"../k.hip.cpp"', "not a path below"),
+        ('"drops_a_barrier"', '"Drops a barrier"', "characters a to z"),
+        ("find = '''a();\n__syncthreads();'''", "find = 'a();'", "nothing would change"),
+        ("[[fault]]", "[fault]", "one or more"),
+        ("[[fault]]", "[[fault]", "faults.toml"),
+    ],
+)
+def test_a_mistake_in_a_fault_file_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_faults([_file(tmp_path, GOOD.replace(old, new))])
+    assert said in str(error.value)
+
+
+def test_names_are_unique_over_all_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"stands in .*a\.toml already"):
+        read_faults([_file(tmp_path, name="a.toml"), _file(tmp_path, name="b.toml")])
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    faults = [Fault("drops_a_barrier", "", "f", "a", "b"), Fault("wrong_stride", "", "f", "a", "b")]
+    assert [fault.name for fault in choose(faults, "wrong*")] == ["wrong_stride"]
+    with pytest.raises(UsageError, match="nearest is drops_a_barrier"):
+        choose(faults, "drop_barrier")
+
+
+def test_a_fault_that_does_not_apply_ends_the_command_before_anything_is_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = GOOD.replace("kernels/k.hip.cpp", "kernels/include/bitgate/abi.h")
+    assert run(["faults", "run", "--file", str(_file(tmp_path, text))]) == 2
+    assert "stands 0 times" in capsys.readouterr().err

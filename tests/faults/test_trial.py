@@ -1,0 +1,87 @@
+"""What a run with a fault in it proves, and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bitgate.faults.fault import Fault
+from bitgate.faults.tier_run import TierRun
+from bitgate.faults.trial import exit_code, judge, score
+from bitgate.record import Diagnosis, Key, Outcome, Verdict
+
+FAULT = Fault("drops_sub_gemms", "RL#7732", "kernels/k.hip.cpp", "a", "b", "missing_sub_gemm")
+TEST = "suites/conv_bwd_data/test_correctness.py::test_correctness[c]"
+
+
+def _verdict(outcome: Outcome, kinds: tuple[str, ...] = (), test: str = TEST, **changes: Any) -> Verdict:
+    key = Key("c", "grouped_bwd_data", "t64", (), "exact", 0, "forward", "host")
+    diagnosis = Diagnosis(kinds, "what is wrong") if kinds else None
+    return Verdict(key, outcome, test=test, diagnosis=diagnosis, **changes)
+
+
+def _run(*verdicts: Verdict, code: int | None = 1, output: str = "") -> TierRun:
+    return TierRun(code, verdicts, output, 1.5)
+
+
+def test_a_red_verdict_kills_and_its_report_is_shown() -> None:
+    trial = judge(FAULT, _run(_verdict(Outcome.PASS), _verdict(Outcome.MISMATCH, ("missing_sub_gemm", "zero"))))
+    assert (trial.killed, trial.by, trial.verdict, trial.diagnosed) == (True, TEST, "MISMATCH", True)
+    assert trial.as_json()["diagnosis"] == "missing_sub_gemm"
+    assert trial.as_json()["seconds"] == 1.5
+
+
+def test_a_killer_that_names_another_kind_does_not_diagnose() -> None:
+    trial = judge(FAULT, _run(_verdict(Outcome.MISMATCH, ("border",))))
+    assert (trial.killed, trial.diagnosed) == (True, False)
+    assert trial.as_json()["diagnosis"] == "border"
+
+
+def test_the_killer_that_names_the_expected_kind_is_shown_before_an_earlier_one() -> None:
+    earlier = _verdict(Outcome.MISMATCH, ("border",), test="t::early")
+    telling = _verdict(Outcome.MISMATCH, ("zero", "missing_sub_gemm"), test="t::late")
+    assert judge(FAULT, _run(earlier, telling)).by == "t::late"
+
+
+def test_a_fault_that_asks_for_no_kind_is_neither_diagnosed_nor_not() -> None:
+    assert judge(replace(FAULT, diagnosis=""), _run(_verdict(Outcome.MISMATCH, ("border",)))).diagnosed is None
+
+
+def test_a_fault_that_stays_green_is_a_hole() -> None:
+    trial = judge(FAULT, _run(_verdict(Outcome.PASS), code=0))
+    assert (trial.valid, trial.killed) == (True, False)
+    assert "a hole" in trial.note
+
+
+def test_a_fault_that_does_not_compile_is_not_valid() -> None:
+    trial = judge(FAULT, _run(_verdict(Outcome.BUILD_FAILED, reason="expected ';'")))
+    assert (trial.valid, trial.killed) == (False, False)
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(None, "HUNG"), (-11, "CRASHED")])
+def test_a_run_that_a_fault_hangs_or_crashes_is_a_kill(code: int | None, verdict: str) -> None:
+    trial = judge(FAULT, _run(_verdict(Outcome.PASS), code=code))
+    assert (trial.killed, trial.verdict) == (True, verdict)
+
+
+def test_a_test_that_fails_without_a_verdict_kills_by_its_name() -> None:
+    trial = judge(FAULT, _run(code=1, output=f"...\nFAILED {TEST} - worker 'gw1' crashed\n"))
+    assert (trial.killed, trial.by) == (True, TEST)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INFRA, Outcome.LOST])
+def test_a_broken_machine_kills_nothing(outcome: Outcome) -> None:
+    trial = judge(FAULT, _run(_verdict(outcome), code=2, output="...\ndevice lost\n\n"))
+    assert (trial.valid, trial.killed) == (False, False)
+    assert "ended with 2 and said: device lost" in trial.note
+
+
+def test_score_and_exit_code() -> None:
+    killed = judge(FAULT, _run(_verdict(Outcome.MISMATCH)))
+    hole = judge(FAULT, _run(_verdict(Outcome.PASS), code=0))
+    broken = judge(FAULT, _run(_verdict(Outcome.BUILD_FAILED)))
+    assert (score([killed, killed, hole, broken]), exit_code([killed, hole])) == (2 / 3, 1)
+    assert exit_code([killed]) == 0
+    assert exit_code([killed, hole, broken]) == 2

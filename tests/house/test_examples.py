@@ -1,0 +1,37 @@
+"""The examples do what they say: a user's kernel meets the gate without a change to bitgate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bitgate import rooms
+from bitgate.cli.main import run
+
+EXAMPLES = rooms.root() / "examples"
+POINTWISE = "bwd_data_f32_nhwgc_g2n2k32c16_y1x1_h5x7"
+
+
+def _verify(case: str, example: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+    load = EXAMPLES / example / "declaration.py"
+    code = run(["verify", case, "--load", str(load), "--kernel", f"{example}*", "--target", "host", "--json"])
+    (verdict,) = json.loads(capsys.readouterr().out)["verdicts"]
+    return code, verdict
+
+
+def test_a_users_kernel_passes_what_it_supports(capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = _verify(POINTWISE, "pointwise", capsys)
+    assert (code, verdict["verdict"]) == (0, "PASS")
+
+
+def test_a_users_kernel_refuses_the_rest_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = _verify(POINTWISE.replace("y1x1", "y3x3"), "pointwise", capsys)
+    assert (code, verdict["verdict"]) == (3, "REFUSED")
+    assert str(verdict["reason"]).startswith("pointwise")
+
+
+@pytest.mark.parametrize("declaration", sorted(EXAMPLES.glob("*/declaration.py")), ids=lambda path: path.parent.name)
+def test_every_example_is_loaded_by_a_test(declaration: Path) -> None:
+    assert declaration.parent.name in Path(__file__).read_text()

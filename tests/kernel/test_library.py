@@ -1,0 +1,211 @@
+"""Loading a kernel library: a sound one runs, a broken one is named for what it is and harms nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate.build import Builder, Cache
+from bitgate.errors import UsageError
+from bitgate.kernel import examine, registry
+from bitgate.kernel.abi import Status
+from bitgate.kernel.declaration import KernelFamily, Refusal
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.library import KernelLibrary
+from bitgate.problem import parse_case_id
+
+CASE = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6_s3_p1")
+REFUSED = parse_case_id("bwd_data_f32_nhwgc_n1k4c3_y3_h6_s3_p1")
+MANY = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y16_h32_s16")
+
+
+@pytest.fixture
+def library(tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache) -> KernelLibrary:
+    return KernelLibrary.load(tiny_library(), tiny_family, target="host", cache=private_cache)
+
+
+def pointers(dx: np.ndarray, dy: np.ndarray) -> dict[str, int]:
+    return {"in": dx.ctypes.data, "wei": 0, "out": dy.ctypes.data}
+
+
+@pytest.mark.parametrize(("options", "factor"), [({}, 2), ({"times": "once"}, 1)])
+def test_a_sound_library_runs_and_tells_what_it_did(
+    library: KernelLibrary, options: dict[str, str], factor: int
+) -> None:
+    dx, dy = np.zeros(4, np.float32), np.arange(4, dtype=np.float32)
+    record = library.run(CASE, "plain", options, pointers(dx, dy))
+    assert dx.tolist() == (factor * dy).tolist()
+    assert (record.path, record.gemms_count, record.instance) == ("grouped", 9, "plain")
+    assert record.summary()["launched"] == "0,2-8"
+    assert [gemm.tilde for gemm in record.sub_gemms[:3]] == [(0, 0), (0, 1), (0, 2)]
+    (event,) = record.events
+    assert (event.name, event.grid, event.block) == ("tiny", (3, 0, 0), (64, 0, 0))
+    assert np.frombuffer(event.kernargs, np.float32).tolist() == [factor]
+
+
+def test_the_record_has_room_for_every_sub_gemm_of_the_problem(library: KernelLibrary) -> None:
+    dx, dy = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    record = library.run(MANY, "plain", {}, pointers(dx, dy))
+    assert [gemm.index for gemm in record.sub_gemms] == list(range(256))
+
+
+def test_a_refusal_carries_its_clause(library: KernelLibrary) -> None:
+    refusal = Refusal("c_vector", "C is not a multiple of 4")
+    assert library.is_supported(CASE, "plain") is None
+    assert library.is_supported(REFUSED, "plain") == refusal
+    assert library.workspace_size(CASE, "plain") == 4
+    with pytest.raises(KernelRefused) as raised:
+        library.run(REFUSED, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
+    assert raised.value.refusal == refusal
+    with pytest.raises(KernelRefused):
+        library.workspace_size(REFUSED, "plain")
+
+
+@pytest.mark.parametrize(
+    ("instance", "options", "message"),
+    [
+        ("plian", {}, "no instance 'plian'; did you mean 'plain'?"),
+        ("plain", {"time": "once"}, "no option 'time'; did you mean 'times'?"),
+        ("plain", {"times": "twise"}, "the value is once or twice; did you mean 'twice'?"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(
+    library: KernelLibrary, instance: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
+        library.is_supported(CASE, instance, options)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [("BITGATE_HIP_ERROR", Status.HIP_ERROR), ("BITGATE_WORKSPACE", Status.WORKSPACE), ("77", None)],
+)
+def test_a_failing_call_is_told_apart_from_a_refusal(
+    tiny_family: KernelFamily,
+    tiny_library: Callable[..., Path],
+    private_cache: Cache,
+    status: str,
+    expected: Status | None,
+) -> None:
+    library = KernelLibrary.load(tiny_library(f"STATUS={status}"), tiny_family, cache=private_cache)
+    with pytest.raises(KernelFailed) as raised:
+        library.run(CASE, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
+    assert raised.value.status is expected
+    assert expected is not None or "returned 77, which abi.h does not know" in str(raised.value)
+
+
+BROKEN = [
+    ("VERSION=9", "ABI version 9, not 1"),
+    ("WRONG_SIZE", r"structure sizes differ: launch 824, not 816"),
+    ("NO_RUN", "does not export bitgate_run"),
+    ("NO_WORKSPACE_SIZE", "does not export bitgate_workspace_size"),
+    ("UNRESOLVED", "needs the symbol a_symbol_of_nobody"),
+    ("CRASH_ON_LOAD", "crashes with SIGABRT while being loaded"),
+    ("EXIT_ON_LOAD", r"ends the process \(exit code 7\) while being loaded"),
+    ("CRASH_IN_ABI", "crashes with SIGSEGV while bitgate_abi is called"),
+    ("OVERRUN", "bitgate_abi writes past the memory it was given"),
+    ('FAMILY="other"', "holds the family 'other', the declaration is of 'tiny'"),
+    ("EXTRA_INSTANCE", "has instances that the declaration lacks: extra"),
+    ("BLOCK_SIZE=128", "instance plain: block_size is 128 in it, 64 in the declaration"),
+    ('OPTION_VALUES="once"', "option times: values is once in it, once,twice in the declaration"),
+]
+
+
+@pytest.mark.parametrize(("macro", "message"), BROKEN, ids=[macro.partition("=")[0].lower() for macro, _ in BROKEN])
+def test_a_broken_library_is_named_for_what_it_is(
+    tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache, macro: str, message: str
+) -> None:
+    with pytest.raises(LibraryError, match=message):
+        KernelLibrary.load(tiny_library(macro), tiny_family, cache=private_cache)
+
+
+def test_a_library_that_hangs_while_loaded_is_ended(
+    tiny_family: KernelFamily,
+    tiny_library: Callable[..., Path],
+    private_cache: Cache,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examine, "_PROBE_SECONDS", 0.5)
+    with pytest.raises(LibraryError, match="hangs while being loaded"):
+        KernelLibrary.load(tiny_library("HANG_ON_LOAD"), tiny_family, cache=private_cache)
+
+
+def test_a_declaration_that_promises_more_than_the_library_has(
+    tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache
+) -> None:
+    more = replace(tiny_family, instances=(*tiny_family.instances, replace(tiny_family.instances[0], name="wide")))
+    with pytest.raises(LibraryError, match="lacks instances that the declaration names: wide"):
+        KernelLibrary.load(tiny_library(), more, cache=private_cache)
+
+
+def test_a_library_for_another_target(
+    tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache
+) -> None:
+    with pytest.raises(LibraryError, match="built for host, the target is gfx942"):
+        KernelLibrary.load(tiny_library(), tiny_family, target="gfx942", cache=private_cache)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"not a library", "no ELF header"), (b"\x7fELF" + bytes(12) + b"\x02\x00\x3e\x00", "ELF type 2")],
+)
+def test_a_file_that_is_no_library(
+    tiny_family: KernelFamily, tmp_path: Path, private_cache: Cache, content: bytes, message: str
+) -> None:
+    path = tmp_path / "libtiny.so"
+    path.write_bytes(content)
+    with pytest.raises(LibraryError, match=message):
+        KernelLibrary.load(path, tiny_family, cache=private_cache)
+    with pytest.raises(LibraryError, match="cannot be read"):
+        KernelLibrary.load(tmp_path / "absent.so", tiny_family, cache=private_cache)
+
+
+def test_a_sound_library_is_probed_once(
+    tiny_family: KernelFamily,
+    tiny_library: Callable[..., Path],
+    private_cache: Cache,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tiny_library()
+    KernelLibrary.load(path, tiny_family, cache=private_cache)
+    monkeypatch.setattr(examine.subprocess, "run", lambda *a, **k: pytest.fail("probed again"))
+    KernelLibrary.load(path, tiny_family, cache=private_cache)
+
+
+DECLARATION = """
+from pathlib import Path
+from bitgate.kernel.declaration import Instance, KernelFamily, Option
+from bitgate.problem import Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+FAMILY = KernelFamily(
+    name="tiny",
+    operations=(Pass.BWD_DATA,),
+    sources=(),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=(
+        Instance("plain", "plain", ("f32", "f16"), ("nhwgc",), (2,), F32_ACCUMULATION, (16, 16, 8), block_size=64),
+    ),
+    options=(Option("times", ("once", "twice"), "twice", "how often dy counts"),),
+    supports=lambda problem, instance, options: None,
+    dispatch=lambda problem, instance, options: None,
+    library=Path({library!r}),
+)
+"""
+
+
+def test_a_users_prebuilt_library_is_found_through_its_declaration(
+    tmp_path: Path, tiny_library: Callable[..., Path], private_cache: Cache
+) -> None:
+    built = tiny_library()
+    (tmp_path / "declaration.py").write_text(DECLARATION.format(library=built.name))
+    family = registry.families([tmp_path])["tiny"]
+    path = Builder("host", cache=private_cache).family(family)
+    assert path == built
+    library = KernelLibrary.load(path, family, target="host", cache=private_cache)
+    assert library.workspace_size(CASE, "plain") == 4

@@ -1,0 +1,101 @@
+"""Families are found by their declaration files; a bad file is named with what is wrong in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.errors import UsageError
+from bitgate.kernel import registry
+
+GOOD = """
+from pathlib import Path
+from bitgate.kernel.declaration import Instance, KernelFamily, Option
+from bitgate.problem import Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+FAMILY = KernelFamily(
+    name="theirs",
+    operations=(Pass.FWD,),
+    sources=("theirs.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=(
+        Instance("small", "small", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION),
+        Instance("large", "large", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION),
+    ),
+    options=(Option("gate", ("on", "off"), "on", ""),),
+    supports=lambda problem, instance, options: None,
+    dispatch=lambda problem, instance, options: None,
+)
+"""
+
+
+def declare(folder: Path, text: str) -> Path:
+    path = folder / "declaration.py"
+    path.write_text(text)
+    return path
+
+
+def test_a_users_family_stands_beside_ours(tmp_path: Path) -> None:
+    known = registry.families([declare(tmp_path, GOOD)])
+    assert known["theirs"].folder == tmp_path
+    assert registry.families([tmp_path])["theirs"] is known["theirs"], "a folder stands for its declaration.py"
+
+
+@pytest.mark.parametrize(
+    ("glob", "chosen"),
+    [
+        ("theirs", ["small", "large"]),
+        ("theirs.*", ["small", "large"]),
+        ("theirs.l*", ["large"]),
+        ("*s.small", ["small"]),
+    ],
+)
+def test_a_glob_selects_families_and_instances(tmp_path: Path, glob: str, chosen: list[str]) -> None:
+    assert [instance.name for _, instance in registry.select(glob, [declare(tmp_path, GOOD)])] == chosen
+
+
+def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no kernel matches 'theirs\.smal'; did you mean 'theirs\.small'\?"):
+        registry.select("theirs.smal", [declare(tmp_path, GOOD)])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("FAMILY =", "FAMLY =", "defines no FAMILY"),
+        ("Pass.FWD", "Pass.FORWARD", r"declaration\.py:9: AttributeError"),
+        ("(Pass.FWD,),", "(Pass.FWD,", r"declaration\.py:\d+: SyntaxError"),
+        ('("theirs.hip.cpp",)', "()", "name sources, or a prebuilt library: one of the two"),
+        ('"large", "large"', '"small", "large"', "instance 'small' is listed twice"),
+        ('"large", "large"', '"Large", "large"', "instance name 'Large' may hold a-z, 0-9 and _ only"),
+        (
+            '("f16",), ("nhwgc",), (2,), F32_ACCUMULATION),\n    )',
+            '("fp16",), ("nhwgc",), (2,), F32_ACCUMULATION),\n    )',
+            "fp16",
+        ),
+        ('("nhwgc",)', '("nhwcg",)', "unknown layout 'nhwcg'"),
+        ('"on", "")', '"maybe", "")', "production value 'maybe' is not among"),
+    ],
+)
+def test_a_bad_declaration_is_named_with_its_fault(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(UsageError, match=message):
+        registry.families([declare(tmp_path, GOOD.replace(old, new))])
+
+
+def test_missing_and_clashing_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such declaration file"):
+        registry.families([tmp_path / "absent.py"])
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with pytest.raises(UsageError, match=r"'theirs' is declared by .*one"):
+        registry.families([declare(tmp_path / "one", GOOD), declare(tmp_path / "two", GOOD)])
+
+
+def test_our_own_declarations_are_sound() -> None:
+    for family in registry.families().values():
+        assert family.library is None
+        assert all((family.folder / source).is_file() for source in family.sources), family.name

@@ -1,0 +1,153 @@
+"""The host device, our kernel families on it, and an oracle of a few lines of numpy that shares nothing with them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bitgate.build import Builder
+from bitgate.device.device import Device
+from bitgate.device.runtime import open_device
+from bitgate.device.targets import named
+from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.registry import families
+from bitgate.problem import ConvProblem, Pass
+
+collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a kernel left in the result, and what it says that it did."""
+
+    result: HostTensor
+    record: DispatchRecord
+
+    @property
+    def values(self) -> np.ndarray[Any, Any]:
+        return self.result.logical.astype(np.float64)
+
+
+class Bench:
+    """Runs one problem on one kernel instance of the host."""
+
+    def __init__(self, device: Device, builder: Builder) -> None:
+        self.device = device
+        self._builder = builder
+        self._libraries: dict[str, KernelLibrary] = {}
+
+    def library(self, family: KernelFamily | str) -> KernelLibrary:
+        declaration = families()[family] if isinstance(family, str) else family
+        if declaration.name not in self._libraries:
+            self._libraries[declaration.name] = self.build(declaration)
+        return self._libraries[declaration.name]
+
+    def build(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> KernelLibrary:
+        return KernelLibrary.load(self._builder.family(declaration, overlay), declaration, target="host")
+
+    def run(
+        self,
+        problem: ConvProblem,
+        inputs: Mapping[str, HostTensor],
+        kernel: KernelLibrary | KernelFamily | str,
+        instance: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        alias_d: bool = False,
+        schedule: str = "forward",
+    ) -> Outcome:
+        """The result starts as poison (or as D where D is the result itself); every buffer has guards."""
+        self.device.set_schedule(schedule)
+        tensors = dict(inputs)
+        result = HostTensor.empty(problem.tensors[problem.result])
+        result.storage.view(np.uint8).fill(0xA5)
+        if alias_d:
+            result.logical[...] = inputs["d0"].logical
+        tensors[problem.result] = result
+        buffers = {}
+        try:
+            for name, tensor in tensors.items():
+                buffers[name] = self.device.alloc(tensor.tensor.bytes, name=name)
+                buffers[name].upload(tensor.storage)
+            pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+            if alias_d:
+                pointers["d0"] = pointers[problem.result]
+            library = kernel if isinstance(kernel, KernelLibrary) else self.library(kernel)
+            record = library.run(problem, instance, options, pointers, stream=self.device.stream)
+            self.device.synchronize()
+            buffers[problem.result].download(result.storage)
+            assert all(buffer.check_guards() is None for buffer in buffers.values())
+        finally:
+            for buffer in buffers.values():
+                buffer.free()
+        return Outcome(result, record)
+
+
+@pytest.fixture(scope="session")
+def bench() -> Iterator[Bench]:
+    builder = Builder("host")
+    bench = Bench(open_device(named("host"), builder), builder)
+    yield bench
+    assert bench.device.host is not None
+    bench.device.host.reset()
+
+
+def small_integers(problem: ConvProblem, seed: int = 0, reach: int = 2) -> dict[str, HostTensor]:
+    """Operands and D of integers in [-reach, reach]: every sum here is exact."""
+    generator = np.random.default_rng(seed)
+    inputs = {}
+    for name, tensor in problem.tensors.items():
+        if name != problem.result:
+            inputs[name] = HostTensor.empty(tensor)
+            values = generator.integers(-reach, reach + 1, tensor.lengths)
+            inputs[name].logical[...] = values.astype(tensor.dtype.numpy)
+    return inputs
+
+
+def brute_force(problem: ConvProblem, inputs: Mapping[str, HostTensor]) -> np.ndarray[Any, Any]:
+    """The result, rounded to its type, as f64: for each tap and each output position, one product over all channels."""
+    values = {name: tensor.logical.astype(np.float64) for name, tensor in inputs.items()}
+    result = np.zeros(problem.tensors[problem.result].lengths)
+    every = (slice(None),) * 3
+    for tap in np.ndindex(*problem.filter):
+        for o in np.ndindex(*problem.output):
+            axes = zip(o, tap, problem.stride, problem.dilation, problem.left_pad, strict=True)
+            i = tuple(at * s + f * d - p for at, f, s, d, p in axes)
+            if not all(0 <= at < length for at, length in zip(i, problem.input, strict=True)):
+                continue
+            if problem.direction is Pass.FWD:
+                result[every + o] += np.einsum("gnc,gkc->gnk", values["in"][every + i], values["wei"][every + tap])
+            elif problem.direction is Pass.BWD_DATA:
+                result[every + i] += np.einsum("gnk,gkc->gnc", values["out"][every + o], values["wei"][every + tap])
+            else:
+                result[every + tap] += np.einsum("gnk,gnc->gkc", values["out"][every + o], values["in"][every + i])
+    d = values.get("d0", np.zeros(1))
+    applied = {
+        "pass": result,
+        "scale": problem.op.alpha * result,
+        "bias": result + d,
+        "nd1": result + d,
+        "bilinear": problem.op.alpha * result + problem.op.beta * d,
+        "relu": np.maximum(result, 0),
+    }[problem.op.name]
+    dtype = problem.tensors[problem.result].dtype
+    return (applied if dtype.is_float else np.clip(applied, -128, 127)).astype(dtype.numpy).astype(np.float64)
+
+
+@pytest.fixture(scope="session")
+def integers() -> Any:
+    return small_integers
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Any:
+    return brute_force

@@ -1,0 +1,50 @@
+"""Each barrier of the grouped kernel is needed, and the host shows it: without it some order of threads is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitgate.kernel.registry import families
+from bitgate.problem import parse_case_id
+
+WHOLE = families()["grouped_bwd_data"]
+INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
+FAMILY = replace(WHOLE, sources=("library.hip.cpp", "grouped_bwd_data_f32_w32.hip.cpp"), instances=INSTANCES)
+BARRIERS = ("tiles are complete", "tiles are free again", "sums are complete")
+SCHEDULES = ("forward", "reverse", "random:1")
+
+
+@pytest.fixture(params=[None, *BARRIERS])
+def removed(request):
+    return request.param
+
+
+@pytest.fixture
+def overlay(removed, tmp_path):
+    """gemm.hpp with one barrier less."""
+    if removed is None:
+        return {}
+    text = (FAMILY.folder / "gemm.hpp").read_text()
+    barrier = f"__syncthreads(); // {removed}"
+    assert text.count(barrier) == 1
+    (tmp_path / "gemm.hpp").write_text(text.replace(barrier, ""))
+    return {"kernels/grouped_bwd_data/gemm.hpp": tmp_path / "gemm.hpp"}
+
+
+def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, removed, overlay):
+    """One wave or four: both instances."""
+    library = bench.build(FAMILY, overlay)
+    problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k32c64_y3_h9x9_p1")
+    inputs = integers(problem)
+    expected = oracle(problem, inputs)
+    for instance in INSTANCES:
+        right = {
+            schedule: np.array_equal(
+                bench.run(problem, inputs, library, instance.name, schedule=schedule).values, expected
+            )
+            for schedule in SCHEDULES
+        }
+        assert all(right.values()) == (removed is None), (instance.name, right)

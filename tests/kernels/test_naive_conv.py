@@ -1,0 +1,113 @@
+"""The naive references against brute force, in every pass, type, dimension, layout and operation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.tensor import HostTensor
+from bitgate.problem import parse_case_id
+
+PASSES = ("fwd", "bwd_data", "bwd_weight")
+DTYPES = ("f64", "f32", "f16", "bf16", "i8")
+SHAPES = (
+    "nhwgc_g2n2k4c3_y3x2_h7x6_s2x1_d1x2_p1x0_q0x2",  # groups, dilation, pads that differ, on each axis otherwise
+    "nwgc_g1n2k3c4_y3_h9_s2",
+    "ngcw_g2n2k3c4_y3_h9_s2_p2",
+    "ndhwgc_g1n2k3c2_y2_h4",
+    "gndhwc_g2n1k2c3_y1x2x3_h3x4x5_s1x2x2_p0x1x1_gap",
+    "gnhwc_gkcyx_g2n2k4c3_y2_h6x6_nd1_gap",
+    "nhwgc_g2n1k4c3_y2_h6x6_bilinear",
+    "nhwgc_g2n1k4c3_y2_h6x6_bias",
+    "nhwgc_n2k4c3_y2_h6x6_relu",
+    "nhwgc_n2k4c3_y1_h6x6_s3_scale",
+)
+
+
+@pytest.mark.parametrize("direction", PASSES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equals_brute_force_on_integers(bench, integers, oracle, direction, dtype):
+    for shape in SHAPES:
+        problem = parse_case_id(f"{direction}_{dtype}_{shape}")
+        inputs = integers(problem)
+        outcome = bench.run(problem, inputs, "naive_conv", f"{direction}_{dtype}")
+        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=shape)
+
+
+@pytest.mark.parametrize("direction", PASSES)
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_sums_in_the_stated_order(bench, direction, dtype):
+    """On data whose sums round differently in any other order, the bits are those of the ordered reference."""
+    problem = parse_case_id(f"{direction}_{dtype}_nhwgc_g2n2k17c13_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2_bilinear")
+    generator = np.random.default_rng(1)
+    inputs = {}
+    for name, tensor in problem.tensors.items():
+        if name != problem.result:
+            inputs[name] = HostTensor(tensor, generator.standard_normal(tensor.space).astype(tensor.dtype.numpy))
+    outcome = bench.run(problem, inputs, "naive_conv", f"{direction}_{dtype}")
+    np.testing.assert_array_equal(outcome.result.bits, ordered_reference(problem, inputs).bits)
+
+
+def test_i8_saturates(bench, integers, oracle):
+    problem = parse_case_id("fwd_i8_nhwgc_n1k4c32_y3_h5x5_p1")
+    inputs = integers(problem, reach=60)
+    values = bench.run(problem, inputs, "naive_conv", "fwd_i8").values
+    np.testing.assert_array_equal(values, oracle(problem, inputs))
+    assert {values.min(), values.max()} == {-128, 127}
+
+
+def test_more_cells_than_threads(bench, integers, oracle):
+    """The grid strides over cells past its 1024 blocks of 256 threads."""
+    problem = parse_case_id("bwd_data_f32_nhwgc_n2k1c8_y1_h130x131")
+    assert problem.tensors["in"].elements > 1024 * 256
+    inputs = integers(problem)
+    np.testing.assert_array_equal(bench.run(problem, inputs, "naive_conv", "bwd_data_f32").values, oracle_1x1(inputs))
+
+
+def oracle_1x1(inputs):
+    """1x1, stride 1: one matrix product over all pixels."""
+    return np.einsum(
+        "gnkhw,gkc->gnchw",
+        inputs["out"].logical.astype(np.float64),
+        inputs["wei"].logical[..., 0, 0].astype(np.float64),
+    )
+
+
+def test_gaps_stay_untouched(bench, integers):
+    problem = parse_case_id("bwd_data_f16_nhwgc_g2n2k4c3_y3_h6x6_p1_gap")
+    outcome = bench.run(problem, integers(problem), "naive_conv", "bwd_data_f16")
+    written = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+    written.bits[...] = 1
+    gaps = written.storage.view(np.uint16) == 0
+    assert gaps.any()
+    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+
+
+def test_record_says_what_ran(bench, integers):
+    problem = parse_case_id("bwd_weight_f32_nhwgc_g2n2k4c3_y3_h6x6_p1")
+    record = bench.run(problem, integers(problem), "naive_conv", "bwd_weight_f32").record
+    assert (record.path, record.launches, record.split_k, record.zero_fill) == ("naive", 1, 1, False)
+    (gemm,) = record.sub_gemms
+    assert (gemm.m, gemm.n, gemm.k, gemm.launched) == (4, 3 * 9, 2 * 36, True)
+    (event,) = record.events
+    assert event.name == "naive_bwd_weight"
+    assert [is_pointer for _, _, is_pointer in event.args] == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("case", "instance", "clause"),
+    [
+        ("bwd_data_f32_nhwgc_n1k1c1_y1_h2", "fwd_f32", "operation"),
+        ("fwd_f16_nhwgc_n1k1c1_y1_h2", "fwd_f32", "dtypes"),
+        ("fwd_bf16_f32_bf16_nhwgc_n1k1c1_y1_h2", "fwd_f32", "dtypes"),
+        ("bwd_data_f32_nhwgc_n1k1c1_y1_h2_sk2", "bwd_data_f32", "split_k"),
+    ],
+)
+def test_refusals_agree_with_the_declaration(bench, case, instance, clause):
+    problem = parse_case_id(case)
+    library = bench.library("naive_conv")
+    declared = library.family.supports(problem, library.family.instance(instance), {})
+    assert declared is not None
+    assert declared.clause == clause
+    assert library.is_supported(problem, instance).clause == clause

@@ -1,0 +1,50 @@
+"""A kernel family of a user's own, which misbehaves on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem.layout import INPUT_LAYOUTS
+
+ILLNESSES = ("none", "wrong", "past", "before", "input", "gap", "race", "idle", "hang", "abort", "fail", "record")
+DISAGREEMENTS = ("more", "less")
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    if options.get("illness") == "less":
+        return Refusal("mood", "the declaration does not feel like it")
+    if problem.c % 2:
+        return Refusal("c_even", f"C = {problem.c} is odd")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    return Dispatch(path="naive", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+
+
+FAMILY = KernelFamily(
+    name="sick",
+    operations=(Pass.FWD,),
+    sources=("sick.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=(
+        Instance(
+            name="fwd_f32",
+            group="sick",
+            dtypes=("f32",),
+            layouts=tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts),
+            ndims=(1, 2, 3),
+            accumulation=F32_ACCUMULATION,
+            vector=(1, 1, 1),
+            operations=(Pass.FWD,),
+        ),
+    ),
+    options=(Option("illness", (*ILLNESSES, *DISAGREEMENTS), "none", "what goes wrong"),),
+    supports=supports,
+    dispatch=dispatch,
+)

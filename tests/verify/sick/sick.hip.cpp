@@ -1,0 +1,95 @@
+// A forward convolution that can be told to misbehave: the naive kernel first, then one that does the harm.
+#include "../../../kernels/naive_conv/naive_conv.hpp"
+#include "bitgate/library.hpp"
+
+#include <cstdlib>
+
+namespace {
+
+const bitgate::Option options[] = {
+    {"illness", "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,more,less", "none",
+     "what goes wrong"},
+};
+
+// `at` is an element of `cells`, anywhere.
+__global__ void write_one(float* cells, int64_t at, float value) {
+  if (threadIdx.x == 0)
+    cells[at] = value;
+}
+
+// Every thread writes the same cell: the last one wins.
+__global__ void write_all(float* cells) {
+  cells[0] = static_cast<float>(threadIdx.x);
+}
+
+__global__ void spin(volatile float* cells) {
+  while (cells[0] != 123456.0f) {
+  }
+}
+
+int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+  if (request.options.is("illness", "more"))
+    BITGATE_REFUSE(reason, "mood", "the library does not feel like it");
+  if (request.problem.in.lengths[2] % 2)
+    BITGATE_REFUSE(reason, "c_even", "C = %lld is odd",
+                   static_cast<long long>(request.problem.in.lengths[2]));
+  return naive_conv::supports<float>(request, reason);
+}
+
+void harm(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+  const bitgate_tensor& y = request.problem.out;
+  float* out = static_cast<float*>(buffers.out);
+  int64_t space = 1, row = y.lengths[0] * y.lengths[2];
+  for (int i = 0; i < y.rank; ++i)
+    space += (y.lengths[i] - 1) * y.strides[i];
+  const dim3 one(1), block(64);
+  const auto is = [&](const char* what) { return request.options.is("illness", what); };
+  const auto poke = [&](float* cells, int64_t at) {
+    bitgate::launch(context, "write_one", write_one, one, block, 0, cells, at, 77777.0f);
+  };
+  if (is("wrong"))
+    poke(out, 5);
+  else if (is("past"))
+    poke(out, space);
+  else if (is("before"))
+    poke(out, -1);
+  else if (is("input"))
+    poke(static_cast<float*>(buffers.in), 3);
+  else if (is("gap"))
+    poke(out, row); // rows are (g, k): what follows them is the gap
+  else if (is("race"))
+    bitgate::launch(context, "write_all", write_all, one, block, 0, out);
+  else if (is("hang"))
+    bitgate::launch(context, "spin", spin, one, one, 0, out);
+  else if (is("abort"))
+    std::abort();
+  else if (is("fail"))
+    context.error = hipErrorInvalidValue;
+  else if (is("record"))
+    context.record.launches = 7;
+}
+
+void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+  if (request.options.is("illness", "idle")) {
+    std::snprintf(context.record.path, sizeof context.record.path, "naive");
+    context.record.gemms_count = context.record.buckets = context.record.launches = 1;
+    return;
+  }
+  naive_conv::run<float>(request, buffers, context);
+  harm(request, buffers, context);
+}
+
+bitgate::Instance described() {
+  bitgate::Instance instance = naive_conv::instance<float>("fwd_f32", BITGATE_FWD, "f32");
+  instance.supports = supports;
+  instance.run = run;
+  return instance;
+}
+
+const bitgate::Registration fwd{described()};
+
+} // namespace
+
+namespace bitgate {
+const Family family{"sick", options, 1};
+} // namespace bitgate

@@ -1,0 +1,184 @@
+"""``bitgate verify`` and ``bitgate explain`` as their users see them, on the real grouped kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate.cli.main import run
+from bitgate.kernel.registry import families
+
+NINE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1"
+FOUR = "bwd_data_f16_nhwgc_g1n2k64c64_y5x5_h20x35_s2x2_p1x1"
+THIRTY_SIX = "bwd_data_f16_nhwgc_g1n2k64c64_y6x6_h28x28_s6x6_p1x1"
+FLAT = "bwd_data_f16_nhwgc_g1n2k64c64_y3x3_h14x14_p1x1"
+F16 = [i for i in families()["grouped_bwd_data"].instances if i.dtypes == ("f16",) and i.vector == (8, 8, 8)]
+ONE = f"grouped_bwd_data.{F16[0].name}"
+SICK = str(Path(__file__).parent / "sick" / "declaration.py")
+
+
+@pytest.fixture
+def bitgate(capsys):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = run(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("case", "path", "gemms_count", "buckets"),
+    [(FLAT, "flat", 1, 1), (FOUR, "grouped", 4, 1), (NINE, "grouped", 9, 1), (THIRTY_SIX, "grouped", 36, 2)],
+)
+def test_every_sub_gemm_is_computed(bitgate, case, path, gemms_count, buckets):
+    code, out, _ = bitgate("verify", case, "--kernel", "grouped_bwd_data*", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert len(document["verdicts"]) >= 3
+    for verdict in document["verdicts"]:
+        assert verdict["verdict"] == "PASS"
+        dispatch = verdict["dispatch"]
+        assert (dispatch["path"], dispatch["gemms_count"], dispatch["buckets"]) == (path, gemms_count, buckets)
+    assert len({verdict["digest"] for verdict in document["verdicts"]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (FOUR, "sub-GEMMs 1 to 3 of 4 are missing"),
+        (NINE, "sub-GEMMs 1 to 8 of 9 are missing"),
+        (THIRTY_SIX, "sub-GEMMs 2 to 35 of 36 are missing"),
+    ],
+)
+def test_the_founding_bug_is_named(bitgate, case, sentence):
+    arguments = ("--kernel", ONE, "--option", "flat_path_gate=off")
+    code, out, _ = bitgate("verify", case, *arguments, "--json")
+    (verdict,) = json.loads(out)["verdicts"]
+    assert code == 1
+    assert verdict["verdict"] == "MISMATCH"
+    assert verdict["diagnosis"]["kinds"] == ["missing_sub_gemm"]
+    assert sentence in verdict["diagnosis"]["sentence"]
+    assert "are zero" in verdict["diagnosis"]["sentence"]
+    assert "--option flat_path_gate=off" in verdict["repro"]
+    assert len(json.dumps(verdict["diagnosis"]["evidence"])) <= 4096
+    assert bitgate("verify", case, *arguments[:2])[0] == 0
+
+
+def test_the_founding_bug_is_named_on_real_numbers_too(bitgate):
+    arguments = ("--kernel", ONE, "--option", "flat_path_gate=off", "--fill", "decimal")
+    code, out, _ = bitgate("verify", NINE, *arguments)
+    assert code == 1
+    assert "sub-GEMMs 1 to 8 of 9 are missing" in out
+    assert bitgate("verify", NINE, *arguments[:2], "--fill", "decimal")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "bwd_data_f16_nhwgc_g2n2k64c64_y3x3_h14x14_s2x2_p1x1",
+        "bwd_data_f16_ndhwgc_g1n1k64c64_y3_h6_s2_p1",
+        "bwd_data_f16_nhwgc_g1n2k64c64_y3x3_h14x14_s2x2_p1x1_bilinear",
+        FLAT,
+    ],
+)
+def test_the_founding_bug_shows_nowhere_else(bitgate, case):
+    code, out, _ = bitgate("verify", case, "--kernel", ONE, "--option", "flat_path_gate=off")
+    assert code == 0
+    assert out.startswith("PASS")
+
+
+def test_a_foreign_line_is_a_case(bitgate):
+    line = "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 2 16 16 3 3 9 9 2 2 1 1 1 1 1 1"
+    code, out, _ = bitgate("verify", line, "--kernel", "grouped_bwd_data*")
+    assert code == 0
+    assert "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h9x9_s2x2_d1x1_p1x1_q1x1" in out
+    assert "\x1b" not in out
+
+
+def test_a_red_verdict_shows_cells_and_how_to_run_it_again(bitgate):
+    code, out, _ = bitgate("verify", NINE, "--kernel", ONE, "--option", "flat_path_gate=off")
+    assert code == 1
+    lines = out.splitlines()
+    assert lines[0].startswith("MISMATCH")
+    assert "g  n  c  h  w  result  reference" in out
+    assert lines[-2].startswith("  again: bitgate verify")
+    assert lines[-1].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
+
+
+def test_nothing_compared_is_exit_code_3(bitgate):
+    code, out, _ = bitgate("verify", "bwd_data_f64_nhwgc_g1n1k8c8_y1_h4", "--kernel", "grouped_bwd_data*", "--json")
+    document = json.loads(out)
+    assert code == 3
+    assert {verdict["verdict"] for verdict in document["verdicts"]} == {"REFUSED"}
+    assert all(verdict["reason"].startswith("dtypes: ") for verdict in document["verdicts"])
+    assert bitgate("verify", "fwd_f16_nhwgc_g1n1k8c8_y1_h4", "--kernel", "grouped_bwd_data*")[0] == 3
+
+
+def test_the_dump_holds_the_tensors(bitgate, tmp_path):
+    case = "bwd_data_bf16_nhwgc_g1n1k16c16_y1_h4"
+    code, _, _ = bitgate("verify", case, "--kernel", "naive_conv", "--dump", str(tmp_path))
+    assert code == 0
+    (folder,) = tmp_path.iterdir()
+    arrays = {path.stem: np.load(path) for path in folder.iterdir()}
+    assert set(arrays) == {"out", "wei", "result", "reference"}
+    assert arrays["result"].shape == (1, 1, 16, 4, 4)
+    expected = np.einsum("gnkhw,gkcyx->gnchw", arrays["out"], arrays["wei"])
+    assert np.abs(arrays["result"] - expected).max() <= np.abs(expected).max() / 256
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fwd_f16",), "expected g..n..k..c.. after the layout"),
+        (("ckProfiler gemm 1",), "'gemm' is not understood"),
+        ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
+        ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
+        ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
+        ((NINE, "--option", "flat_path_gate=on"), "gemms_count or off"),
+        ((NINE, "--fill", "exat"), "did you mean exact?"),
+        ((NINE, "--schedule", "backwards"), "forward, reverse or random:N"),
+        ((NINE, "--target", "gfx9421"), "unknown target 'gfx9421'"),
+        ((NINE, "--reference", "oracle"), "auto, exact, ordered"),
+        ((NINE, "--load", "nowhere.py"), "nowhere.py: no such declaration file"),
+        ((NINE, "--isolate", "--dump", "x"), "leave --isolate out"),
+        ((NINE, "--nonsense"), "No such option"),
+    ],
+)
+def test_a_mistake_is_exit_code_2_and_says_what_to_do(bitgate, arguments, message):
+    code, out, err = bitgate("verify", *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+
+
+def test_a_users_kernel_runs_in_a_process_of_its_own(bitgate):
+    case = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
+    code, out, _ = bitgate("verify", case, "--kernel", "sick", "--load", SICK, "--option", "illness=abort")
+    assert code == 1
+    assert "died of SIGABRT" in out
+    code, out, _ = bitgate("verify", case, "--kernel", "sick", "--load", SICK, "--option", "illness=more")
+    assert code == 1
+    assert "the library refuses (mood) what its declaration supports" in out
+
+
+def test_explain_a_verdict_and_a_kind(bitgate):
+    assert bitgate("explain", "mismatch") == (0, "MISMATCH: the result differs from the reference\n", "")
+    assert "never ran" in bitgate("explain", "missing_sub_gemm")[1]
+    code, _, err = bitgate("explain", "PASSS")
+    assert code == 2
+    assert "did you mean PASS?" in err
+
+
+def test_explain_draws_the_decomposition(bitgate):
+    _, out, _ = bitgate("explain", "bwd_data_f16_g3n2k24c8_y3x2_h13x17_s2x3_d1x2_p2x0_q0x1")
+    assert "  0 . 1\n  2 . 3\n" in out
+    assert "       0    0x0   2x1  112  8  48       0\n" in out
+    assert "35.3% of dx gets no contribution and must be zero" in out
+    _, out, _ = bitgate("explain", "bwd_data_f16_g1n1k8c8_y2x2x2_h6x6x6_s2x3x2")
+    assert "depth 0:\n  0 1\n  2 3\n  . .\ndepth 1:\n  4 5\n  6 7\n  . .\n" in out
+    _, out, _ = bitgate("explain", "fwd_f16_nhwgc_g1n4k128c64_y3x3_h28x28_p1")
+    assert "one GEMM a group: M = N * outputs = 3136, N = K = 128, K = C * taps = 576" in out

@@ -1,0 +1,213 @@
+"""One real case to one verdict, through a real library on the host: every outcome that a kernel can earn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bitgate.errors import UsageError
+from bitgate.problem import parse_case_id
+from bitgate.record import Outcome, from_event, to_event
+from bitgate.verify.isolate import verify_isolated
+from bitgate.verify.memory import memory_shortage
+from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.spine import verify
+
+DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session("host", load=(DECLARATION,))
+
+
+def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
+    return PlannedCase(parse_case_id(case), "sick", "fwd_f32", options=(("illness", illness),), **more)
+
+
+def test_pass_carries_all_that_a_results_line_needs(session):
+    verdict = verify(plan(), session)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.green
+    assert verdict.compared
+    assert verdict.certificate.holds
+    assert verdict.digest.startswith("bg1:")
+    assert verdict.dispatch["path"] == "naive"
+    assert set(verdict.seconds) == {"fill", "kernel", "reference", "compare", "total"}
+    assert verdict.fingerprint["guards"] == "both"
+    assert verdict.human == "fwd f32 NHWGC G=1 N=1 K=8 C=4 3x3 6x6 p1"
+    assert verdict.foreign == "ckProfiler grouped_conv_fwd 0 1 0 1 1 0 0 2 1 1 8 4 3 3 6 6 1 1 1 1 1 1 1 1"
+    assert from_event(to_event(verdict)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("illness", "outcome", "words"),
+    [
+        ("wrong", Outcome.MISMATCH, "1 of 288 cells of y are wrong, within k 5, h 0, w 0"),
+        ("idle", Outcome.MISMATCH, "nothing was written"),
+        ("past", Outcome.CRASHED, "+0 past the end of buffer out (1152 bytes), byte offset 1152"),
+        ("before", Outcome.CORRUPTED, "byte 4 before buffer out was written"),
+        ("input", Outcome.CORRUPTED, "input in was changed: 1 of 144 elements, the first at index 3"),
+        ("race", Outcome.NONDETERMINISTIC, "on the same input differ in 1 of 288 cells"),
+        ("fail", Outcome.CRASHED, "hipErrorInvalidValue"),
+        ("record", Outcome.MISMATCH, "the dispatch record is not what the problem needs: launches is 7, predicted 1"),
+        ("more", Outcome.REFUSED, "the library refuses (mood) what its declaration supports"),
+        ("less", Outcome.REFUSED, "the library supports what its declaration refuses (mood)"),
+    ],
+)
+def test_each_illness_is_red_and_named(session, illness, outcome, words):
+    verdict = verify(plan(illness), session)
+    assert verdict.outcome is outcome
+    assert not verdict.green
+    assert words in verdict.reason
+    assert from_event(to_event(verdict)) == verdict
+
+
+def test_a_fault_names_kernel_block_thread_buffer_and_offset(session):
+    fault = verify(plan("past"), session).diagnosis.evidence["fault"]
+    assert fault["kernel"] == "write_one"
+    assert fault["block"] == fault["thread"] == [0, 0, 0]
+    assert (fault["buffer"], fault["offset"], fault["size"]) == ("out", 1152, 1152)
+
+
+def test_after_a_crash_the_next_case_is_healthy(session):
+    assert verify(plan("past"), session).outcome is Outcome.CRASHED
+    assert verify(plan(), session).outcome is Outcome.PASS
+
+
+def test_a_written_gap_is_corruption_though_every_cell_is_right(session):
+    verdict = verify(plan("gap", CASE + "_gap"), session)
+    assert verdict.outcome is Outcome.CORRUPTED
+    assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
+    assert verify(plan("none", CASE + "_gap"), session).outcome is Outcome.PASS
+
+
+def test_both_runs_take_a_stated_schedule(session):
+    assert verify(plan("race", schedule="reverse"), session).outcome is Outcome.MISMATCH
+    assert verify(plan(schedule="random:7"), session).outcome is Outcome.PASS
+
+
+def test_an_expensive_case_runs_once(session, monkeypatch):
+    monkeypatch.setattr("bitgate.verify.session.CHEAP_FLOPS", {"host": 0})
+    verdict = verify(plan("race"), session)
+    assert verdict.outcome is Outcome.MISMATCH
+    assert verdict.fingerprint["guards"] == "right"
+
+
+ODD = "fwd_f32_nhwgc_g1n1k8c3_y3_h6_p1"
+
+
+def test_an_expected_refusal_is_green_with_its_clause_only(session):
+    assert verify(plan(case=ODD, expect=Expectation("refused", "c_even")), session).green
+    other = verify(plan(case=ODD, expect=Expectation("refused", "k_even")), session)
+    assert (other.outcome, other.green) == (Outcome.REFUSED, False)
+    assert "refused by c_even, expected k_even" in other.reason
+    unexpected = verify(plan(case=ODD), session)
+    assert (unexpected.outcome, unexpected.green) == (Outcome.REFUSED, False)
+    accepted = verify(plan(expect=Expectation("refused", "c_even")), session)
+    assert not accepted.green
+    assert "was to be refused (c_even), and is supported" in accepted.reason
+
+
+def test_a_case_that_does_not_fit_is_not_tried(session, tmp_path):
+    verdict = verify(plan(case="fwd_f32_nhwgc_g1n65536k2c64_y1_h512"), session)
+    assert verdict.outcome is Outcome.INFRA
+    assert "GiB of host memory" in verdict.reason
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 9 kB\nMemAvailable:    1048576 kB\n")
+    half, more = (parse_case_id(f"fwd_f32_nhwgc_g1n1k1c{c}_y1_h1024") for c in (64, 256))
+    assert memory_shortage(half, True, meminfo) == ""
+    assert memory_shortage(more, True, meminfo).startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
+    assert memory_shortage(more, False, meminfo).startswith("the case needs about 1.0 GiB")
+    assert memory_shortage(more, True, tmp_path / "none") == ""
+
+
+def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
+    session = Session("host", load=(DECLARATION,))
+    broken = tmp_path / "sick.hip.cpp"
+    broken.write_text("this is no C++\n")
+    family = session.families["sick"]
+    session.families["sick"] = replace(family, name="sick", sources=(str(broken),))
+    verdict = verify(plan(), session)
+    assert verdict.outcome is Outcome.BUILD_FAILED
+    assert "error" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"family": "sic"}, "no kernel family 'sic'"),
+        ({"instance": "fwd_f16"}, "no instance 'fwd_f16'"),
+        ({"options": (("illnes", "none"),)}, "no option 'illnes'; did you mean 'illness'"),
+        ({"options": (("illness", "flu"),)}, "option illness=flu"),
+        ({"schedule": "backwards"}, "give forward, reverse or random:N"),
+        ({"fill": "exotic"}, "unknown fill 'exotic'"),
+        ({"fill": "decimal", "reference": "ordered"}, "bits depend on the order of summation"),
+        ({"fill": "decimal", "reference": "exact"}, "no exact reference: data are not integers"),
+        ({"reference": "oracle"}, "reference 'oracle'"),
+    ],
+)
+def test_a_mistake_of_the_user_is_no_verdict(session, change, message):
+    with pytest.raises(UsageError, match=message):
+        verify(replace(plan(), **change), session)
+
+
+def test_the_naive_kernels_take_real_numbers(session):
+    problem = parse_case_id("bwd_weight_f32_nhwgc_g2n2k4c4_y3_h6_p1")
+    planned = PlannedCase(problem, "naive_conv", "bwd_weight_f32", fill="decimal")
+    verdict = verify(planned, session)
+    assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "ordered")
+    assert not verdict.certificate.holds
+
+
+def test_real_numbers_are_held_to_a_bound_a_cell(session):
+    verdict = verify(plan(fill="decimal"), session)
+    assert (verdict.outcome, verdict.reference, verdict.digest) == (Outcome.PASS, "bounds", "")
+    wrong = verify(plan("wrong", fill="decimal"), session)
+    assert wrong.outcome is Outcome.MISMATCH
+    assert "1 of 288 cells of y are wrong" in wrong.reason
+    assert len(wrong.diagnosis.evidence["first_wrong_cells"]) == 1
+
+
+def test_the_devices_naive_kernel_is_a_reference_too(session):
+    there, here = verify(plan(reference="gpu"), session), verify(plan(), session)
+    assert (there.outcome, there.reference, there.digest) == (Outcome.PASS, "gpu", here.digest)
+    assert verify(plan("wrong", reference="gpu"), session).outcome is Outcome.MISMATCH
+    with pytest.raises(UsageError, match="is the kernel that --reference gpu compares with"):
+        verify(PlannedCase(parse_case_id(CASE), "naive_conv", "fwd_f32", reference="gpu"), session)
+
+
+def test_the_dump_sees_every_tensor(session):
+    seen = {}
+    verify(plan("wrong"), session, lambda name, tensor: seen.setdefault(name, tensor.logical.copy()))
+    assert set(seen) == {"in", "wei", "result", "reference"}
+    assert (seen["result"] != seen["reference"]).sum() == 1
+
+
+def test_a_kernel_that_kills_its_process_is_a_crash():
+    verdict = verify_isolated(plan("abort"), (DECLARATION,))
+    assert verdict.outcome is Outcome.CRASHED
+    assert "died of SIGABRT" in verdict.reason
+    assert "--load" in verdict.repro
+
+
+def test_a_kernel_that_never_ends_is_hung():
+    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=3)
+    assert verdict.outcome is Outcome.HUNG
+    assert "no verdict after 3 s" in verdict.reason
+
+
+def test_an_isolated_verdict_is_the_same_as_one_here(session):
+    there, here = verify_isolated(plan("wrong"), (DECLARATION,)), verify(plan("wrong"), session)
+    assert (there.key, there.outcome, there.diagnosis, there.digest) == (
+        here.key,
+        here.outcome,
+        here.diagnosis,
+        here.digest,
+    )
+    with pytest.raises(UsageError, match="unknown fill"):
+        verify_isolated(replace(plan(), fill="exotic"), (DECLARATION,))
