@@ -59,9 +59,8 @@ class Combinations:
             order = np.argsort(value, kind="stable")
             ordered = value[order]
             starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-            joined = np.unpackbits(
-                np.bitwise_or.reduceat(bits[order], starts).view(np.uint8), axis=1, bitorder="little"
-            )
+            words = np.bitwise_or.reduceat(bits[order], starts)
+            joined = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
             for last in range(head[-1] + 1 if head else 0, len(self.sizes)):
                 block = flags[self.offsets[number] : self.offsets[number + 1]].reshape(-1, self.sizes[last])
                 block[ordered[starts]] = joined[:, first_bit[last] : first_bit[last] + self.sizes[last]]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import AXES, Batch, Ints, concatenate
+from bitgate.coverage.batch import AXES, PLAIN_VALUES, Batch, Ints, concatenate
 from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Term
 
@@ -18,6 +18,7 @@ _SCALARS = ("g", "n", "k", "c")
 _SPATIAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
 _TOGETHER = (
     ("left_pad", "right_pad"),
+    ("dilation", "left_pad", "right_pad"),
     ("input", "stride"),
     ("filter", "stride"),
     ("filter", "input", "stride"),
@@ -90,7 +91,10 @@ def _steps(row: Batch) -> Batch:
     for name in _SPATIAL:  # isotropic properties need all axes at once
         for smaller in _smaller(max(at[name, axis] for axis in axes), _SPATIAL[name]):
             changes.append({(name, axis): min(smaller, at[name, axis]) for axis in axes})
-    changes = [c for c in changes if all(v >= _SPATIAL.get(name, 1) for (name, _), v in c.items())]
+    changes += [{(name, -1): value} for name, value in PLAIN_VALUES.items() if getattr(row, name)[0] != value]
+    changes = [
+        c for c in changes if all(v >= _SPATIAL.get(name, PLAIN_VALUES.get(name, 1)) for (name, _), v in c.items())
+    ]
     columns = {name: np.repeat(column, len(changes), axis=0) for name, column in row.columns().items()}
     for index, change in enumerate(changes):
         for (name, axis), value in change.items():

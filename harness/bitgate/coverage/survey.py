@@ -24,6 +24,9 @@ from bitgate.problem import ConvProblem, DtypeSet, Pass
 
 _DEFAULT = shape_problem(Pass.BWD_DATA, (1, 1, 8, 8), ((1, 1), (4, 4), (1, 1), (1, 1), (0, 0), (0, 0)))
 
+_SPOKEN = ("ndim", "g", "k_size", "numd", "split_k")
+"""What a path takes for granted and its name does not tell."""
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -159,7 +162,9 @@ class Survey:
                 granted = [
                     next(c.words for c in factor.classes if c.name == self._conditions[term.cls.name][factor.name])
                     for factor in self.space.factors
-                    if factor.name in self._conditions[term.cls.name] and factor.name not in others
+                    if factor.name in _SPOKEN
+                    and factor.name in self._conditions[term.cls.name]
+                    and factor.name not in others
                 ]
                 words += f" ({', '.join(granted)})" if granted else ""
             spoken.append(words)
