@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 from bitgate import rooms
 from bitgate.build.cache import Cache
@@ -35,15 +36,17 @@ class SourceTree:
         self._folders = folders
         self._overlay = overlay
         self._shadow: Path | None = None
+        self._making = Lock()  # units are compiled in parallel, and two shadows would mix up what each has read
 
     @property
     def prefix(self) -> str:
         """What stands before each absolute path: empty in place."""
         if not self._overlay:
             return ""
-        if self._shadow is None:
-            self._shadow = self._make_shadow()
-        return str(self._shadow)
+        with self._making:
+            if self._shadow is None:
+                self._shadow = self._make_shadow()
+            return str(self._shadow)
 
     def real(self, path: str) -> str:
         """The path in the real tree of a path that the compiler named."""
