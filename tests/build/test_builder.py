@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from bitgate.build import Builder, BuildError, Cache
+from bitgate.build.paths import SourceTree
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 
@@ -224,3 +227,21 @@ def test_two_processes_share_the_work(family: KernelFamily, tmp_path: Path) -> N
     assert [child.returncode for child in children] == [0, 0], ends
     assert len(list((tmp_path / "cache").glob("objects/*.o"))) == 2
     assert len(list((tmp_path / "cache").glob("libraries/*/*.so"))) == 1
+
+
+def test_units_that_compile_at_once_read_one_shadow(family: KernelFamily, tmp_path: Path) -> None:
+    """Two shadows would record the files of one unit under paths that mean nothing, or worse, to a later build."""
+    for number in range(200):
+        (family.folder / f"more{number}.hpp").write_text("")
+    replaced = {family.folder / "shared.hpp": family.folder / "more0.hpp"}
+    tree = SourceTree(Cache(tmp_path / "cache"), [family.folder], replaced)
+    start = Barrier(8)
+
+    def ask(_: int) -> str:
+        start.wait()
+        return tree.prefix
+
+    with ThreadPoolExecutor(8) as pool:
+        (prefix,) = set(pool.map(ask, range(8)))
+    assert tree.real(f"{prefix}{family.folder}/shared.hpp") == str(family.folder / "shared.hpp")
+    tree.close()
