@@ -67,7 +67,7 @@ class UnitStore:
         """The key of the object that the files' present content gives, if a compiler has ever told it."""
         for entry in self._entries(unit):
             files = entry["files"]
-            if all(self.contents.of(local(name)) == content for name, content in files):
+            if all(content is not None and self.contents.of(local(name)) == content for name, content in files):
                 return str(entry["object"])
         return None
 
@@ -145,9 +145,11 @@ class UnitStore:
             for line, message in unsupported_on_host(Path(f"{self.tree.prefix}{path}").read_text(errors="replace"))
         ]
 
-    def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str:
+    def _store(self, unit: Unit, files: Sequence[str], output: Path) -> str | None:
         self.contents.forget()
         known = [[portable(path), self.contents.of(path)] for path in sorted(set(files))]
+        if any(content is None for _, content in known):
+            return None  # the build was ended, and its shadow removed, under this compiler: what it read is unknown
         key = sha256(unit.identity, *(f"{name} {content}" for name, content in known))
         self.cache.publish(output, self.object_path(key))
         entries = [entry for entry in self._entries(unit) if entry["object"] != key]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
-from bitgate.problem import ConvProblem, Pass, sub_gemms
+from bitgate.problem import ConvProblem, Pass, SubGemm, sub_gemms
 
 PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill")
 MOST = 3
@@ -46,27 +48,46 @@ def _against_problem(problem: ConvProblem, record: DispatchRecord) -> list[str]:
         differences.append(f"gemms_count is {record.gemms_count}, the problem has {len(needed)} sub-GEMMs")
     if len(record.sub_gemms) != len(needed):
         return [*differences, f"{len(record.sub_gemms)} sub-GEMMs are listed, the problem has {len(needed)}"]
-    # A kernel may run a problem of one sub-GEMM as a plain convolution, with M rows of its own.
     for index, (told, must) in enumerate(zip(record.sub_gemms, needed, strict=True)):
         if not told.launched:
             differences.append(f"sub-GEMM {index} was not launched")
-        elif (found := _shape(told)) != must and not (len(needed) == 1 and found[3:] == must[3:]):
-            differences.append(f"sub-GEMM {index} has {_words(found)}, the problem needs {_words(must)}")
+        elif wrong := _wrong_parts(told, must, alone=len(needed) == 1):
+            differences.append(f"sub-GEMM {index} has {wrong}")
+    return differences + _against_itself(record)
+
+
+def _against_itself(record: DispatchRecord) -> list[str]:
+    """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
+    differences: list[str] = []
+    buckets: dict[int, list[SubGemmRecord]] = {}
+    for told in record.sub_gemms:
+        buckets.setdefault(told.bucket, []).append(told)
+    if len(buckets) != record.buckets:
+        differences.append(f"buckets is {record.buckets}, the sub-GEMMs stand in {len(buckets)}")
+    for members in buckets.values():
+        members.sort(key=lambda gemm: gemm.first_block)
+        for one, other in pairwise(members):
+            if other.first_block < one.first_block + one.blocks:
+                differences.append(f"sub-GEMMs {one.index} and {other.index} share blocks of one launch")
     return differences
 
 
-Shape = tuple[tuple[int, ...], tuple[int, ...], int, int, int]
-
-
 @lru_cache(maxsize=256)
-def _needed(problem: ConvProblem) -> tuple[Shape, ...]:
-    return tuple((gemm.tilde, gemm.taps, gemm.m, gemm.n, gemm.k) for gemm in sub_gemms(problem))
+def _needed(problem: ConvProblem) -> tuple[SubGemm, ...]:
+    return sub_gemms(problem)
 
 
-def _shape(told: SubGemmRecord) -> Shape:
-    return told.tilde, told.taps, told.m, told.n, told.k
+def _wrong_parts(told: SubGemmRecord, must: SubGemm, alone: bool) -> str:
+    """What the record says of a sub-GEMM, beside what it must say, where they differ.
 
-
-def _words(shape: Shape) -> str:
-    tilde, taps, m, n, k = shape
-    return f"tilde {tilde}, taps {taps}, M {m}, N {n}, K {k}"
+    A kernel may run a problem of one sub-GEMM as a plain convolution, with rows and taps of its own; and it may leave
+    the slices of window positions out (lengths of 0).
+    """
+    parts: dict[str, tuple[Any, Any]] = {"N": (told.n, must.n), "K": (told.k, must.k)}
+    if not alone:
+        parts |= {"tilde": (told.tilde, must.tilde), "taps": (told.taps, must.taps), "M": (told.m, must.m)}
+        if any(told.slice_length):
+            parts["slice begin"] = (told.slice_begin, tuple(axis.begin for axis in must.axes))
+            parts["slice length"] = (told.slice_length, tuple(axis.length for axis in must.axes))
+    wrong = [f"{name} {found}, the problem needs {right}" for name, (found, right) in parts.items() if found != right]
+    return "; ".join(wrong)

@@ -1,0 +1,80 @@
+"""A dispatch record is held to the maths: what a library says it ran must be what the problem needs, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
+from bitgate.problem import parse_case_id, sub_gemms
+from bitgate.verify.dispatch_check import dispatch_disagreement
+
+PROBLEM = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y5x13_h15x39_s5x13_p2x3")  # 65 sub-GEMMs in three buckets
+BLOCKS = 4
+
+
+def _record() -> DispatchRecord:
+    members = tuple(
+        SubGemmRecord(
+            index=gemm.index,
+            bucket=gemm.bucket,
+            launched=True,
+            main_loop=False,
+            tilde=gemm.tilde,
+            taps=gemm.taps,
+            slice_begin=tuple(axis.begin for axis in gemm.axes),
+            slice_length=tuple(axis.length for axis in gemm.axes),
+            m=gemm.m,
+            n=gemm.n,
+            k=gemm.k,
+            first_block=gemm.index % 32 * BLOCKS,
+            blocks=BLOCKS,
+        )
+        for gemm in sub_gemms(PROBLEM)
+    )
+    return DispatchRecord("grouped", len(members), 3, 3, 1, 1, True, 0, "t64", members, ())
+
+
+def _said(record: DispatchRecord) -> str:
+    return dispatch_disagreement(PROBLEM, record, None, decomposes=True)
+
+
+def _with(change: Callable[[SubGemmRecord], SubGemmRecord]) -> DispatchRecord:
+    record = _record()
+    return replace(record, sub_gemms=tuple(change(gemm) for gemm in record.sub_gemms))
+
+
+def test_a_true_record_passes() -> None:
+    assert _said(_record()) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda gemm: replace(gemm, tilde=gemm.tilde[::-1]), "tilde (1, 0), the problem needs (0, 1)"),
+        (lambda gemm: replace(gemm, taps=(2, 2)), "taps (2, 2), the problem needs (1, 1)"),
+        (lambda gemm: replace(gemm, k=gemm.k + 1), "K 17, the problem needs 16"),
+        (lambda gemm: replace(gemm, m=gemm.m + 1), "M "),
+        (lambda gemm: replace(gemm, slice_begin=(1, 0)), "slice begin (1, 0), the problem needs (0, 0)"),
+        (lambda gemm: replace(gemm, slice_length=(4, 3)), "slice length (4, 3), the problem needs (4, 4)"),
+        (lambda gemm: replace(gemm, launched=gemm.index != 40), "sub-GEMM 40 was not launched"),
+        (lambda gemm: replace(gemm, bucket=0), "buckets is 3, the sub-GEMMs stand in 1"),
+        (lambda gemm: replace(gemm, first_block=0), "sub-GEMMs 0 and 1 share blocks of one launch"),
+        (lambda gemm: replace(gemm, blocks=BLOCKS + 1), "sub-GEMMs 0 and 1 share blocks of one launch"),
+    ],
+)
+def test_a_record_that_lies_is_told_where(change: Callable[[SubGemmRecord], SubGemmRecord], said: str) -> None:
+    assert said in _said(_with(change))
+
+
+def test_slices_may_be_left_out() -> None:
+    assert _said(_with(lambda gemm: replace(gemm, slice_begin=(0, 0), slice_length=(0, 0)))) == ""
+
+
+def test_one_sub_gemm_may_run_as_a_plain_convolution() -> None:
+    problem = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y3x3_h8x8_p1x1")
+    (gemm,) = sub_gemms(problem)
+    plain = replace(_record().sub_gemms[0], m=7, taps=(1, 1), n=gemm.n, k=gemm.k)
+    record = replace(_record(), gemms_count=1, buckets=1, launches=1, sub_gemms=(plain,))
+    assert dispatch_disagreement(problem, record, None, decomposes=True) == ""
