@@ -196,5 +196,5 @@ FAMILY = KernelFamily(
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,
-    factors=("c_vector", "k_vector", "gemm_tail", "num_d", "split_n"),
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "numd", "split_n"),
 )
