@@ -211,7 +211,8 @@ def problem_texts(draw):
     layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
     often = {"y": 1, "s": 1, "d": 1, "p": 0, "q": 0}
     numbers = {
-        key: "x".join(str(draw(st.sampled_from([n, n, n, n + 1, n + 2]))) for _ in range(ndim)) for key, n in often.items()
+        key: "x".join(str(draw(st.sampled_from([n, n, n, n + 1, n + 2]))) for _ in range(ndim))
+        for key, n in often.items()
     }
     numbers["h"] = "x".join(str(draw(st.integers(1, 12))) for _ in range(ndim))
     channels = st.one_of(st.integers(1, 9), st.sampled_from([8, 16, 20, 64]))
