@@ -69,7 +69,7 @@ TYPED_TEST(TestGroupedConvndBwdData2d, Test2D)
     params.emplace_back(2, 1, 4, 128, 64, std::vector<ck::index_t>{3, 3}, std::vector<ck::index_t>{28, 28},
                         std::vector<ck::index_t>{3, 3}, std::vector<ck::index_t>{1, 1},
                         std::vector<ck::index_t>{1, 1}, std::vector<ck::index_t>{1, 1});
-    std::vector<ConvParam> more = {{3, 1, 1, 1, 32, {3, 3, 3}, {4, 16, 16}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}};
+    std::vector<ConvParam> more{{3, 1, 1, 1, 32, {3, 3, 3}, {4, 16, 16}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}};
     params.push_back({2, 1, n, 128, 64, {3, 3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}});
     params.push_back({2, 1, 4, 128, 64, {3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}});
 }

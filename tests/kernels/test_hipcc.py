@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+
 from bitgate.build import Builder
 from bitgate.kernel.registry import families
 

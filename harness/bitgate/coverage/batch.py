@@ -108,6 +108,13 @@ class Batch:
     def with_columns(self, **columns: Ints) -> Batch:
         return Batch(self.direction, **{**self.columns(), **columns})
 
+    @property
+    def shapes(self) -> int:
+        """How many rows differ in more than types, layouts, operation, gaps and split-K."""
+        lengths = np.stack([self.ndim, self.g, self.n, self.k, self.c], axis=1)
+        rows = np.concatenate([lengths, *(getattr(self, name) for name in _SPATIAL)], axis=1)
+        return len(np.unique(rows, axis=0))
+
     # Derived quantities, (n,) or (n, 3).
 
     @cached_property
