@@ -23,6 +23,8 @@ template <class T, int M, int N, int K, int Wave> struct Fragment;
 
 #if defined(BITGATE_PLATFORM_HOST)
 #include "bitgate/fragment_host.hpp"
+#elif defined(BITGATE_PLATFORM_AMD) && BITGATE_HAS_WAVE(32)
+#include "bitgate/fragment_wmma.hpp"
 #elif defined(BITGATE_PLATFORM_AMD)
 #include "bitgate/fragment_mfma.hpp"
 #elif defined(BITGATE_PLATFORM_NVIDIA)

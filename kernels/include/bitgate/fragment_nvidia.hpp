@@ -4,9 +4,7 @@
 //              A: row = group + 8 * (r % 2), k = 2 * member + 8 * (r / 2) + e
 //              B: k = 2 * member + 8 * r + e, column = group        (of each 8-wide half)
 //              C: row = group + 8 * (r / 2), column = 2 * member + r % 2
-//   f32        16xNx4 by fma: tensor cores would round the operands to tf32. Lane l sums column l % 16 of
-//   rows
-//              8 * (l / 16) to 8 * (l / 16) + 7.
+//   f32        16xNx4 by fma (fragment_fma.hpp): tensor cores would round the operands to tf32.
 #pragma once
 
 #include "bitgate/fragment.hpp"
@@ -14,7 +12,7 @@
 namespace bitgate {
 namespace detail {
 
-__device__ __forceinline__ int warp_lane() {
+__device__ __forceinline__ int wave_lane() {
   return static_cast<int>(threadIdx.x % 32);
 }
 
@@ -53,7 +51,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
   static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
-    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+    const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const T* pair = tile + (group + 8 * (r % 2)) * pitch + 2 * member + 8 * (r / 2);
@@ -61,7 +59,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
     }
   }
   static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
-    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+    const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
 #pragma unroll
     for (int half = 0; half < halves; ++half)
 #pragma unroll
@@ -85,7 +83,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   }
   template <class Visit>
   static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
-    const int group = detail::warp_lane() / 4, member = detail::warp_lane() % 4;
+    const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
 #pragma unroll
     for (int half = 0; half < halves; ++half)
 #pragma unroll
@@ -99,56 +97,6 @@ private:
   }
 };
 
-template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
-  static_assert(N == 16 && M % 2 == 0);
-  static constexpr int rows = M / 2; // two half-warps share the rows
-
-  struct OperandA {
-    float values[rows][K];
-  };
-  struct OperandB {
-    float values[K];
-  };
-  struct Accumulator {
-    float values[rows];
-  };
-  static constexpr int64_t exact_range = int64_t{1} << 24;
-
-  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ int first_row() { return detail::warp_lane() / N * rows; }
-  static __device__ __forceinline__ int column() { return detail::warp_lane() % N; }
-
-  static __device__ __forceinline__ void load_a(const float* tile, int pitch, OperandA& a) {
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-#pragma unroll
-      for (int k = 0; k < K; ++k)
-        a.values[row][k] = tile[(first_row() + row) * pitch + k];
-  }
-  static __device__ __forceinline__ void load_b(const float* tile, int pitch, OperandB& b) {
-#pragma unroll
-    for (int k = 0; k < K; ++k)
-      b.values[k] = tile[k * pitch + column()];
-  }
-  static __device__ __forceinline__ void clear(Accumulator& accumulator) {
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-      accumulator.values[row] = 0.0f;
-  }
-  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
-                                                  Accumulator& accumulator) {
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-#pragma unroll
-      for (int k = 0; k < K; ++k)
-        accumulator.values[row] = fmaf(a.values[row][k], b.values[k], accumulator.values[row]);
-  }
-  template <class Visit>
-  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-      visit(first_row() + row, column(), accumulator.values[row]);
-  }
-};
-
 } // namespace bitgate
+
+#include "bitgate/fragment_fma.hpp"
