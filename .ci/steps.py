@@ -75,7 +75,9 @@ def _run(step: Step) -> Result:
             step.command()
         else:
             _call(step.command, 3 * step.budget)
-    except (subprocess.SubprocessError, OSError) as error:
+    except subprocess.CalledProcessError as error:
+        problem = f"{Path(error.cmd[0]).name} ended with {error.returncode}"
+    except (subprocess.TimeoutExpired, OSError) as error:
         problem = str(error)
     result = Result(step, time.monotonic() - started, problem)
     if step.junit:

@@ -22,6 +22,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+
 from bitgate import rooms
 from bitgate.problem import parse_case_id
 from bitgate.record import Verdict, read

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+
 from bitgate import rooms
 from bitgate.exact import blas, native
 from bitgate.exact.certificate import certify

@@ -3,6 +3,7 @@ on the machine pays one look at its arguments and meets no option, hook or exit 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,8 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """A bad option ends with 2, as everywhere in bitgate; pytest itself would end with 4."""
     yield
-    if hasattr(early_config.known_args_namespace, AWAKE):
+    known = early_config.known_args_namespace
+    if hasattr(known, AWAKE) and not known.help:
         try:
             parser.parse(args)
         except pytest.UsageError as error:
@@ -70,7 +72,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | None, in
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    if not hasattr(config.option, AWAKE):
+    if not hasattr(config.option, AWAKE) or os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
     from bitgate.plugin.workers import count
 
@@ -78,9 +80,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config.option, AWAKE):
+        return
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
-    if hasattr(config.option, AWAKE) and not config.option.help:
+    if not config.option.help and not config.option.markers:
         from bitgate.plugin import run
 
         run.start(config)

@@ -1,7 +1,7 @@
 // Which problems an instance takes, which path they go, and the launches of each path.
 #pragma once
 
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/implicit_gemm/predicates.hpp"
 #include "bitgate/registry.hpp"
 #include "fill.hpp"
 #include "gemm.hpp"
@@ -27,29 +27,6 @@ inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& sha
       BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
                      dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
                      problem.wei.layout);
-  return BITGATE_OK;
-}
-
-inline int32_t check_vector(const char* clause, const char* dimension, int64_t length, int vector,
-                            bitgate_reason* reason) {
-  if (length % vector != 0)
-    BITGATE_REFUSE(reason, clause, "%s = %lld is not a multiple of the vector of %d", dimension,
-                   static_cast<long long>(length), vector);
-  return BITGATE_OK;
-}
-
-// alignment: every vector that a thread moves starts at a multiple of its size. Vectors lie along dimension
-// 2, the channels.
-inline int32_t check_alignment(const bitgate_tensor& tensor, const char* name, int vector, int element_bytes,
-                               int promised, bitgate_reason* reason) {
-  if (promised % (vector * element_bytes) != 0)
-    BITGATE_REFUSE(reason, "alignment", "vectors of %d bytes in %s: only %d bytes of alignment are promised",
-                   vector * element_bytes, name, promised);
-  for (int i = 0; i < tensor.rank; ++i)
-    if (i != 2 && tensor.lengths[i] > 1 && tensor.strides[i] % vector != 0)
-      BITGATE_REFUSE(reason, "alignment",
-                     "%s has stride %lld in dimension %d: not a multiple of the vector of %d", name,
-                     static_cast<long long>(tensor.strides[i]), i, vector);
   return BITGATE_OK;
 }
 

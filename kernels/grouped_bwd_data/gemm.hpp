@@ -12,10 +12,12 @@
 // output are loaded as zeros; dx cells outside the image are not written. Offsets are 64-bit.
 #pragma once
 
+#include "bitgate/implicit_gemm/sums.hpp"
 #include "geometry.hpp"
-#include "tiling.hpp"
 
 namespace grouped_bwd_data {
+
+using namespace bitgate::implicit_gemm;
 
 // The place of one block: which tile of which sub-GEMM.
 struct Place {
@@ -109,11 +111,15 @@ BITGATE_HD __forceinline__ void load_a(const Geometry& geometry, const CellsOfA<
   }
 }
 
+// Threads read w as it lies in LDS: rows k, vectors along c.
+template <class Tiling>
+using CoverB = Cover<Tiling::Tile::K, Tiling::Tile::N, Tiling::Vector::B, Tiling::block>;
+
 // B tile: channels k .. k + Tile::K of one tap of w, columns c, zeros outside.
 template <class Tiling>
 BITGATE_HD __forceinline__ void load_b(const typename Tiling::Element* w_tap, const Geometry& geometry,
                                        int32_t first_k, const Place& place, typename Tiling::Element* tile) {
-  using Cover = typename Tiling::CoverB;
+  using Cover = CoverB<Tiling>;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
@@ -124,67 +130,6 @@ BITGATE_HD __forceinline__ void load_b(const typename Tiling::Element* w_tap, co
       chunk = read_chunk<Tiling::Vector::B>(w_tap + k * geometry.w.row + c);
     write_chunk(tile + row * Tiling::pitch_b + column, chunk);
   }
-}
-
-// The sums of one wave.
-template <class Tiling> struct Sums {
-  typename Tiling::Fragment::Accumulator fragment[Tiling::repeat_m][Tiling::repeat_n];
-};
-
-// Where the calling thread's wave stands in the block tile.
-template <class Tiling> BITGATE_HD __forceinline__ int wave_row(int thread) {
-  return thread / Tiling::wave / Tiling::waves_n * Tiling::wave_m;
-}
-template <class Tiling> BITGATE_HD __forceinline__ int wave_column(int thread) {
-  return thread / Tiling::wave % Tiling::waves_n * Tiling::wave_n;
-}
-
-template <class Tiling> __device__ __forceinline__ void clear(Sums<Tiling>& sums) {
-  Tiling::Fragment::together([&sums] {
-    for (auto& row : sums.fragment)
-      for (auto& fragment : row)
-        Tiling::Fragment::clear(fragment);
-  });
-}
-
-// sums += A tile * B tile, fragment by fragment.
-template <class Tiling>
-__device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, int thread,
-                                        Sums<Tiling>& sums) {
-  using Fragment = typename Tiling::Fragment;
-  using Extent = typename Tiling::FragmentExtent;
-  const auto* a = tiles.a + wave_row<Tiling>(thread) * Tiling::pitch_a;
-  const auto* b = tiles.b + wave_column<Tiling>(thread);
-  Fragment::together([a, b, &sums] {
-    for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
-      typename Fragment::OperandA rows[Tiling::repeat_m];
-      for (int i = 0; i < Tiling::repeat_m; ++i)
-        Fragment::load_a(a + i * Extent::M * Tiling::pitch_a + k, Tiling::pitch_a, rows[i]);
-      for (int j = 0; j < Tiling::repeat_n; ++j) {
-        typename Fragment::OperandB columns;
-        Fragment::load_b(b + k * Tiling::pitch_b + j * Extent::N, Tiling::pitch_b, columns);
-        for (int i = 0; i < Tiling::repeat_m; ++i)
-          Fragment::multiply(rows[i], columns, sums.fragment[i][j]);
-      }
-    }
-  });
-}
-
-// The sums of all waves, as one tile in LDS.
-template <class Tiling>
-__device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread, float* tile) {
-  using Fragment = typename Tiling::Fragment;
-  using Extent = typename Tiling::FragmentExtent;
-  float* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
-  Fragment::together([corner, &sums] {
-    for (int i = 0; i < Tiling::repeat_m; ++i)
-      for (int j = 0; j < Tiling::repeat_n; ++j) {
-        float* fragment = corner + i * Extent::M * Tiling::pitch_c + j * Extent::N;
-        Fragment::for_each(sums.fragment[i][j], [fragment](int row, int column, float value) {
-          fragment[row * Tiling::pitch_c + column] = value;
-        });
-      }
-  });
 }
 
 // dx and d offsets of a row at channel 0; false if its cell lies outside the image, or the row past M.

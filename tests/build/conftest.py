@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from bitgate.build import Builder, Cache
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.problem import Pass

@@ -9,15 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
-from threading import Barrier
 
 import pytest
+
 from bitgate.build import Builder, BuildError, Cache
-from bitgate.build.paths import SourceTree
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 
@@ -70,6 +68,15 @@ def test_a_touched_file_is_not_a_changed_one(family: KernelFamily, make_builder:
     os.utime(family.folder / "shared.hpp", (1, 1))
     make_builder().family(family)
     assert lines == []
+
+
+def test_a_file_dated_in_the_future_is_built_like_any_other(
+    family: KernelFamily, make_builder: Make, lines: list[str]
+) -> None:
+    os.utime(family.folder / "shared.hpp", (4e9, 4e9))
+    path = make_builder().family(family)
+    assert compiled(lines) == ["one", "two"]
+    assert make_builder().family(family) == path
 
 
 def test_an_overlay_rebuilds_what_reaches_the_replaced_file(
@@ -229,19 +236,18 @@ def test_two_processes_share_the_work(family: KernelFamily, tmp_path: Path) -> N
     assert len(list((tmp_path / "cache").glob("libraries/*/*.so"))) == 1
 
 
-def test_units_that_compile_at_once_read_one_shadow(family: KernelFamily, tmp_path: Path) -> None:
-    """Two shadows would record the files of one unit under paths that mean nothing, or worse, to a later build."""
-    for number in range(200):
-        (family.folder / f"more{number}.hpp").write_text("")
-    replaced = {family.folder / "shared.hpp": family.folder / "more0.hpp"}
-    tree = SourceTree(Cache(tmp_path / "cache"), [family.folder], replaced)
-    start = Barrier(8)
-
-    def ask(_: int) -> str:
-        start.wait()
-        return tree.prefix
-
-    with ThreadPoolExecutor(8) as pool:
-        (prefix,) = set(pool.map(ask, range(8)))
-    assert tree.real(f"{prefix}{family.folder}/shared.hpp") == str(family.folder / "shared.hpp")
-    tree.close()
+def test_what_nobody_used_for_long_is_removed(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    old, recent, shadow = (
+        tmp_path / "objects" / "old.o",
+        tmp_path / "objects" / "recent.o",
+        tmp_path / "tmp" / "1.shadow",
+    )
+    for path in (old, recent, shadow / "file"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    for path in (old, recent, shadow):
+        os.utime(path, (1, 1))
+    assert cache.used(recent), "asking for it is a use"
+    cache.prune()
+    assert [path.exists() for path in (old, recent, shadow)] == [False, True, False]

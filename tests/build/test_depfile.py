@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bitgate.build.errors import first_error
 from bitgate.build.unit import read_depfile
 

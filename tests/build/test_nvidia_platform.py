@@ -24,5 +24,5 @@ def test_the_runtime_exports_exactly_the_listed_functions() -> None:
 def test_without_nvcc_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("CUDA_HOME", "/nowhere")
-    with pytest.raises(UsageError, match="no CUDA compiler found .* install the CUDA toolkit"):
+    with pytest.raises(UsageError, match=r"no CUDA compiler found .* install the CUDA toolkit"):
         Builder("nvidia", arch="sm_90").runtime()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bitgate.build import Cache, toolchain
 from bitgate.build.flags import host_compile
 from bitgate.build.toolchain import find_hip_compiler, find_host_compiler

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.problem import ConvProblem, Pass, gemms_count
 from bitgate.problem.accumulation import F32_ACCUMULATION

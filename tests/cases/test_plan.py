@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bitgate.cases.plan import Plan, PlanError, PlannedItem, repeated
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bitgate.cases.plan import Plan, PlanError, PlannedItem, repeated
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=12)
 ITEMS = st.builds(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bitgate.cases.durations import Durations
 from bitgate.cases.planning import PlannedTest, Setting, check_setting, plan_rows
 from bitgate.cases.table import load_set

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from bitgate.cases.expand import expand
 from bitgate.cases.table import load_set, set_names
 from bitgate.errors import UsageError

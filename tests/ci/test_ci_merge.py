@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
+
 from bitgate.cli.main import run
 from bitgate.record import Key, Outcome, Verdict, append
-from junitparser import JUnitXml
 
 
 def _record(folder: Path, target: str, outcome: Outcome = Outcome.PASS) -> None:

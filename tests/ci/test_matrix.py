@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bitgate import rooms
 from bitgate.ci.matrix import cells, github_matrix
 from bitgate.ci.targets import read_targets

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from bitgate import rooms
 
 WORKFLOWS = sorted((rooms.room("ci") / "workflows").glob("*.yml"))

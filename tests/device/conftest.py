@@ -7,6 +7,7 @@ from ctypes import CDLL, c_int, c_int64, c_void_p
 from pathlib import Path
 
 import pytest
+
 from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.runtime import open_device

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from bitgate.device.buffers import GuardDamage
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 PLACEMENTS = ("right", "left")
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bitgate.build import toolchain
 from bitgate.cli.main import run
 

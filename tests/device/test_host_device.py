@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import bitgate
 import pytest
+
+import bitgate
 from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError

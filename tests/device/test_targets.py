@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from bitgate.build import find_host_compiler
 from bitgate.device import nvidia, targets
 from bitgate.errors import UsageError

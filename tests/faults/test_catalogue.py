@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bitgate import rooms
 from bitgate.faults.fault import Fault, read_faults
 

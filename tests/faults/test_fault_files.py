@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bitgate.cli.main import run
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, choose, read_faults

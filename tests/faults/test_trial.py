@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from bitgate.faults.fault import Fault
 from bitgate.faults.tier_run import TierRun
 from bitgate.faults.trial import exit_code, judge, score

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bitgate import rooms
 from bitgate.cli.main import run
 

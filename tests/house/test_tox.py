@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import yaml
+
 from bitgate import rooms
 from bitgate.ci.targets import TIERS, read_targets
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bitgate import rooms
 from bitgate.build import Cache, find_host_compiler
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
@@ -54,13 +54,3 @@ def tiny_library(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return build
-
-
-@pytest.fixture
-def without() -> Callable[[KernelFamily, str], KernelFamily]:
-    """A declaration that lacks its instances' or options' last entry."""
-
-    def drop(family: KernelFamily, field: str) -> KernelFamily:
-        return replace(family, **{field: getattr(family, field)[:-1]})
-
-    return drop

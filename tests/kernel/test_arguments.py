@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bitgate.kernel.arguments import c_options, c_problem
 from bitgate.kernel.dispatch import spans
 from bitgate.problem import ConvProblem, parse_case_id
-from hypothesis import given
-from hypothesis import strategies as st
 
 sizes = st.integers(1, 5)
 

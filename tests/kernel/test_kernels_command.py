@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bitgate.cli.main import run
 from bitgate.record import Key, Outcome, Verdict, append
 

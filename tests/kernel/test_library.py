@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitgate.build import Cache
+
+from bitgate.build import Builder, Cache
 from bitgate.errors import UsageError
-from bitgate.kernel import examine
+from bitgate.kernel import examine, registry
 from bitgate.kernel.abi import Status
 from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
@@ -173,3 +174,38 @@ def test_a_sound_library_is_probed_once(
     KernelLibrary.load(path, tiny_family, cache=private_cache)
     monkeypatch.setattr(examine.subprocess, "run", lambda *a, **k: pytest.fail("probed again"))
     KernelLibrary.load(path, tiny_family, cache=private_cache)
+
+
+DECLARATION = """
+from pathlib import Path
+from bitgate.kernel.declaration import Instance, KernelFamily, Option
+from bitgate.problem import Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+FAMILY = KernelFamily(
+    name="tiny",
+    operations=(Pass.BWD_DATA,),
+    sources=(),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=(
+        Instance("plain", "plain", ("f32", "f16"), ("nhwgc",), (2,), F32_ACCUMULATION, (16, 16, 8), block_size=64),
+    ),
+    options=(Option("times", ("once", "twice"), "twice", "how often dy counts"),),
+    supports=lambda problem, instance, options: None,
+    dispatch=lambda problem, instance, options: None,
+    library=Path({library!r}),
+)
+"""
+
+
+def test_a_users_prebuilt_library_is_found_through_its_declaration(
+    tmp_path: Path, tiny_library: Callable[..., Path], private_cache: Cache
+) -> None:
+    built = tiny_library()
+    (tmp_path / "declaration.py").write_text(DECLARATION.format(library=built.name))
+    family = registry.families([tmp_path])["tiny"]
+    path = Builder("host", cache=private_cache).family(family)
+    assert path == built
+    library = KernelLibrary.load(path, family, target="host", cache=private_cache)
+    assert library.workspace_size(CASE, "plain") == 4

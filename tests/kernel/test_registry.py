@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.runtime import open_device

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from bitgate.kernel.registry import families
 from bitgate.problem import parse_case_id
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
 from bitgate.problem import gemms_count, parse_case_id, sub_gemms

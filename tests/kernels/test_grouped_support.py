@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from bitgate.kernel.registry import families
-from bitgate.problem import ProblemError, parse_case_id
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bitgate.kernel.registry import families
+from bitgate.problem import ProblemError, parse_case_id
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"

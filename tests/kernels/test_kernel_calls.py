@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from bitgate.kernel.abi import EXPORTS, CBuffers, CDispatchRecord, CLaunch, COption, COptions, CReason, Status, sized
 from bitgate.kernel.arguments import c_buffers, c_options, c_problem
 from bitgate.problem import parse_case_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem import parse_case_id

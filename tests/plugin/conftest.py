@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
+
 from bitgate import rooms
 from bitgate.cases.plan import Plan
 from bitgate.record import Verdict, read
-from junitparser import JUnitXml
 
 TABLE = """
 [defaults]
@@ -85,18 +86,6 @@ class Suites:
             check=False,
         )
 
-    def here(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-        """The same in this process, which saves the start of another: for runs that end before a device is opened."""
-        monkeypatch.chdir(self.folder)
-        monkeypatch.setenv("BITGATE_OUT", str(self.folder / "out"))
-        for name in [name for name in sys.modules if name.partition(".")[0] == "suites"]:
-            monkeypatch.delitem(sys.modules, name)  # another test's folder
-        plain = ["-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=."]
-        try:
-            return int(pytest.main([*self.command()[3:], *plain, *arguments]))
-        except SystemExit as end:
-            return int(str(end.code))
-
     def interrupt(self, number: signal.Signals, when: Callable[[], bool], *arguments: str) -> tuple[int, str]:
         """Send the signal, to the first process only, once ``when`` holds; (exit code, output)."""
         process = subprocess.Popen(
@@ -143,3 +132,25 @@ class Suites:
 @pytest.fixture
 def suites(tmp_path: Path) -> Suites:
     return Suites(tmp_path).write()
+
+
+@pytest.fixture
+def run_here(
+    suites: Suites, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """``run_here(*arguments)`` -> (exit code, output): as ``suites.run``, in this process, which saves starting one."""
+    monkeypatch.chdir(suites.folder)
+    monkeypatch.setenv("BITGATE_OUT", str(suites.folder / "out"))
+
+    def _run(*arguments: str) -> tuple[int, str]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "suites"]:
+            monkeypatch.delitem(sys.modules, name)  # another test's folder, or another module of this one
+        plain = ["-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=."]
+        capsys.readouterr()
+        try:
+            code = int(pytest.main([*suites.command()[3:], *plain, *arguments]))
+        except SystemExit as end:
+            code = int(str(end.code))
+        return code, "".join(capsys.readouterr())
+
+    return _run

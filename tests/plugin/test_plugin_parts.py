@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from bitgate.device.targets import Target
 from bitgate.plugin import leases
 from bitgate.plugin.blackbox import BlackBox, left_behind

@@ -16,33 +16,33 @@ AGAIN = """def test_again(planned, gate):
 def test_toy"""
 
 
-def test_a_green_run_leaves_a_plan_a_record_and_reports(suites: Any) -> None:
-    finished = suites.run("--tier=smoke", "--junitxml=plain.xml")
-    assert finished.returncode == 0, finished.stdout
+def test_a_green_run_leaves_a_plan_a_record_and_reports(suites: Any, run_here: Any) -> None:
+    code, said = run_here("--tier=smoke", "--junitxml=plain.xml")
+    assert code == 0, said
     assert suites.outcomes == ["PASS"] * 4
     assert {item.id for item in suites.plan.cases} == {v.test.split("[")[1].rstrip("]") for v in suites.verdicts}
     assert {(item.test, item.key) for item in suites.plan.cases} == {(v.test, v.key) for v in suites.verdicts}
     assert {verdict.plan for verdict in suites.verdicts} == {suites.plan.id}
     assert suites.junit.tests == 4
-    assert "GREEN: 4 verdicts on host (smoke)" in finished.stdout
+    assert "GREEN: 4 verdicts on host (smoke)" in said
     assert (suites.out / "summary.md").is_file()
     assert (suites.folder / "plain.xml").is_file()
     assert not list(suites.out.glob("blackbox-*"))
 
 
-def test_regression_contains_smoke_and_resume_runs_the_rest(suites: Any) -> None:
-    assert suites.run("--tier=smoke").returncode == 0
-    finished = suites.run("-m", "regression", "--resume")
-    assert finished.returncode == 0
-    assert "2 passed, 4 deselected" in finished.stdout
+def test_regression_contains_smoke_and_resume_runs_the_rest(suites: Any, run_here: Any) -> None:
+    assert run_here("--tier=smoke")[0] == 0
+    code, said = run_here("-m", "regression", "--resume")
+    assert code == 0
+    assert "2 passed, 4 deselected" in said
     assert suites.outcomes == ["PASS"] * 6
     assert suites.junit.tests == 6
     assert len(suites.plan.cases) == 6
 
 
-def test_a_fresh_run_keeps_the_record_before_it(suites: Any) -> None:
-    suites.run("-k", "f64")
-    suites.run("-k", "f32")
+def test_a_fresh_run_keeps_the_record_before_it(suites: Any, run_here: Any) -> None:
+    run_here("-k", "f64")
+    run_here("-k", "f32")
     assert len(suites.verdicts) == 3
     assert (suites.out / "results.prev.jsonl").read_text().count("\n") == 3
 
@@ -59,50 +59,52 @@ def test_a_fresh_run_keeps_the_record_before_it(suites: Any) -> None:
     ],
 )
 def test_factors_tiers_and_kernels_select(
-    suites: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    selected: int,
+    suites: Any, run_here: Any, arguments: tuple[str, ...], selected: int
 ) -> None:
-    code = suites.here(monkeypatch, "--collect-only", "-q", *arguments)
-    assert len(re.findall(r"test_toy\[", capsys.readouterr().out)) == selected
+    code, said = run_here("--collect-only", "-q", *arguments)
+    assert len(re.findall(r"test_toy\[", said)) == selected
     assert code == (0 if selected else 3)
     assert not suites.out.exists()
 
 
-def test_a_selection_is_by_exact_id(suites: Any) -> None:
+def test_a_selection_is_by_exact_id(suites: Any, run_here: Any) -> None:
     chosen = "bwd_data_f32_nhwgc_g1n1k2c3_y1x1_h4x4_s1x1_d1x1_p0x0_q0x0__naive_conv_bwd_data_f32__exact"
     (suites.folder / "ids").write_text(f"# one\n{chosen}\n")
-    assert suites.run("--select", "ids").returncode == 0
+    assert run_here("--select", "ids")[0] == 0
     assert [item.id for item in suites.plan.cases] == [chosen]
     (suites.folder / "ids").write_text(chosen[:-1])
-    finished = suites.run("--select", "ids")
-    assert finished.returncode == 2
-    assert f"no test is called '{chosen[:-1]}'; did you mean '{chosen}'" in finished.stderr
+    code, said = run_here("--select", "ids")
+    assert code == 2
+    assert f"no test is called '{chosen[:-1]}'; did you mean '{chosen}'" in said
 
 
-def test_a_failed_assertion_after_the_gate_is_on_the_record(suites: Any) -> None:
+def test_a_failed_assertion_after_the_gate_is_on_the_record(suites: Any, run_here: Any) -> None:
     suites.write(more="    assert planned.problem.g == 1\n")
-    finished = suites.run()
-    assert finished.returncode == 1
+    assert run_here()[0] == 1
     red = [verdict for verdict in suites.verdicts if not verdict.green]
     assert {verdict.key.case[:21] for verdict in red} == {"bwd_data_f32_nhwgc_g2", "bwd_data_f64_nhwgc_g2"}
     assert all(re.search("test_toy failed: .*assert 2 == 1", verdict.reason) for verdict in red)
     assert suites.junit.failures == 2
 
 
-def test_a_case_that_nobody_runs_is_red(suites: Any) -> None:
+def test_a_case_that_nobody_runs_is_red(suites: Any, run_here: Any) -> None:
     suites.write(('"naive_conv*"', '"naive_conv.bwd_data_f32"'))
-    assert suites.run().returncode == 1
+    assert run_here()[0] == 1
     reasons = {verdict.reason.split(";")[0] for verdict in suites.verdicts if not verdict.green}
     assert reasons == {"no kernel instance supports it on host"}
 
 
-def test_nothing_compared_is_not_green(suites: Any) -> None:
-    finished = suites.run("-k", "no_such_word")
-    assert finished.returncode == 3
-    assert "nothing was compared" in finished.stdout
+def test_help_tells_of_the_options_and_starts_nothing(suites: Any, run_here: Any) -> None:
+    code, said = run_here("--help")
+    assert code == 0
+    assert "--case-timeout=SECONDS" in said
+    assert not suites.out.exists()
+
+
+def test_nothing_compared_is_not_green(suites: Any, run_here: Any) -> None:
+    code, said = run_here("-k", "no_such_word")
+    assert code == 3
+    assert "nothing was compared" in said
 
 
 @pytest.mark.parametrize(
@@ -124,15 +126,15 @@ def test_nothing_compared_is_not_green(suites: Any) -> None:
 )
 def test_what_the_user_must_mend_ends_with_2_and_one_line(
     suites: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_here: Any,
     table: tuple[str, str],
     module: tuple[str, str],
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    assert suites.write(table, module).here(monkeypatch, *arguments) == 2
-    said = "".join(capsys.readouterr())
+    suites.write(table, module)
+    code, said = run_here(*arguments)
+    assert code == 2
     (line,) = [line for line in said.splitlines() if line.startswith("ERROR:")]
     assert message in line
     assert "Traceback" not in said
@@ -149,4 +151,4 @@ def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signal
     assert {verdict.outcome.value for verdict in suites.verdicts} <= {"PASS"}
     assert suites.junit.tests == 6
     assert suites.junit.failures == 0
-    assert "interrupted" in (suites.out / "summary.md").read_text()
+    assert "INTERRUPTED" in (suites.out / "summary.md").read_text()

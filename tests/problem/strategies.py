@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-from hypothesis import strategies as st
 
 _DTYPES = st.sampled_from([dtype for dtype in DTYPES.values() if dtype.name != "i32"])
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from bitgate.problem import ProblemError, case_id, human, parse_case_id
 from hypothesis import given
 from strategies import problems
+
+from bitgate.problem import ProblemError, case_id, human, parse_case_id
 
 
 @given(problems())

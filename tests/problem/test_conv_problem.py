@@ -7,9 +7,10 @@ from math import prod
 
 import numpy as np
 import pytest
-from bitgate.problem import Pass, parse_case_id
 from hypothesis import given
 from strategies import problems
+
+from bitgate.problem import Pass, parse_case_id
 
 
 @given(problems())

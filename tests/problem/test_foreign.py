@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from bitgate.problem import ProblemError, case_id, parse_case_id
-from bitgate.problem.foreign import ck_profiler_line, parse_foreign, problems_of
 from hypothesis import given
 from strategies import problems
+
+from bitgate.problem import ProblemError, case_id, parse_case_id
+from bitgate.problem.foreign import ck_profiler_line, parse_foreign, problems_of
 
 UNDERSTOOD = {
     # the repro style of CK's own bug reports

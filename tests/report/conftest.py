@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bitgate.cases.plan import Plan, PlannedItem
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Verdict, append
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 import xmlschema
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
 from bitgate import rooms
 from bitgate.record import Outcome, Verdict
 from bitgate.report import render
 from bitgate.report.junit import RED, document, write
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.text import LIMIT, capped, legal
-from hypothesis import given
-from hypothesis import strategies as st
-from junitparser import JUnitXml
 
 Make = Callable[..., Verdict]
 STARTED = "2026-01-02T03:04:05+00:00"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from bitgate.errors import UsageError
 from bitgate.record import Outcome, Verdict
 from bitgate.report.ledger import read_ledgers
@@ -76,6 +77,11 @@ def test_a_line_cut_by_a_crash_is_left_out_and_said(verdict: Make, run_folder: F
     (ledger,) = read_ledgers([folder])
     assert len(ledger.entries) == 1
     assert "last line was cut" in ledger.notes[0]
+
+
+def test_a_result_that_nobody_planned_is_pointed_out(verdict: Make, run_folder: Folder) -> None:
+    (ledger,) = read_ledgers([run_folder("host", verdict(), verdict(case="stray"), planned=[verdict()])])
+    assert ledger.notes[0].endswith("1 results are not in the plan beside it, the first is stray")
 
 
 @pytest.mark.parametrize("line", ["not json\n", "{}\n", '{"schema": 99}\n', "[]\n"])

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+from bitgate import rooms
 from bitgate.cli.main import run
 from bitgate.record import Outcome, Verdict
 from bitgate.report import merge, render
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.render import markdown
 from bitgate.report.summary import SILENT, summarise
-from hypothesis import given
-from hypothesis import strategies as st
-from junitparser import JUnitXml
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]
@@ -65,6 +68,19 @@ def test_render_without_any_result_is_red(tmp_path: Path) -> None:
     assert summary.exit_code == 3
     assert "nothing was compared" in (tmp_path / "summary.md").read_text()
     assert JUnitXml.fromfile(str(tmp_path / "junit.xml")).errors == 1
+
+
+def test_a_run_in_a_checkout_names_its_commit(
+    verdict: Make, run_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = run_folder("host", verdict())
+    render(folder, tier="smoke", target="host")
+    (suite,) = JUnitXml.fromfile(str(folder / "junit.xml"))
+    (commit,) = [p.value for p in suite.properties() if p.name == "vcs.commit"]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=rooms.root(), capture_output=True, text=True, check=True)
+    assert commit == head.stdout.strip()
 
 
 def test_the_summary_shows_reds_with_sentence_and_repro(verdict: Make, dropped: Verdict, run_folder: Folder) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from bitgate.build.builder import Builder
 from bitgate.device.host import Fault, HostRuntime
 from bitgate.kernel.declaration import Instance, KernelFamily

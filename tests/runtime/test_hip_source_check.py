@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bitgate.build.hip_source_check import unsupported_on_host
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bitgate.build.hip_source_check import unsupported_on_host
 
 
 @pytest.mark.parametrize(

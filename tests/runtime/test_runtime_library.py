@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from bitgate import rooms
 
 from .conftest import INVALID_VALUE, NOT_SUPPORTED, SUCCESS, Host

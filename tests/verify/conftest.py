@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+
 from bitgate.problem import ConvProblem, Pass, parse_case_id
 from bitgate.verify.diagnose import Scene
 from bitgate.verify.poison import poison_bits

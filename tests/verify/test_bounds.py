@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from bitgate.errors import UsageError
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from bitgate.cli.main import run
 from bitgate.kernel.registry import families
 

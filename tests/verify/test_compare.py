@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+
 from bitgate.problem import parse_case_id
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.compare import compare

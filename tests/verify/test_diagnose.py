@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from bitgate.problem import sub_gemms
 from bitgate.record import KINDS
 from bitgate.verify.diagnose import diagnose

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
 from bitgate.problem import parse_case_id, sub_gemms
 from bitgate.verify.dispatch_check import dispatch_disagreement

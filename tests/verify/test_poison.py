@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.problem import DTYPES, parse_case_id
 from bitgate.verify.poison import PATTERNS, poison_bits, poisoned

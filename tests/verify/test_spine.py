@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bitgate.errors import UsageError
 from bitgate.problem import parse_case_id
 from bitgate.record import Outcome, from_event, to_event

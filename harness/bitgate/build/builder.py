@@ -92,7 +92,12 @@ class Builder:
         includes = (*self._platform_includes, folder, rooms.room("kernels") / "include")
         if self.platform == "host":
             compile_flags = flags.host_runtime(self.compiler.kind)
-            link_flags = (*flags.host_link(self.compiler.kind), f"-Wl,-soname,{RUNTIME_SONAME}")
+            link_flags = (
+                *flags.host_link(self.compiler.kind),
+                f"-Wl,-soname,{RUNTIME_SONAME}",
+                "-Wl,-z,nodelete",  # signal handlers and thread stacks outlive a dlclose
+                f"-Wl,--version-script={folder / 'exports.map'}",
+            )
         else:
             compile_flags = flags.cuda_runtime()
             link_flags = (*flags.cuda_link(), "-Xlinker", f"-soname={RUNTIME_SONAME}")

@@ -8,7 +8,7 @@ ARCHITECTURE = "x86-64-v3"
 """What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.device checks for it."""
 
 # -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
-_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread")
+_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread", "-Wall", "-Wextra")
 
 # The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
 _ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
@@ -17,8 +17,8 @@ _HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
     # Without it two libraries with the same kernel template share the template's static variables: its LDS.
     "gnu": (*_HOST, "-fno-gnu-unique"),
     "clang": _HOST,
-    # zig adds traps for undefined behaviour unless told otherwise, and builds for this machine's CPU by default.
-    "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined"),
+    # zig adds traps for undefined behaviour and drops asserts unless told otherwise, and builds for this machine's CPU.
+    "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined", "-UNDEBUG"),
 }
 
 

@@ -29,11 +29,11 @@ def compile_all(
     keys: dict[Unit, str] = {}
     processes = Processes()
     guard = threading.Lock()
+    stopped = threading.Event()
 
     def stop() -> None:
+        stopped.set()
         processes.stop()
-        with guard:
-            waiting.clear()
 
     def build(unit: Unit) -> None:
         begun = time.monotonic()
@@ -47,7 +47,7 @@ def compile_all(
                 done(unit, time.monotonic() - begun)
 
     def work() -> None:
-        while True:
+        while not stopped.is_set():
             with guard:
                 if not waiting:
                     return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 
 from bitgate import rooms
 from bitgate.build.cache import Cache
@@ -36,14 +36,14 @@ class SourceTree:
         self._folders = folders
         self._overlay = overlay
         self._shadow: Path | None = None
-        self._making = Lock()  # units are compiled in parallel, and two shadows would mix up what each has read
+        self._making = threading.Lock()
 
     @property
     def prefix(self) -> str:
         """What stands before each absolute path: empty in place."""
         if not self._overlay:
             return ""
-        with self._making:
+        with self._making:  # units are compiled by several threads, and there must be one shadow
             if self._shadow is None:
                 self._shadow = self._make_shadow()
             return str(self._shadow)
@@ -51,7 +51,11 @@ class SourceTree:
     def real(self, path: str) -> str:
         """The path in the real tree of a path that the compiler named."""
         shadow = str(self._shadow) if self._shadow else ""
-        return os.path.normpath(path.removeprefix(shadow))
+        real = os.path.normpath(path.removeprefix(shadow))
+        if real.startswith(f"{self._cache.folder / 'tmp'}{os.sep}"):
+            # Stored under such a name, an object of a replaced source would be taken for one of the real source.
+            raise RuntimeError(f"{path}: a source in a folder that is not this build's shadow")
+        return real
 
     def close(self) -> None:
         """Remove the shadow."""

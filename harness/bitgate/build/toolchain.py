@@ -151,7 +151,7 @@ def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) 
 
 
 def _kind(command: tuple[str, ...], version: str) -> Kind:
-    if Path(command[0]).name == "zig":
+    if any(Path(word).name in ("zig", "ziglang") for word in command):
         return "zig"
     return "clang" if "clang" in version else "gnu"
 

@@ -175,7 +175,8 @@ def read_depfile(text: str) -> list[str]:
 
 
 def _changed_since(path: str, begun_ns: int) -> bool:
+    """Whether a file was written since then, or is gone. One dated in the future (a skewed clock) counts as old."""
     try:
-        return os.stat(path).st_mtime_ns > begun_ns
+        return begun_ns < os.stat(path).st_mtime_ns <= time.time_ns()
     except OSError:
         return True

@@ -77,9 +77,9 @@ def learn(known: Durations, verdicts: Iterable[Verdict], flops: Mapping[str, int
             continue
         seconds[name(key.case, key.kernel, key.instance)] = round(total, 5)
         if flops.get(key.case):
-            spent[key.kernel] += total
+            spent[key.kernel] += max(0.0, total - BASE_SECONDS)
             done[key.kernel] += flops[key.case]
-    rates = {family: float(f"{spent[family] / done[family]:.3g}") for family in done}
+    rates = {family: float(f"{spent[family] / done[family]:.3g}") for family in done if spent[family]}
     return Durations(seconds, {**known.rates, **rates})
 
 

@@ -55,12 +55,20 @@ def coverage(
     question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
     table = read(cases, question) if cases is not None else empty_table()
     found = surveys(table, assumptions, strength)
+    closing = None
     if generate is not None:
-        from bitgate.coverage.generate import generated_rows, write_rows
+        from bitgate.coverage.generate import close, write_rows
 
-        rows = [row for survey in found for row in generated_rows(survey, until, seed)]
+        parts = [close(survey, until, seed) for survey in found]
+        rows = [row for part in parts for row in part.rows]
         write_rows(generate, rows, table.source, strength, seed)
-    document = _document(table, found, assume or [], top, generate)
+        closing = {
+            "file": str(generate),
+            "rows": len(rows),
+            "covered": sum(part.covered for part in parts),
+            "total": sum(part.total for part in parts),
+        }
+    document = _document(table, found, assume or [], top) | {"generated": closing}
     if html is not None:
         from bitgate.coverage.page import write_page
 
@@ -76,7 +84,7 @@ def _where(text: str) -> tuple[str, str]:
     return (name.strip(), value.strip()) if found else ("", text.strip())
 
 
-def _document(table: Table, found: list[Survey], assume: list[str], top: int, generated: Path | None) -> dict[str, Any]:
+def _document(table: Table, found: list[Survey], assume: list[str], top: int) -> dict[str, Any]:
     from bitgate.problem import case_id
 
     passes: list[dict[str, Any]] = []
@@ -120,7 +128,6 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int, ge
         "total": sum(p["total"] for p in passes),
         "passes": passes,
         "uncovered": uncovered,
-        "generated": str(generated) if generated else None,
     }
 
 
@@ -142,6 +149,13 @@ def _print(document: dict[str, Any], top: int) -> None:
     for note in document["notes"]:
         print(f"note: {note}")
     shown = document["uncovered"][:top]
+    if closing := document["generated"]:
+        part = 100 * closing["covered"] / max(1, closing["total"])
+        print(
+            f"wrote {closing['rows']} rows to {closing['file']}; with them {closing['covered']} covered ({part:.1f} %)"
+        )
+        if not any(numbers["rows"] for numbers in document["passes"]):
+            return
     if not shown:
         print("no hole: every possible combination is covered")
         return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bitgate.plugin.run import Run
 
 PLUGIN = "bitgate.pytest_plugin"
-QUIET = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 """An installed bitgate may lie in a folder that nobody can write; and it is imported before pytest could rewrite it."""
 
 app = typer.Typer()

@@ -27,6 +27,8 @@ _DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
 OPERATION_NAMES = tuple(OPERATIONS)
 _OPERATION_D = np.array([op.num_d for op in OPERATIONS.values()], dtype=np.int64)
 
+PLAIN_VALUES = {"op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
+
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
 _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
 
@@ -107,6 +109,13 @@ class Batch:
 
     def with_columns(self, **columns: Ints) -> Batch:
         return Batch(self.direction, **{**self.columns(), **columns})
+
+    @property
+    def shapes(self) -> int:
+        """How many rows differ in more than types, layouts, operation, gaps and split-K."""
+        lengths = np.stack([self.ndim, self.g, self.n, self.k, self.c], axis=1)
+        rows = np.concatenate([lengths, *(getattr(self, name) for name in _SPATIAL)], axis=1)
+        return len(np.unique(rows, axis=0))
 
     # Derived quantities, (n,) or (n, 3).
 
@@ -191,11 +200,13 @@ class Batch:
 
     @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """What 'smallest problem' means: multiply-adds plus elements moved; ties go to small numbers."""
+        """What 'smallest problem' means: multiply-adds plus elements moved; ties go to small numbers, then to the
+        plain operation, layouts and split."""
         macs = self.g * self.n * self.k * self.c * product(self.output) * product(self.filter)
         tie = sum(getattr(self, name).sum(axis=1) for name in _SPATIAL)
         size = macs.astype(np.float64) + np.add.reduce([e.astype(np.float64) for e in self.elements])
-        return np.asarray(size + 1e-3 * tie, dtype=np.float64)
+        plain = sum((getattr(self, name) != value).astype(np.int64) for name, value in PLAIN_VALUES.items())
+        return np.asarray(size + 1e-3 * tie + 1e-5 * plain, dtype=np.float64)
 
 
 def product(values: Ints) -> Ints:

@@ -44,16 +44,27 @@ class Combinations:
         return flags[self.offsets[number] : self.offsets[number + 1]].reshape(self.shape(number))
 
     def present(self, codes: Codes) -> Flags:
-        """Which combinations occur in the rows of ``codes`` (rows, factors)."""
+        """Which combinations occur in the rows of ``codes`` (rows, factors).
+
+        The classes of a row are bits of one word; rows that agree in the first t - 1 factors of a set are joined by
+        OR, which tells for every further factor at once which of its classes stand beside them.
+        """
         flags = np.zeros(len(self), dtype=np.bool_)
-        columns = [np.ascontiguousarray(codes[:, f]).astype(np.int32) for f in range(codes.shape[1])]
-        prefix: dict[tuple[int, ...], NDArray[np.int32]] = {}
-        for number, factors in enumerate(self.sets):
-            head = factors[:-1]
-            if head not in prefix:  # sets come in lexical order, so one prefix is live at a time
-                prefix = {head: _radix(columns, self.sizes, head, len(codes))}
-            value = prefix[head] * np.int32(self.sizes[factors[-1]]) + columns[factors[-1]]
-            flags[self.offsets[number] : self.offsets[number + 1]][value] = True
+        if len(codes) == 0:
+            return flags
+        bits, first_bit = _one_hot(codes, self.sizes)
+        number = 0
+        for head in combinations(range(len(self.sizes) - 1), self.strength - 1):
+            value = _radix(codes, self.sizes, head)
+            order = np.argsort(value, kind="stable")
+            ordered = value[order]
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            words = np.bitwise_or.reduceat(bits[order], starts)
+            joined = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+            for last in range(head[-1] + 1 if head else 0, len(self.sizes)):
+                block = flags[self.offsets[number] : self.offsets[number + 1]].reshape(-1, self.sizes[last])
+                block[ordered[starts]] = joined[:, first_bit[last] : first_bit[last] + self.sizes[last]]
+                number += 1
         return flags
 
     def index(self, codes: Codes) -> Index:
@@ -81,10 +92,20 @@ class Combinations:
         return flags
 
 
-def _radix(
-    columns: list[NDArray[np.int32]], sizes: tuple[int, ...], factors: tuple[int, ...], rows: int
-) -> NDArray[np.int32]:
-    value = np.zeros(rows, dtype=np.int32)
+def _radix(codes: Codes, sizes: tuple[int, ...], factors: tuple[int, ...]) -> NDArray[np.int32]:
+    """The number of each row's classes among all classes of these factors."""
+    value = np.zeros(len(codes), dtype=np.int32)
     for f in factors:
-        value = value * np.int32(sizes[f]) + columns[f]
-    return value
+        value = value * np.int32(sizes[f]) + codes[:, f]
+    return value.astype(np.int16) if prod(sizes[f] for f in factors) < 2**15 else value
+
+
+def _one_hot(codes: Codes, sizes: tuple[int, ...]) -> tuple[NDArray[np.uint64], tuple[int, ...]]:
+    """One bit a class, in words of 64 bits: (rows, words), and where the bits of each factor begin."""
+    first = tuple(sum(sizes[:f]) for f in range(len(sizes)))
+    bits = np.zeros((len(codes), -(-sum(sizes) // 64)), dtype="<u8")
+    rows = np.arange(len(codes))
+    for f, begin in enumerate(first):
+        at = begin + codes[:, f].astype(np.int64)
+        bits[rows, at // 64] |= np.uint64(1) << (at % 64).astype(np.uint64)
+    return bits, first

@@ -36,9 +36,18 @@ class Generated:
     first: int
 
 
-def generated_rows(survey: Survey, until: float, seed: int) -> list[Generated]:
-    """Rows with which the table covers at least ``until`` of the possible combinations without plan-only classes.
-    The same seed gives the same rows."""
+@dataclass(frozen=True)
+class Closing:
+    """Rows that close holes, and what the table covers with them, of the possible combinations of run classes."""
+
+    rows: tuple[Generated, ...]
+    covered: int
+    total: int
+
+
+def close(survey: Survey, until: float, seed: int) -> Closing:
+    """Rows with which the table covers at least ``until`` of the possible combinations without plan-only classes,
+    or as many as problems below BUDGET can. The same seed gives the same rows."""
     rng = np.random.default_rng(seed)
     space, combinations = survey.space, survey.combinations
     small = ~np.logical_or.reduce([f.plan_only[space.pool_codes[:, i]] for i, f in enumerate(space.factors)])
@@ -47,13 +56,9 @@ def generated_rows(survey: Survey, until: float, seed: int) -> list[Generated]:
     pool = _Index(codes)
     open_ = survey.uncovered.copy()
     _, total = survey.levels.counts()
-    allowed = int((1 - until) * total)
-    # Combinations that only plan-only classes reach together cannot be generated; they stay open.
-    reachable = combinations.present(codes)
-    open_ &= reachable
-    waiting = rng.permutation(np.flatnonzero(open_))
+    left, allowed = int(open_.sum()), int((1 - until) * total)
+    waiting = rng.permutation(np.flatnonzero(open_ & combinations.present(codes)))
     chosen: list[tuple[int, int, int]] = []
-    left = int(open_.sum())
     for number in waiting:
         if left <= allowed:
             break
@@ -69,11 +74,12 @@ def generated_rows(survey: Survey, until: float, seed: int) -> list[Generated]:
         open_[numbers[best]] = False
         left -= int(gains[best])
         chosen.append((int(rows[best]), int(number), int(gains[best])))
-    batch = space.pool.take(np.flatnonzero(small)[[row for row, _, _ in chosen]] if chosen else np.empty(0, np.int64))
-    return [
+    batch = space.pool.take(np.flatnonzero(small)[np.array([row for row, _, _ in chosen], dtype=np.int64)])
+    closing = tuple(
         Generated(_smallest(survey, batch.take(np.array([i]))), _words(survey, number), first)
         for i, (_, number, first) in enumerate(chosen)
-    ]
+    )
+    return Closing(closing, total - left, total)
 
 
 class _Index:

@@ -27,10 +27,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Hole:
-    """Terms that no case has together; ``plan_only`` where every class combination needs tensors of gigabytes."""
+    """Terms that no case has together; ``plan_only`` where every class combination needs tensors of gigabytes.
+    ``also``: terms of other factors that come to the same (gemms_count > 64, more than two buckets)."""
 
     terms: tuple[Term, ...]
     plan_only: bool
+    also: tuple[Term, ...] = ()
 
     @property
     def strength(self) -> int:

@@ -1,17 +1,18 @@
 """Which hole to close first, by a rule that knows no particular bug:
 
 1. fewer classes first (t): a missing pair says more than a missing triple;
-2. systematic ones first: from how often the table uses the classes, at least five cases should have them together,
-   and none has (all G=1 cases use stride 1, say); the more cases are missing, the earlier;
+2. systematic ones first: from how often the table uses the classes, at least five shapes should have them together,
+   and none has (all G=1 cases use stride 1, say); the more are missing, the earlier;
 3. closer to a dispatch threshold first: more of the hole's factors are ones that host code branches on;
-4. more common first: the share of problems that have it, estimated from the field sample and, the more cases a
+4. more common first: the share of problems that have it, estimated from the field sample and, the more shapes a
    table has, from the table's own frequencies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ SYSTEMATIC = 5.0
 """Expected cases from which their absence is no accident (probability e^-5 if cases were mixed freely)."""
 
 FIELD_CASES = 100
-"""How many cases of a table weigh as much as the field sample."""
+"""How many shapes of a table weigh as much as the field sample."""
 
 
 class Shares:
@@ -56,6 +57,18 @@ class Shares:
         return share
 
 
+def merged(holes: Iterable[Hole], pool: Shares) -> list[Hole]:
+    """Holes that the same problems would close told as one: the first, with the others' terms beside it."""
+    found: dict[tuple[int, bytes], Hole] = {}
+    for hole in holes:
+        key = (hole.strength, blake2b(np.packbits(pool.mask(hole.terms)).tobytes(), digest_size=16).digest())
+        first = found.setdefault(key, hole)
+        if first is not hole:
+            further = tuple(term for term in hole.terms if term not in first.terms + first.also)
+            found[key] = replace(first, also=first.also + further)
+    return list(found.values())
+
+
 @dataclass(frozen=True)
 class Weight:
     """Why a hole stands where it stands: its rank key, and the share of problems and the cases behind it."""
@@ -70,11 +83,12 @@ class Weight:
 
 
 def rank(
-    holes: Sequence[Hole], factors: Sequence[Factor], pool: Codes, field: Codes, rows: Codes
+    holes: Sequence[Hole], factors: Sequence[Factor], possible: Shares, field: Codes, rows: Codes, shapes: int
 ) -> list[tuple[Hole, Weight]]:
-    """The holes in order of importance."""
-    possible, world, table = Shares(pool), Shares(field), Shares(rows)
-    trust = table.rows / (table.rows + FIELD_CASES)
+    """The holes in order of importance; ``possible`` are the shares of the pool, ``shapes`` the
+    number of different shapes in the table: the same shape run with more types and layouts is no further evidence."""
+    world, table = Shares(field), Shares(rows)
+    trust = shapes / (shapes + FIELD_CASES)
     weighed = []
     for hole in holes:
         # Classes of derived factors go together more or less often than by chance: the pool knows how much.
@@ -82,5 +96,5 @@ def rank(
         own = min(1.0, table.mixed(hole.terms) * together)
         share = (1 - trust) * world.joint(hole.terms) + trust * own
         near = sum(factors[term.factor].dispatch for term in hole.terms)
-        weighed.append((hole, Weight(share, own * table.rows, near)))
+        weighed.append((hole, Weight(share, own * shapes, near)))
     return sorted(weighed, key=lambda entry: entry[1].key(entry[0].strength))

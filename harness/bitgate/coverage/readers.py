@@ -80,7 +80,7 @@ def _csv_problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
 _NUMBER = r"\s*(\d+)[uUlL]*\s*"
 _LIST = r"\s*(?:[\w:<>\s]*[\w>]\s*)?\{([\s\d,uUlL]*)\}\s*"
 _INITIALISER = re.compile(r"[({]" + ",".join([_NUMBER] * 5) + "," + ",".join([_LIST] * 6) + r",?\s*[)}]")
-_LOOKS_LIKE = re.compile(r"\b(?:push_back|emplace_back)\s*\(\s*[({]?")
+_CALL = re.compile(r"\b(?:push_back|emplace_back)\s*(\()\s*(?:[\w:]+\s*)?([({])?")
 
 
 def read_gtest(path: Path, question: Question) -> Table:
@@ -101,8 +101,9 @@ def read_gtest(path: Path, question: Question) -> Table:
             rows.append(Row(f"line {line}", shape_problem(direction, (g, n, k, c), spatial)))
         except ProblemError as error:
             notes.append(f"line {line}: {error}: left out")
-    unread = len(_LOOKS_LIKE.findall(text)) - len(rows) - len(notes)
-    if rows and unread > 0:
+    starts = {match.start() for match in _INITIALISER.finditer(text)}
+    unread = sum(not {call.start(1), call.start(2)} & starts for call in _CALL.finditer(text))
+    if unread:
         notes.append(f"{unread} push_back calls hold no literal numbers and are not counted")
     if question.where:
         raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, a C++ source has no columns")

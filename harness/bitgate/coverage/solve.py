@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import AXES, Batch, Ints, concatenate
+from bitgate.coverage.batch import AXES, PLAIN_VALUES, Batch, Ints, concatenate
 from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Term
 
@@ -18,14 +18,18 @@ _SCALARS = ("g", "n", "k", "c")
 _SPATIAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
 _TOGETHER = (
     ("left_pad", "right_pad"),
+    ("dilation", "left_pad", "right_pad"),
     ("input", "stride"),
-    ("filter", "input"),
+    ("filter", "stride"),
     ("filter", "input", "stride"),
     ("stride", "dilation"),
     ("stride", "dilation", "input"),
-    ("dilation", "input"),
 )
 """Quantities of one axis that a property may tie to each other, so that only a joint step keeps it."""
+
+_SPANS = ("filter", "stride", "dilation")
+"""Quantities that set how much image an output needs; a smaller one goes with an image that keeps the output, or
+the output grows and the smaller problem looks dearer."""
 
 
 def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) -> Property:
@@ -74,6 +78,11 @@ def _steps(row: Batch) -> Batch:
     at = {(name, axis): int(getattr(row, name)[0, axis]) for name in _SPATIAL for axis in axes}
     for (name, axis), value in at.items():
         changes += [{(name, axis): smaller} for smaller in _smaller(value, _SPATIAL[name])]
+    for name, axis in [(name, axis) for name in _SPANS for axis in axes]:
+        spared = _spared(row, name, axis)
+        for smaller in _smaller(at[name, axis], 1):
+            image = at["input", axis] - spared * (at[name, axis] - smaller)
+            changes.append({(name, axis): smaller, ("input", axis): max(1, image)})
     for group in _TOGETHER:
         for amount in (1, 2, *(max(at[name, axis] for name in group for axis in axes) >> s for s in (1, 3, 6))):
             change = {(name, axis): at[name, axis] - amount for name in group for axis in axes}
@@ -82,7 +91,10 @@ def _steps(row: Batch) -> Batch:
     for name in _SPATIAL:  # isotropic properties need all axes at once
         for smaller in _smaller(max(at[name, axis] for axis in axes), _SPATIAL[name]):
             changes.append({(name, axis): min(smaller, at[name, axis]) for axis in axes})
-    changes = [c for c in changes if all(v >= _SPATIAL.get(name, 1) for (name, _), v in c.items())]
+    changes += [{(name, -1): value} for name, value in PLAIN_VALUES.items() if getattr(row, name)[0] != value]
+    changes = [
+        c for c in changes if all(v >= _SPATIAL.get(name, PLAIN_VALUES.get(name, 1)) for (name, _), v in c.items())
+    ]
     columns = {name: np.repeat(column, len(changes), axis=0) for name, column in row.columns().items()}
     for index, change in enumerate(changes):
         for (name, axis), value in change.items():
@@ -91,6 +103,12 @@ def _steps(row: Batch) -> Batch:
             else:
                 columns[name][index, axis] = value
     return Batch(row.direction, **columns)
+
+
+def _spared(row: Batch, name: str, axis: int) -> int:
+    """Image cells that one less of the quantity saves at the same output."""
+    counts = {"filter": row.dilation, "stride": row.output - 1, "dilation": row.filter - 1}
+    return int(counts[name][0, axis])
 
 
 def search(

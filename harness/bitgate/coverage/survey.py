@@ -16,13 +16,16 @@ from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.field import field
 from bitgate.coverage.holes import Hole, Levels
 from bitgate.coverage.pool import BATCH_COLUMN, COLUMN_VALUES, witnesses
-from bitgate.coverage.rank import Shares, Weight, rank
+from bitgate.coverage.rank import Shares, Weight, merged, rank
 from bitgate.coverage.solve import has, shrink
 from bitgate.coverage.table import Row, Table, counted_columns, shape_problem, spread
 from bitgate.errors import UsageError
 from bitgate.problem import ConvProblem, DtypeSet, Pass
 
 _DEFAULT = shape_problem(Pass.BWD_DATA, (1, 1, 8, 8), ((1, 1), (4, 4), (1, 1), (1, 1), (0, 0), (0, 0)))
+
+_SPOKEN = ("ndim", "g", "k_size", "numd", "split_k")
+"""What a path takes for granted and its name does not tell."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,14 @@ class Survey:
     def __init__(self, space: Space, rows: Sequence[Row], strength: int) -> None:
         self.space = space
         self.strength = strength
-        codes = np.empty((0, len(space.factors)), dtype=np.uint8)
+        self.codes: Codes = np.empty((0, len(space.factors)), dtype=np.uint8)
+        self.shapes = 0
         if rows:
-            codes = space.classify(Batch.from_problems([row.problem for row in rows]))
-            codes = codes[space.wanted(codes)]
-        self.codes = codes
-        self.levels = Levels(space.factors, space.pool_codes, codes, strength)
+            batch = Batch.from_problems([row.problem for row in rows])
+            codes = space.classify(batch)
+            wanted = space.wanted(codes)
+            self.codes, self.shapes = codes[wanted], batch.take(wanted).shapes
+        self.levels = Levels(space.factors, space.pool_codes, self.codes, strength)
 
     @property
     def direction(self) -> Pass:
@@ -100,13 +105,17 @@ class Survey:
 
     @cached_property
     def order(self) -> list[tuple[Hole, Weight]]:
-        space = self.space
-        return rank(list(self.levels.holes()), space.factors, space.pool_codes, space.field_codes, self.codes)
+        holes = merged(self.levels.holes(), self._pool)
+        return rank(holes, self.space.factors, self._pool, self.space.field_codes, self.codes, self.shapes)
+
+    @cached_property
+    def _pool(self) -> Shares:
+        return Shares(self.space.pool_codes)
 
     def ranked(self, exact: int) -> Iterator[Ranked]:
         """The holes in order; the rows of the first ``exact`` ones are shrunk to the smallest problem, the others
         are the smallest witness of the pool."""
-        space, witnesses_of = self.space, Shares(self.space.pool_codes)
+        space, witnesses_of = self.space, self._pool
         first = np.array([int(np.argmax(witnesses_of.mask(hole.terms))) for hole, _ in self.order], dtype=np.int64)
         closes = self._closes(space.pool_codes[first])
         for number, (hole, weight) in enumerate(self.order):
@@ -138,9 +147,10 @@ class Survey:
         return conditions
 
     def factors_of(self, hole: Hole) -> dict[str, str]:
-        """Factor -> class, with what a path takes for granted spelt out."""
+        """Factor -> class, with what a path takes for granted spelt out, and classes that come to the same."""
+        also = {self.space.factors[term.factor].name: term.cls.name for term in hole.also}
         named = {self.space.factors[term.factor].name: term.cls.name for term in hole.terms}
-        return {**self._conditions.get(named.get("path", ""), {}), **named}
+        return {**self._conditions.get(named.get("path", ""), {}), **also, **named}
 
     def words(self, hole: Hole) -> str:
         """The hole as a person says it: ``flat path (2D, G=1) with gemms_count > 1``."""
@@ -152,7 +162,9 @@ class Survey:
                 granted = [
                     next(c.words for c in factor.classes if c.name == self._conditions[term.cls.name][factor.name])
                     for factor in self.space.factors
-                    if factor.name in self._conditions[term.cls.name] and factor.name not in others
+                    if factor.name in _SPOKEN
+                    and factor.name in self._conditions[term.cls.name]
+                    and factor.name not in others
                 ]
                 words += f" ({', '.join(granted)})" if granted else ""
             spoken.append(words)

@@ -103,7 +103,8 @@ def read_table(path: Path, question: Question, readers: dict[str, Reader], fallb
     table = readers.get(path.suffix.lower(), fallback)(path, question)
     if not table.rows:
         wanted = " and ".join(f"{name}={value}" for name, value in question.where)
-        raise UsageError(f"{path}: no case found" + (f" with {wanted}" if wanted else "") + "; nothing to cover")
+        why = f" with {wanted}" if wanted else f": {table.notes[0]}" if table.notes else ""
+        raise UsageError(f"{path}: no case found{why}; nothing to cover")
     return table
 
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.build import overlay as overlays
 from bitgate.errors import UsageError
 from bitgate.record import RecordError, Verdict, read
@@ -36,46 +35,44 @@ class TierRun:
 def run_tier(
     tier: str,
     target: str,
+    folder: Path,
     *,
     overlay: Path | None,
     limit_seconds: float,
     first_red_only: bool,
     pytest_arguments: Sequence[str],
 ) -> TierRun:
-    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours."""
+    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
+
+    Node ids are relative to ``folder``, those of the verdicts and those that are asked for.
+    """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
-        folder = Path(scratch)
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            f"--tier={tier}",
-            f"--target={target}",
-        ]
+        out = Path(scratch)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}"]
+        command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
         command += ["-x"] if first_red_only else []
-        command += pytest_arguments
-        environment = {**os.environ, "BITGATE_OUT": str(folder / "out")}
+        environment = {**os.environ, "BITGATE_OUT": str(out)}
         environment.pop(overlays.VARIABLE, None)
         if overlay is not None:
             environment[overlays.VARIABLE] = str(overlay)
-        code = _run(command, folder, environment, limit_seconds)
+        output = out / "output.txt"
+        code = _run(command, folder, environment, output, limit_seconds)
         return TierRun(
             code=code,
-            verdicts=_verdicts(folder / "out"),
-            output=(folder / "output.txt").read_text(errors="replace"),
+            verdicts=_verdicts(out),
+            output=output.read_text(errors="replace"),
             seconds=time.monotonic() - started,
         )
 
 
-def _run(command: Sequence[str], folder: Path, environment: dict[str, str], limit_seconds: float) -> int | None:
-    with (folder / "output.txt").open("wb") as output:
+def _run(
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, limit_seconds: float
+) -> int | None:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            cwd=rooms.root(),
+            cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,

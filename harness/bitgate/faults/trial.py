@@ -97,6 +97,7 @@ def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
         run = run_tier(
             bench.tier,
             bench.target,
+            bench.suites.parent,
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
             first_red_only=not bench.whole_tier,
@@ -164,6 +165,7 @@ def _confirmed(trials: Sequence[Trial], bench: Bench) -> Iterator[Trial]:
         run = run_tier(
             bench.tier,
             bench.target,
+            bench.suites.parent,
             overlay=None,
             limit_seconds=bench.limit_seconds,
             first_red_only=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
 from typing import Any
 
@@ -18,11 +19,15 @@ class Ending:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        # Python takes signals in its main thread only; a pytest that somebody runs in another keeps the default.
+        self._takes_signals = threading.current_thread() is threading.main_thread()
         self._default = signal.getsignal(signal.SIGTERM)
-        signal.signal(signal.SIGTERM, _interrupt)
+        if self._takes_signals:
+            signal.signal(signal.SIGTERM, _interrupt)
 
     def pytest_unconfigure(self) -> None:
-        signal.signal(signal.SIGTERM, self._default)
+        if self._takes_signals:
+            signal.signal(signal.SIGTERM, self._default)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """pytest raises kin of KeyboardInterrupt for its own decisions, too."""

@@ -117,7 +117,8 @@ class Run:
         from bitgate.report import render
 
         early = self.ended is not End.WHOLE
-        self.summary = render(self.folder, tier=self.tier, target=self.target.name, interrupted=early)
+        with as_pytest_error():
+            self.summary = render(self.folder, tier=self.tier, target=self.target.name, interrupted=early)
 
 
 RUN = pytest.StashKey[Run]()
@@ -194,8 +195,13 @@ def _decide(config: pytest.Config) -> Run:
         select=_selection(option.bitgate_select),
         worker=worker_input.get("workerid", "main"),
         is_worker=bool(worker_input),
-        is_controller=not worker_input and bool(option.__dict__.get("tx")) and option.dist != "no",
+        is_controller=not worker_input and _has_workers(option) and not option.collectonly,
     )
+
+
+def _has_workers(option: Any) -> bool:
+    """True with xdist and -n or --tx."""
+    return bool(getattr(option, "tx", None)) and option.dist != "no"
 
 
 def _share_machine(worker_input: Mapping[str, Any]) -> None:

@@ -82,6 +82,11 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         tests = (self.run.tests.get(node_id) for node_id in self.workqueue[scope])
         return sum(test.seconds for test in tests if test)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """A replaced worker gets work once it has collected; xdist would hand it some before, if two died at once."""
+        if node in self.registered_collections:
+            super()._reschedule(node)
+
     def remove_node(self, node: WorkerController) -> str | None:
         """A case that killed its worker is not handed to the next one."""
         workload = self.assigned_work[node]

@@ -91,15 +91,18 @@ class Document(JUnitXml):
         self._elem.attrib.pop("skipped", None)
 
 
-def document(ledger: Ledger) -> Document:
-    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
+def document(ledger: Ledger, commit: str = "") -> Document:
+    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red.
+
+    ``commit`` is the one that ran, where neither the record nor the CI system says.
+    """
     names = test_names([entry.verdict for entry in ledger.entries])
     groups: dict[str, list[tuple[TestName, Entry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
         groups.setdefault(name.suite, []).append((name, entry))
     xml = Document("bitgate")
     for suite_name, members in groups.items():
-        xml.add_testsuite(_suite(suite_name, ledger, members))
+        xml.add_testsuite(_suite(suite_name, ledger, members, commit))
     if not any(entry.verdict.compared for entry in ledger.entries):
         xml.add_testsuite(_nothing_compared(ledger))
     xml.update_statistics()
@@ -125,10 +128,10 @@ def write(xml: Document, path: Path) -> None:
     part.replace(path)
 
 
-def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]]) -> Suite:
+def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]], commit: str) -> Suite:
     suite = Suite(name)
     suite.timestamp = ledger.started
-    properties = _properties(ledger, members[0][1].verdict)
+    properties = _properties(ledger, members[0][1].verdict, commit)
     suite.hostname = properties.get("host.name", "unknown")
     for key, value in properties.items():
         suite.add_property(key, legal(value))
@@ -136,7 +139,9 @@ def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]]) -> 
     return suite
 
 
-def _properties(ledger: Ledger, verdict: Verdict, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def _properties(
+    ledger: Ledger, verdict: Verdict, commit: str, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     shards = [shard.split("of") for shard in ledger.shards] or [["1", "1"]]
     properties = {
         "schema": "1",
@@ -149,7 +154,7 @@ def _properties(ledger: Ledger, verdict: Verdict, environment: Mapping[str, str]
         "shard.count": shards[0][1],
         "shard.plan": ledger.plan,
         "rocm.version": "none",
-        "vcs.commit": "unknown",
+        "vcs.commit": commit or "unknown",
     }
     for name, variables in ENVIRONMENT_PROPERTIES.items():
         properties[name] = next((v for v in map(environment.get, variables) if v), properties.get(name, ""))

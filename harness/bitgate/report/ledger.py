@@ -122,8 +122,17 @@ def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledge
         plan=" ".join(dict.fromkeys(plan.id for plan in plans)),
         started=min(source.started for source in sources),
         shards=tuple(sorted({m[1] for s in sources if (m := re.fullmatch(r"s(\d+of\d+)", s.file.parent.name))})),
-        notes=tuple(f"{s.file}: its last line was cut by a crash and is not counted" for s in sources if s.cut),
+        notes=tuple(note for source in sources for note in _notes(source)),
     )
+
+
+def _notes(source: _Source) -> Iterable[str]:
+    if source.cut:
+        yield f"{source.file}: its last line was cut by a crash and is not counted"
+    planned = {item.key for item in source.plan.cases} if source.plan else set()
+    strays = [verdict for verdict in source.verdicts if source.plan and verdict.key not in planned]
+    if strays:
+        yield f"{source.file}: {len(strays)} results are not in the plan beside it, the first is {strays[0].key.case}"
 
 
 def _last_attempts(verdicts: Iterable[Verdict]) -> list[Entry]:

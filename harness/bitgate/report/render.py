@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -29,7 +30,7 @@ def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False) 
     own = next((ledger for ledger in ledgers if ledger.target == target), empty)
     ledger = replace(own, tier=own.tier or tier)
     summary = summarise([ledger], interrupted=interrupted)
-    junit.write(junit.document(ledger), out_dir / JUNIT)
+    junit.write(junit.document(ledger, _commit()), out_dir / JUNIT)
     _write_summary(summary, out_dir)
     return summary
 
@@ -72,3 +73,12 @@ def _write_summary(summary: Summary, out_dir: Path) -> None:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _commit() -> str:
+    """The commit of the checkout that has just run; empty if it is none, or if there is no git to ask."""
+    try:
+        command = ["git", "-C", str(rooms.root()), "rev-parse", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

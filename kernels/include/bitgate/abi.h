@@ -57,7 +57,8 @@ enum bitgate_elementwise {
 typedef struct bitgate_tensor {
   int32_t dtype;
   int32_t rank;                      /* 0: the tensor is absent */
-  int64_t lengths[BITGATE_MAX_RANK]; /* logical order: x (G,N,C,I..), w (G,K,C,F..), y (G,N,K,O..); GEMM (B,M,N) */
+  int64_t lengths[BITGATE_MAX_RANK]; /* logical order: x (G,N,C,I..), w (G,K,C,F..), y (G,N,K,O..); GEMM
+                                        (B,M,N) */
   int64_t strides[BITGATE_MAX_RANK]; /* in elements, same order; 0 broadcasts */
   char layout[16];                   /* "nhwgc": for messages, the strides decide */
 } bitgate_tensor;
@@ -96,7 +97,8 @@ typedef struct bitgate_option {
   const char* value;
 } bitgate_option;
 
-/* Options that are not named keep their production value. An unknown name or value is BITGATE_BAD_ARGUMENT. */
+/* Options that are not named keep their production value. An unknown name or value is BITGATE_BAD_ARGUMENT.
+ */
 typedef struct bitgate_options {
   uint32_t struct_size;
   uint32_t count;
@@ -115,22 +117,22 @@ typedef struct bitgate_buffers {
 } bitgate_buffers;
 
 typedef struct bitgate_reason {
-  char clause[64];                  /* the predicate's name, e.g. "c_vector", stable across versions */
-  char text[BITGATE_REASON_BYTES];  /* one sentence with the values */
+  char clause[64];                 /* the predicate's name, e.g. "c_vector", stable across versions */
+  char text[BITGATE_REASON_BYTES]; /* one sentence with the values */
 } bitgate_reason;
 
 typedef struct bitgate_instance_info {
   uint32_t struct_size;
   int32_t operation;
   char family[64];
-  char name[96];       /* [a-z0-9_], unique in the family */
-  char dtypes[64];     /* "f16,bf16": combinations in canonical spelling */
-  char layouts[128];   /* input layouts, comma separated */
-  char accumulator[16];/* dtype that sums */
+  char name[96];        /* [a-z0-9_], unique in the family */
+  char dtypes[64];      /* "f16,bf16": combinations in canonical spelling */
+  char layouts[128];    /* input layouts, comma separated */
+  char accumulator[16]; /* dtype that sums */
   int32_t tile_m, tile_n, tile_k;
   int32_t vector_a, vector_b, vector_c; /* elements a thread moves at once */
   int32_t block_size;
-  int32_t wave_size;   /* 0: any */
+  int32_t wave_size;              /* 0: any */
   int32_t frag_m, frag_n, frag_k; /* one matrix instruction; 0: none is used */
   int64_t lds_bytes;
 } bitgate_instance_info;
@@ -146,10 +148,10 @@ typedef struct bitgate_option_info {
 
 /* One member of the bwd_data decomposition (other operations: one entry for the whole GEMM). */
 typedef struct bitgate_sub_gemm {
-  int32_t index;  /* in host order */
-  int32_t bucket; /* launch set it belongs to */
-  int32_t launched; /* 0: no launch covered it */
-  int32_t main_loop; /* 1: the K loop runs more than one block */
+  int32_t index;                      /* in host order */
+  int32_t bucket;                     /* launch set it belongs to */
+  int32_t launched;                   /* 0: no launch covered it */
+  int32_t main_loop;                  /* 1: the K loop runs more than one block */
   int32_t tilde[BITGATE_MAX_SPATIAL]; /* residue class per axis */
   int32_t taps[BITGATE_MAX_SPATIAL];  /* filter taps per axis (dot slice) */
   int64_t slice_begin[BITGATE_MAX_SPATIAL];
@@ -169,31 +171,32 @@ typedef struct bitgate_launch_arg {
 } bitgate_launch_arg;
 
 typedef struct bitgate_launch {
-  int32_t kind;               /* bitgate_event_kind */
+  int32_t kind; /* bitgate_event_kind */
   int32_t wave_size;
   char name[BITGATE_NAME_BYTES];
-  uint32_t grid[3];           /* in blocks */
+  uint32_t grid[3]; /* in blocks */
   uint32_t block[3];
-  uint64_t lds_bytes;         /* dynamic */
+  uint64_t lds_bytes; /* dynamic */
   uint32_t arg_count;
-  uint32_t kernarg_bytes;     /* of explicit arguments */
-  uint64_t kernarg_offset;    /* into record.kernargs */
+  uint32_t kernarg_bytes;  /* of explicit arguments */
+  uint64_t kernarg_offset; /* into record.kernargs */
   bitgate_launch_arg args[BITGATE_MAX_ARGS];
   uint64_t address, source, bytes; /* memset, copy; source holds the memset's value */
 } bitgate_launch;
 
-/* What really ran. The caller owns the arrays and states their capacity; counts may exceed it, the rest is cut. */
+/* What really ran. The caller owns the arrays and states their capacity; counts may exceed it, the rest is
+ * cut. */
 typedef struct bitgate_dispatch_record {
   uint32_t struct_size;
   int32_t gemms_count;
   int32_t buckets;
-  int32_t launches;        /* kernels launched, zero-fill not counted */
-  int32_t split_k;         /* resolved, never -1 */
-  int32_t split_n;         /* image chunks, 1: none */
-  int32_t zero_fill;       /* 1: the output was cleared first */
+  int32_t launches;  /* kernels launched, zero-fill not counted */
+  int32_t split_k;   /* resolved, never -1 */
+  int32_t split_n;   /* image chunks, 1: none */
+  int32_t zero_fill; /* 1: the output was cleared first */
   int32_t reserved;
   int64_t workspace_bytes;
-  char path[64];           /* "flat", "grouped", "naive" ... */
+  char path[64]; /* "flat", "grouped", "naive" ... */
   char instance[96];
   uint32_t sub_gemm_capacity, sub_gemm_count;
   bitgate_sub_gemm* sub_gemms;
@@ -201,17 +204,18 @@ typedef struct bitgate_dispatch_record {
   bitgate_launch* events;
   uint64_t kernarg_capacity, kernarg_count;
   uint8_t* kernargs;
-  bitgate_reason reason;   /* why the status is not BITGATE_OK */
-  int32_t hip_error;       /* of BITGATE_HIP_ERROR */
+  bitgate_reason reason; /* why the status is not BITGATE_OK */
+  int32_t hip_error;     /* of BITGATE_HIP_ERROR */
   int32_t reserved2;
 } bitgate_dispatch_record;
 
 enum bitgate_status {
   BITGATE_OK = 0,
-  BITGATE_REFUSED = 1,       /* the problem is not for this instance: reason.clause says which predicate */
-  BITGATE_BAD_ARGUMENT = 2,  /* the call itself is wrong: unknown instance or option, size mismatch, null buffer */
-  BITGATE_HIP_ERROR = 3,     /* a HIP call failed: hip_error */
-  BITGATE_WORKSPACE = 4      /* the workspace is missing or too small */
+  BITGATE_REFUSED = 1, /* the problem is not for this instance: reason.clause says which predicate */
+  BITGATE_BAD_ARGUMENT =
+      2, /* the call itself is wrong: unknown instance or option, size mismatch, null buffer */
+  BITGATE_HIP_ERROR = 3, /* a HIP call failed: hip_error */
+  BITGATE_WORKSPACE = 4  /* the workspace is missing or too small */
 };
 
 typedef struct bitgate_abi_info {
@@ -230,10 +234,12 @@ BITGATE_EXPORT int32_t bitgate_abi(bitgate_abi_info* info) BITGATE_NOEXCEPT;
 BITGATE_EXPORT int32_t bitgate_list_instances(bitgate_instance_info* out, int32_t capacity) BITGATE_NOEXCEPT;
 BITGATE_EXPORT int32_t bitgate_list_options(bitgate_option_info* out, int32_t capacity) BITGATE_NOEXCEPT;
 BITGATE_EXPORT int32_t bitgate_is_supported(const bitgate_problem* problem, const char* instance,
-                                            const bitgate_options* options, bitgate_reason* reason) BITGATE_NOEXCEPT;
+                                            const bitgate_options* options,
+                                            bitgate_reason* reason) BITGATE_NOEXCEPT;
 /* Bytes, or -status. */
 BITGATE_EXPORT int64_t bitgate_workspace_size(const bitgate_problem* problem, const char* instance,
-                                              const bitgate_options* options, bitgate_reason* reason) BITGATE_NOEXCEPT;
+                                              const bitgate_options* options,
+                                              bitgate_reason* reason) BITGATE_NOEXCEPT;
 /* Asynchronous on stream (a hipStream_t). Refuses what bitgate_is_supported refuses. */
 BITGATE_EXPORT int32_t bitgate_run(const bitgate_problem* problem, const char* instance,
                                    const bitgate_options* options, const bitgate_buffers* buffers,

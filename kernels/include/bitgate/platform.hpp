@@ -25,8 +25,8 @@
 #endif
 #endif
 
-// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own. A build for AMD states it:
-// -DBITGATE_WAVE=64 (gfx9) or 32 (gfx11, gfx12).
+// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own. A build for AMD
+// states it: -DBITGATE_WAVE=64 (gfx9) or 32 (gfx11, gfx12).
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_HAS_WAVE(size) 1
 #elif defined(BITGATE_PLATFORM_NVIDIA)

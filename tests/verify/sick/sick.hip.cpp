@@ -31,7 +31,8 @@ int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
   if (request.options.is("illness", "more"))
     BITGATE_REFUSE(reason, "mood", "the library does not feel like it");
   if (request.problem.in.lengths[2] % 2)
-    BITGATE_REFUSE(reason, "c_even", "C = %lld is odd", static_cast<long long>(request.problem.in.lengths[2]));
+    BITGATE_REFUSE(reason, "c_even", "C = %lld is odd",
+                   static_cast<long long>(request.problem.in.lengths[2]));
   return naive_conv::supports<float>(request, reason);
 }
 

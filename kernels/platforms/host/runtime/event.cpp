@@ -89,21 +89,20 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   if (!find(event, found))
     return badEvent();
   auto recording = std::make_shared<Recording>();
-  {
-    // Before it is enqueued: in eager mode the point is reached at once.
+  auto reached = bookkeeping([recording] {
     std::lock_guard lock(guard);
-    events()[reinterpret_cast<uint64_t>(event)].recording = recording;
-  }
-  Point point;
-  const hipError_t error = enqueueRecord(stream, bookkeeping([recording] {
-                                           std::lock_guard lock(guard);
-                                           recording->reached = true;
-                                           recording->at = Clock::now();
-                                         }),
-                                         point);
+    recording->reached = true;
+    recording->at = Clock::now();
+  });
+  // Published when it is complete: another thread may wait for the event at any moment.
+  if (const hipError_t error = enqueueRecord(stream, std::move(reached), recording->point))
+    return error;
   std::lock_guard lock(guard);
-  recording->point = point;
-  return error;
+  const auto at = events().find(reinterpret_cast<uint64_t>(event));
+  if (at == events().end())
+    return badEvent();
+  at->second.recording = std::move(recording);
+  return hipSuccess;
 }
 
 hipError_t hipEventSynchronize(hipEvent_t event) {

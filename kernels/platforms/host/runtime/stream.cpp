@@ -147,7 +147,10 @@ private:
     std::unique_ptr<Work> work;
     {
       std::lock_guard lock(guard);
-      auto& queue = streams.at(number)->queue;
+      const auto at = streams.find(number);
+      if (at == streams.end())
+        return; // destroyed meanwhile
+      auto& queue = at->second->queue;
       if (queue.empty() || queue.front().sequence != expected)
         return;
       work = std::move(queue.front().work);

@@ -1,8 +1,8 @@
 // What is asked of kernels and symbols, and modules.
 //
-// nvcc registers a kernel with the CUDA runtime inside its own library, so kernel files get the functions that take a
-// kernel inline, from hip_runtime.h. The ones exported here are for callers that have none of that: CUDA answers that
-// it does not know the function.
+// nvcc registers a kernel with the CUDA runtime inside its own library, so kernel files get the functions
+// that take a kernel inline, from hip_runtime.h. The ones exported here are for callers that have none of
+// that: CUDA answers that it does not know the function.
 #include "cuda.hpp"
 
 using bitgate_nvidia::cuda;
@@ -45,31 +45,44 @@ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*
                                                         size_t dynamic_lds) {
   return translate(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds));
 }
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block_size,
-                                                                 size_t dynamic_lds, unsigned flags) {
-  return translate(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_lds, flags));
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+                                                                 int block_size, size_t dynamic_lds,
+                                                                 unsigned flags) {
+  return translate(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
+                                                                          dynamic_lds, flags));
 }
 // CUDA has this one as a C++ template only.
-hipError_t hipOccupancyMaxPotentialBlockSize(int*, int*, const void*, size_t, int) { return hipErrorNotSupported; }
+hipError_t hipOccupancyMaxPotentialBlockSize(int*, int*, const void*, size_t, int) {
+  return hipErrorNotSupported;
+}
 
 hipError_t hipGetSymbolAddress(void** pointer, const void* symbol) {
   return translate(cudaGetSymbolAddress(pointer, symbol));
 }
-hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, size_t offset, hipMemcpyKind kind) {
+hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, size_t offset,
+                             hipMemcpyKind kind) {
   return translate(cudaMemcpyToSymbol(symbol, src, bytes, offset, cuda(kind)));
 }
-hipError_t hipMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size_t offset, hipMemcpyKind kind) {
+hipError_t hipMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size_t offset,
+                               hipMemcpyKind kind) {
   return translate(cudaMemcpyFromSymbol(dst, symbol, bytes, offset, cuda(kind)));
 }
 
 // Code objects are AMD's; there is nothing to load here, as on the host.
-hipError_t hipModuleLoad(hipModule_t*, const char*) { return hipErrorNotSupported; }
-hipError_t hipModuleLoadData(hipModule_t*, const void*) { return hipErrorNotSupported; }
-hipError_t hipModuleUnload(hipModule_t) { return hipErrorNotSupported; }
-hipError_t hipModuleGetFunction(hipFunction_t*, hipModule_t, const char*) { return hipErrorNotSupported; }
-hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                 hipStream_t, void**, void**) {
+hipError_t hipModuleLoad(hipModule_t*, const char*) {
+  return hipErrorNotSupported;
+}
+hipError_t hipModuleLoadData(hipModule_t*, const void*) {
+  return hipErrorNotSupported;
+}
+hipError_t hipModuleUnload(hipModule_t) {
+  return hipErrorNotSupported;
+}
+hipError_t hipModuleGetFunction(hipFunction_t*, hipModule_t, const char*) {
+  return hipErrorNotSupported;
+}
+hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, hipStream_t, void**, void**) {
   return hipErrorNotSupported;
 }
 

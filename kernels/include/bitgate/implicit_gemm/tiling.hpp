@@ -1,15 +1,18 @@
-// How an instance cuts a sub-GEMM: block tile, wave tile, matrix fragment, and the vectors that threads move.
+// How an instance cuts an implicit GEMM: block tile, wave tile, matrix fragment, and the vectors that threads
+// move. The operands A (M x K) and B (K x N) and the sums C (M x N) are tensors that a family says how to
+// read and write.
 #pragma once
 
 #include "bitgate/fragment.hpp"
 #include "bitgate/lds.hpp"
 
-namespace grouped_bwd_data {
+namespace bitgate::implicit_gemm {
 
 template <int M_, int N_, int K_> struct Extent {
   static constexpr int M = M_, N = N_, K = K_;
 };
-// Elements that a thread moves at once: dy along K, w along C, dx along C.
+// Elements that a thread moves at once of A, of B and of the result, each along the dimension that is
+// contiguous in memory.
 template <int A_, int B_, int C_> struct Vectors {
   static constexpr int A = A_, B = B_, C = C_;
 };
@@ -68,7 +71,6 @@ struct Tiling {
   static_assert(Tile::K % FragmentExtent::K == 0);
 
   using CoverA = Cover<Tile::M, Tile::K, Vector::A, block>;
-  using CoverB = Cover<Tile::K, Tile::N, Vector::B, block>;
   using CoverC = Cover<Tile::M, Tile::N, Vector::C, block>;
 
   // Rows are 16 bytes longer than the tile, so that rows below each other start in different LDS banks.
@@ -87,4 +89,4 @@ struct Tiling {
   static_assert(sizeof(Lds) <= 65536, "LDS of one block");
 };
 
-} // namespace grouped_bwd_data
+} // namespace bitgate::implicit_gemm

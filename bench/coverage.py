@@ -1,0 +1,104 @@
+"""How long ``bitgate coverage`` takes, and how well it finds what was taken away. ``python bench/coverage.py``
+
+Prints one line a measure: a fresh clone's first answer, 10,000 cases at strength 3, generated tables, and ten tables
+from which a random combination of 2 or 3 classes was removed with all rows that had it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bitgate.coverage.assume import Assumptions
+from bitgate.coverage.batch import Batch
+from bitgate.coverage.combine import Combinations
+from bitgate.coverage.generate import close
+from bitgate.coverage.pool import draw
+from bitgate.coverage.survey import Space, Survey
+from bitgate.coverage.table import EVERYTHING, Row
+from bitgate.problem import Pass
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = "tests/coverage/data/ck_bwd_data_shapes.csv"
+MAIN = "from bitgate.cli.main import main; main()"
+
+
+def fresh_clone() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), folder], check=True)
+        begin = time.perf_counter()
+        command = [sys.executable, "-c", MAIN, "coverage", "--cases", TABLE, "--assume", "numd=0"]
+        subprocess.run(command, cwd=folder, env={"PYTHONPATH": f"{folder}/harness"}, check=True, capture_output=True)
+        print(f"fresh clone, CK's table, strength 3: {time.perf_counter() - begin:.1f} s")
+
+
+def ten_thousand(space: Space) -> list[Row]:
+    batch = draw(Pass.BWD_DATA, 99, 12_000, {"layout": (0, 1, 2), "split_k": (1, 2, -1), "dtypes": (0, 1, 2)})
+    batch = batch.take(np.flatnonzero(batch.possible)[:10_000])
+    rows = [Row(f"{i}", batch.problem(i)) for i in range(len(batch))]
+    begin, cpu = time.perf_counter(), time.process_time()
+    survey = Survey(space, rows, 3)
+    holes = sum(1 for _ in survey.ranked(exact=20))
+    covered, total = survey.levels.counts()
+    seconds, used = time.perf_counter() - begin, time.process_time() - cpu
+    print(f"{len(rows)} cases, strength 3: {seconds:.1f} s ({used:.1f} s CPU), {covered} of {total}, {holes} holes")
+    return rows
+
+
+def generated(space: Space) -> list[Row]:
+    rows: tuple[Row, ...] = ()
+    for strength, until in ((2, 1.0), (3, 0.95), (3, 1.0)):
+        begin = time.perf_counter()
+        closing = close(Survey(space, [], strength), until, seed=1)
+        share = 100 * closing.covered / closing.total
+        macs = sum(row.problem.flops for row in closing.rows) / 2
+        print(
+            f"generated, {strength}-way to {100 * until:.0f} %: {len(closing.rows)} rows, {share:.2f} %,"
+            f" {macs:.2e} multiply-adds in all, {time.perf_counter() - begin:.1f} s (CK's table: 25 rows)"
+        )
+        rows = tuple(Row(f"{i}", row.problem) for i, row in enumerate(closing.rows))
+    return list(rows)
+
+
+def removed(space: Space, rows: Sequence[Row], strength: int, what: str) -> None:
+    factors = space.factors
+    varied = [i for i, factor in enumerate(factors) if (~factor.plan_only).sum() > 1]
+    codes = space.classify(Batch.from_problems([row.problem for row in rows]))
+    combinations = Combinations(tuple(len(factors[i].classes) for i in varied), strength)
+    there = np.flatnonzero(combinations.present(codes[:, varied]))
+    ranks: list[int] = []
+    for number in np.random.default_rng(1).permutation(there):
+        taken = [(varied[i], cls) for i, cls in combinations.decode(int(number))]
+        kept = ~np.logical_and.reduce([codes[:, f] == cls for f, cls in taken])
+        if not all((codes[kept, f] == cls).any() for f, cls in taken):
+            continue  # that would take a whole class away, not a combination
+        if len(ranks) == 10:
+            break
+        survey = Survey(space, [row for row, keep in zip(rows, kept, strict=True) if keep], strength)
+        names = {factors[f].name: factors[f].classes[cls].name for f, cls in taken}
+        found = (
+            rank for rank, (hole, _) in enumerate(survey.order, 1) if names.items() <= survey.factors_of(hole).items()
+        )
+        ranks.append(next(found, 0))
+    hits = sum(0 < rank <= 10 for rank in ranks)
+    print(f"{what}: removed combination of {strength} in the top ten: {hits} of 10 (ranks {ranks}, 0: not told)")
+
+
+def main() -> None:
+    fresh_clone()
+    space = Space(Pass.BWD_DATA, EVERYTHING, Assumptions())
+    many = ten_thousand(space)
+    table = generated(space)
+    for strength in (2, 3):
+        removed(space, table, strength, f"generated table of {len(table)} rows")
+    removed(space, many[:1000], 2, "1,000 random problems")
+
+
+if __name__ == "__main__":
+    main()

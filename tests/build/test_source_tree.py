@@ -1,0 +1,39 @@
+"""The shadow in which replaced sources are compiled."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bitgate.build.cache import Cache
+from bitgate.build.paths import SourceTree
+
+
+def test_threads_share_one_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With two, objects of replaced sources were stored under the other one's name and found by later clean builds.
+    monkeypatch.setenv("BITGATE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    for number in range(100):
+        (folder / f"{number}.hpp").write_text("real")
+    other = tmp_path / "other.hpp"
+    other.write_text("replaced")
+    tree = SourceTree(Cache(), [folder], {folder / "7.hpp": other})
+    with ThreadPoolExecutor(8) as pool:
+        prefixes = set(pool.map(lambda _: tree.prefix, range(64)))
+    assert len(prefixes) == 1
+    (prefix,) = prefixes
+    assert Path(f"{prefix}{folder}/7.hpp").read_text() == "replaced"
+    assert tree.real(f"{prefix}{folder}/8.hpp") == f"{folder}/8.hpp"
+    tree.close()
+    assert list((tmp_path / "cache").rglob("*.shadow")) == []
+
+
+def test_a_path_in_another_shadow_is_not_taken_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_CACHE", str(tmp_path))
+    cache = Cache()
+    tree = SourceTree(cache, [], {tmp_path / "a": tmp_path / "b"})
+    with pytest.raises(RuntimeError, match="not this build's shadow"):
+        tree.real(str(cache.temporary(".shadow") / "kernels" / "a.hpp"))

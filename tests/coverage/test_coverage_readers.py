@@ -1,0 +1,140 @@
+"""The same cases from a CSV table, CK's C++ source, command lines, and our own TOML."""
+
+from pathlib import Path
+
+import pytest
+
+from bitgate.coverage.assume import Assumptions
+from bitgate.coverage.readers import read
+from bitgate.coverage.table import Question, spread
+from bitgate.errors import UsageError
+from bitgate.problem import Pass, case_id
+
+DATA = Path(__file__).parent / "data"
+CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"
+
+
+def ids(path: Path, **question: object) -> list[str]:
+    return [case_id(row.problem) for row in read(path, Question(**question)).rows]  # type: ignore[arg-type]
+
+
+def written(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_csv_of_ck_has_22_rows_before_the_fix_and_25_after() -> None:
+    path = DATA / "ck_bwd_data_shapes.csv"
+    assert len(ids(path)) == 25
+    assert len(ids(path, where=(("era", "before_7732"),))) == 22
+    assert len(ids(path, where=(("", "before_7732"),))) == 22
+    assert CASE in ids(path)
+
+
+def test_csv_takes_its_pass_from_the_file_name_or_from_the_question() -> None:
+    assert {row.problem.direction for row in read(DATA / "ck_bwd_weight_shapes.csv", Question()).rows} == {
+        Pass.BWD_WEIGHT
+    }
+    assert ids(DATA / "ck_bwd_data_shapes.csv", direction=Pass.FWD)[0].startswith("fwd_")
+
+
+def test_csv_needs_little(tmp_path: Path) -> None:
+    path = written(tmp_path, "cases.csv", "N,K,C,filter,input\n2,8,4,3,9x7\n")
+    assert ids(path) == ["bwd_data_f16_nhwgc_g1n2k8c4_y3x3_h9x7_s1x1_d1x1_p0x0_q0x0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("N,K,filter,input\n", "column c is missing"),
+        ("N,K,C,filter,input\n1,1,1,3x3x3,4x4\n", ":2: filter = 3x3x3: give 2 numbers"),
+        ("N,K,C,filter,input\n1,1,1,9,4\n", ":2: axis 0: the dilated filter covers 9"),
+        ("N,K,C,filter,input\n", "no case found"),
+    ],
+)
+def test_a_bad_csv_says_where(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read(written(tmp_path, "cases.csv", text), Question())
+
+
+GTEST = """
+// {2, 9, 9, 9, 9, {3, 3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}} is only a comment
+TYPED_TEST(TestGroupedConvndBwdData2d, Test2D)
+{
+    this->conv_params.push_back({2, 1, 4, 128, 64, {3, 3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}});
+    this->conv_params.push_back( // over two lines
+        {2, 1, 4, 128, 64, {3, 3}, {28, 28},
+         {3, 3}, {1, 1}, /* pads */ {1, 1}, {1, 1}});
+    params.emplace_back(2, 1, 4, 128, 64, std::vector<ck::index_t>{3, 3}, std::vector<ck::index_t>{28, 28},
+                        std::vector<ck::index_t>{3, 3}, std::vector<ck::index_t>{1, 1},
+                        std::vector<ck::index_t>{1, 1}, std::vector<ck::index_t>{1, 1});
+    std::vector<ConvParam> more{{3, 1, 1, 1, 32, {3, 3, 3}, {4, 16, 16}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}};
+    params.push_back({2, 1, n, 128, 64, {3, 3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}});
+    params.push_back({2, 1, 4, 128, 64, {3}, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}});
+}
+"""
+
+
+def test_initialisers_in_a_cpp_source(tmp_path: Path) -> None:
+    table = read(written(tmp_path, "test_shapes.cpp", GTEST), Question())
+    assert [case_id(row.problem) for row in table.rows[:3]] == [CASE] * 3
+    assert [row.name for row in table.rows] == ["line 5", "line 7", "line 9", "line 12"]
+    assert table.rows[3].problem.ndim == 3
+    assert len(table.notes) == 2
+    assert "line 14: 2 dimensions stated" in table.notes[0]
+    assert "1 push_back calls hold no literal numbers" in table.notes[1]
+
+
+def test_command_lines_and_case_ids(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "cases.txt",
+        "# two spellings of one problem\n"
+        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1\n"
+        f"{CASE}\n\nnonsense line\n",
+    )
+    table = read(path, Question())
+    assert [case_id(row.problem) for row in table.rows] == [CASE, CASE]
+    assert table.notes[0].startswith("line 5: ")
+
+
+def test_our_own_tables(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "cases.toml",
+        '[defaults]\npass = "bwd_data"\ndtypes = ["f16", "f32"]\nlayouts = ["nhwgc"]\n'
+        '[[case]]\nname = "N2"\nshape = "g1n4k128c64_y3x3_h28x28_s3_p1"\nwhy = "nine sub-GEMMs"\n'
+        '[[case]]\nname = "no"\nshape = "g1n4k12c64_y3x3_h28x28"\nwhy = "refused"\nexpect = { refused = "k" }\n',
+    )
+    assert ids(path) == [CASE, CASE.replace("f16", "f32")]
+    assert ids(path, where=(("name", "N2"),)) == ids(path)
+    with pytest.raises(UsageError, match="no case found with name=N1"):
+        ids(path, where=(("name", "N1"),))
+
+
+def test_assumptions_spread_what_a_table_leaves_out() -> None:
+    table = read(DATA / "ck_bwd_data_shapes.csv", Question(where=(("id", "N2"),)))
+    assumed = Assumptions.parse(["split_k=1,2", "layout=gnhwc"], [])
+    assert [case_id(row.problem) for row in spread(table, assumed)] == [
+        CASE.replace("nhwgc", "gnhwc"),
+        CASE.replace("nhwgc", "gnhwc") + "_sk2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("numd", "write NAME=VALUE"),
+        ("num_d=0", "did you mean numd"),
+        ("numd=7", "give 0 or 1"),
+        ("layout=hwc", "known are"),
+        ("dtypes=f17", "unknown dtype"),
+        ("split_k=x", "split_k=x"),
+        ("tile=8", "tile=128x128x32"),
+    ],
+)
+def test_a_bad_assumption_says_what_is_known(text: str, says: str) -> None:
+    table = read(DATA / "ck_bwd_data_shapes.csv", Question(where=(("id", "N2"),)))
+    with pytest.raises(UsageError, match=says):
+        list(spread(table, Assumptions.parse([text], ["g", "stride"])))

@@ -1,0 +1,69 @@
+"""Faults tried on a real kernel and a suite of one case: one that is found, a hole, and one that does not compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitgate import rooms
+from bitgate.faults.fault import Fault
+from bitgate.faults.trial import Bench, Trial, exit_code, score, try_faults
+
+SOURCE = "kernels/naive_conv/naive_conv_i8.hip.cpp"
+INSTANCE = 'naive_conv::instance<int8_t>("fwd_i8", BITGATE_FWD, "i32")'
+LAUNCHES_NOTHING = f"""[] {{
+  auto idle = {INSTANCE};
+  idle.run = [](const bitgate::Request&, const bitgate_buffers&, bitgate::Context&) {{}};
+  return idle;
+}}()"""
+
+CASES = """
+[[case]]
+name = "tiny"
+pass = "fwd"
+dtypes = "i8"
+layouts = "nhwgc"
+kernels = "naive_conv*"
+shape = "g1n1k2c3_y2x2_h4x4"
+tier = "smoke"
+why = "one case is enough to notice a kernel that does nothing"
+"""
+TEST = """
+from bitgate.plugin import cases
+
+
+@cases("one_case")
+def test_bits(planned, gate):
+    gate(planned)
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    suite = tmp_path / "one_case"
+    suite.mkdir()
+    (suite / "cases.toml").write_text(CASES)
+    (suite / "test_bits.py").write_text(TEST)
+    return Bench("smoke", "host", 300, suite)
+
+
+def test_what_becomes_of_three_faults(bench: Bench) -> None:
+    faults = [
+        Fault("launches_nothing", "a grid of no blocks", SOURCE, INSTANCE, LAUNCHES_NOTHING, "never_written"),
+        Fault("changes_nothing", "nothing", SOURCE, INSTANCE, f"/* the same */ {INSTANCE}"),
+        Fault("does_not_compile", "a slip", SOURCE, INSTANCE, f"{INSTANCE} oops"),
+    ]
+    told: list[Trial] = []
+    source = rooms.root() / SOURCE
+    before = source.read_bytes()
+
+    found, hole, broken = try_faults(faults, bench, told.append)
+
+    assert (found.killed, found.verdict, found.diagnosed) == (True, "MISMATCH", True)
+    assert "test_bits[fwd_i8_nhwgc_" in found.by
+    assert (hole.valid, hole.killed) == (True, False)
+    assert not broken.valid
+    assert (score([found, hole, broken]), exit_code([found, hole, broken])) == (0.5, 2)
+    assert [trial.fault.name for trial in told] == [fault.name for fault in faults]
+    assert source.read_bytes() == before

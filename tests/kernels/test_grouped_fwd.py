@@ -1,0 +1,237 @@
+"""Grouped forward: every instance on the shapes where it goes wrong, bit for bit; split-N; refusals by both sides."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.declaration import Refusal
+from bitgate.kernel.registry import families
+from bitgate.problem import ProblemError, parse_case_id
+
+FAMILY = families()["grouped_fwd"]
+ANY = "f16_32x32x32_a1b1c1_odd_c"
+WIDE = "f16_128x64x64_a8b8c8"
+POINTWISE = "f16_64x64x32_a8b8c8_1x1p0"
+DENSE = "f16_64x64x64_a8b8c8_1x1s1p0"
+
+SHAPES = {
+    "axes": "g3n2k24c8_y3x2_h9x11_s2x3_d1x2_p2x0_q0x1",
+    "tails": "g2n1k33c17_y3x1_h6x5_p1x0",
+    "tiles": "g1n3k72c80_y2x2_h6x5_p1x0_q0x1",
+    "depthwise": "g5n2k1c1_y3x3_h7x6_p1x1",
+    "first layer": "g1n1k64c3_y7x7_h15x15_s2x2_p3x3",
+    "all padding": "g2n1k16c16_y2x2_h3x3_p3x3",
+    "pointwise": "g2n3k16c24_y1x1_h5x7",
+    "pointwise, strided": "g2n3k16c24_y1x1_h5x7_s2x3",
+}
+OTHER = {
+    "nwgc": "g2n3k16c8_y4_h19_s3_d2_p2_q1",
+    "gnwc": "g2n3k16c8_y1_h19",
+    "gnhwc": SHAPES["axes"],
+    "ndhwgc": "g2n1k8c16_y2x3x2_h5x6x7_s2x1x3_d1x2x1_p0x2x1_q1x0x0",
+    "gndhwc": "g2n2k8c16_y1x1x1_h3x4x5_s2x2x2",
+}
+
+
+def supporting(problem, options=None):
+    return [i for i in FAMILY.instances if FAMILY.supports(problem, i, options or {}) is None]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("schedule", ["forward", "random:7"])
+def test_every_instance_equals_brute_force(bench, integers, oracle, dtype, schedule):
+    ran = set()
+    for name, shape in SHAPES.items():
+        problem = parse_case_id(f"fwd_{dtype}_nhwgc_{shape}")
+        inputs = integers(problem)
+        expected = oracle(problem, inputs)
+        for instance in supporting(problem):
+            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule=schedule)
+            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
+            ran.add(instance.name)
+    assert ran == {instance.name for instance in FAMILY.instances if instance.dtypes == (dtype,)}
+
+
+@pytest.mark.parametrize("layout", OTHER)
+@pytest.mark.parametrize("gap", ["", "_gap"])
+def test_layouts_and_gaps(bench, integers, oracle, layout, gap):
+    """Strides are honoured, and the gaps of y stay as they were."""
+    problem = parse_case_id(f"fwd_f16_{layout}_{OTHER[layout]}{gap}")
+    inputs = integers(problem)
+    expected = oracle(problem, inputs)
+    for instance in supporting(problem):
+        outcome = bench.run(problem, inputs, FAMILY, instance.name)
+        np.testing.assert_array_equal(outcome.values, expected, err_msg=instance.name)
+        cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+        cells.bits[...] = 1
+        gaps = cells.storage.view(np.uint16) == 0
+        assert gaps.any() == bool(gap)
+        assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+
+
+@pytest.mark.parametrize("op", ["scale", "bias", "nd1", "bilinear", "relu"])
+def test_operations(bench, integers, oracle, op):
+    for shape in (SHAPES["all padding"], SHAPES["pointwise"]):
+        problem = parse_case_id(f"fwd_f32_gnhwc_{shape}_{op}")
+        inputs = integers(problem)
+        for instance in supporting(problem):
+            outcome = bench.run(problem, inputs, FAMILY, instance.name)
+            np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance.name)
+
+
+def test_d_may_be_y_itself(bench, integers, oracle):
+    """Each cell is read and then written by one thread, so D may lie where the result goes."""
+    problem = parse_case_id(f"fwd_f16_nhwgc_{SHAPES['tiles']}_bilinear")
+    inputs = integers(problem)
+    outcome = bench.run(problem, inputs, FAMILY, WIDE, alias_d=True)
+    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+
+
+# ------------------------------------------------------------------------------------------------------- split-N
+
+# An image of x and of y holds 4*4*8 cells of 2 bytes: 256 bytes a group.
+SPLITS = [
+    (1, "nhwgc", 6, 10**9, 1),
+    (1, "nhwgc", 6, 6 * 256, 1),
+    (1, "nhwgc", 6, 6 * 256 - 1, 2),
+    (1, "nhwgc", 6, 512, 3),
+    (1, "nhwgc", 6, 511, 6),
+    (1, "nhwgc", 5, 512, 5),  # two images would fit, but do not divide five
+    (1, "nhwgc", 1, 10, 1),  # one image alone is over the threshold (CK#2004)
+    (1, "nhwgc", 3, 10, 3),
+    (2, "nhwgc", 6, 512, 6),  # the other group's cells lie between: an image spans nearly 512 bytes
+    (2, "gnhwc", 6, 512, 3),
+    (3, "gnhwc", 6, 1024, 2),
+    (3, "nhwgc", 4, 2048, 2),
+]
+
+
+@pytest.mark.parametrize(("g", "layout", "n", "threshold", "chunks"), SPLITS)
+def test_split_n(bench, integers, oracle, g, layout, n, threshold, chunks):
+    """Each chunk of each group is right, in one launch with a layer of the grid a chunk; D moves along."""
+    problem = parse_case_id(f"fwd_f16_{layout}_g{g}n{n}k8c8_y3x3_h4x4_p1x1_bilinear")
+    inputs = integers(problem)
+    for instance in (ANY, WIDE):
+        outcome = bench.run(problem, inputs, FAMILY, instance, {"split_n_bytes": str(threshold)})
+        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance)
+        (launch,) = outcome.record.events
+        assert (outcome.record.split_n, outcome.record.launches) == (chunks, 1)
+        assert launch.grid[1:] == (g, chunks)
+
+
+@pytest.mark.parametrize("instance", [ANY, WIDE, POINTWISE, DENSE])
+def test_record_agrees_with_the_declaration(bench, integers, instance):
+    problem = parse_case_id("fwd_f16_nhwgc_g2n2k72c72_y1x1_h5x7")
+    record = bench.run(problem, integers(problem), FAMILY, instance).record
+    predicted = FAMILY.dispatch(problem, FAMILY.instance(instance), {})
+    actual = (record.path, record.gemms_count, record.launches, record.buckets, record.zero_fill)
+    assert actual == (
+        predicted.path,
+        predicted.gemms_count,
+        predicted.launches,
+        predicted.buckets,
+        predicted.zero_fill,
+    )
+    (gemm,) = record.sub_gemms
+    assert (gemm.m, gemm.n, gemm.k, gemm.taps) == (2 * prod(problem.output), 72, 72, (1, 1))
+    assert (gemm.launched, gemm.main_loop) == (True, True)
+
+
+@pytest.mark.parametrize(("instance", "blocked"), [(ANY, False), (WIDE, True)])
+def test_odd_c_sums_taps_and_channels_together(bench, integers, instance, blocked):
+    """Two taps of 16 channels fill one step of 32 where they merge, and take two steps where they do not."""
+    problem = parse_case_id("fwd_f16_nhwgc_n1k8c16_y1x2_h4x4")
+    record = bench.run(problem, integers(problem), FAMILY, instance).record
+    assert record.sub_gemms[0].main_loop is blocked
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("case", "instance", "clause"),
+    [
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
+        ("fwd_f32_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h2_sk2", ANY, "split_k"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h2_skauto", ANY, None),
+        ("fwd_f16_ngchw_n1k8c8_y1_h2", ANY, "layout"),
+        ("fwd_f16_nhwgc_gkcyx_n1k8c8_y2_h2", ANY, "layout"),
+        ("fwd_f16_nhwgc_n1k12c8_y1_h2", WIDE, "k_vector"),
+        ("fwd_f16_nhwgc_n1k8c12_y1_h2", WIDE, "c_vector"),
+        ("fwd_f16_nhwgc_n1k9c7_y1_h2", ANY, None),
+        ("fwd_f16_nhwgc_n1k8c8_y1x2_h4x4", POINTWISE, "filter_1x1"),
+        ("fwd_f16_nhwgc_n1k8c1_y3x3_h4x4", POINTWISE, "filter_1x1"),  # C is not the filter (CK#1038)
+        ("fwd_f16_nwgc_n1k8c8_y3_h4", DENSE, "filter_1x1"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_p0x1_q0x0", POINTWISE, "pad_0"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_p0x0_q1x0", DENSE, "pad_0"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_s2x1", DENSE, "stride_1"),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_s2x1", POINTWISE, None),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_gap", DENSE, None),
+        ("fwd_f16_nhwgc_n1k8c8_y1_h2_s1073741825", ANY, "index_range"),
+        ("fwd_f16_nhwgc_g65536n1k8c8_y1_h2", ANY, "index_range"),
+        ("fwd_f16_nhwgc_n1k8c1073741832_y1_h2", ANY, "index_range"),
+        ("fwd_f16_nhwgc_n30000k8c8_y2_h20000x20000", ANY, None),  # split-N brings a launch below 2^32 threads
+        ("fwd_f16_nhwgc_n1k4096c8_y1_h90000x90000", ANY, "index_range"),
+    ],
+)
+def test_clause(bench, case, instance, clause):
+    problem = parse_case_id(case)
+    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
+    answered = bench.library(FAMILY).is_supported(problem, instance)
+    assert (declared and declared.clause, answered and answered.clause) == (clause, clause)
+
+
+def test_chunks_are_limited_by_the_grid(bench):
+    """65535 layers of a grid, as it stands in HIP and CUDA."""
+    options = {"split_n_bytes": "1"}
+    for n, refused in ((65535, None), (65536, "index_range")):
+        problem = parse_case_id(f"fwd_f16_nhwgc_n{n}k8c8_y1_h1")
+        declared: Refusal | None = FAMILY.supports(problem, FAMILY.instance(ANY), options)
+        answered = bench.library(FAMILY).is_supported(problem, ANY, options)
+        assert (declared and declared.clause, answered and answered.clause) == (refused, refused)
+
+
+@pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])
+def test_promised_alignment(bench, alignment, clause):
+    problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h2")
+    refusal = bench.library(FAMILY).is_supported(problem, WIDE, alignment=alignment)
+    assert (refusal and refusal.clause) == clause
+
+
+@st.composite
+def problem_texts(draw):
+    """Mostly what a specialisation takes, or misses by one parameter."""
+    ndim = draw(st.integers(1, 3))
+    layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
+    often = {"y": 1, "s": 1, "d": 1, "p": 0, "q": 0}
+    numbers = {
+        key: "x".join(str(draw(st.sampled_from([n, n, n, n + 1, n + 2]))) for _ in range(ndim))
+        for key, n in often.items()
+    }
+    numbers["h"] = "x".join(str(draw(st.integers(1, 12))) for _ in range(ndim))
+    channels = st.one_of(st.integers(1, 9), st.sampled_from([8, 16, 20, 64]))
+    dims = f"g{draw(st.integers(1, 3))}n{draw(st.integers(1, 9))}k{draw(channels)}c{draw(channels)}"
+    dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16"])), draw(st.sampled_from(layouts[ndim]))
+    gap = draw(st.sampled_from(["", "_gap"]))
+    return f"fwd_{dtype}_{layout}_{dims}_" + "_".join(key + value for key, value in numbers.items()) + gap
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=problem_texts(), threshold=st.integers(1, 5000))
+def test_both_predicates_agree(bench, text, threshold):
+    try:
+        problem = parse_case_id(text)
+    except ProblemError:
+        return
+    options = {"split_n_bytes": str(threshold)}
+    for instance in FAMILY.instances:
+        declared = FAMILY.supports(problem, instance, options)
+        answered = bench.library(FAMILY).is_supported(problem, instance.name, options)
+        assert (declared and declared.clause) == (answered and answered.clause), (text, instance.name)
