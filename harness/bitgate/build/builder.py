@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +13,23 @@ from bitgate import rooms
 from bitgate.build import flags
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
+from bitgate.build.device_code import code_object
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import from_environment
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
-from bitgate.build.toolchain import Compiler, find_cuda_compiler, find_hip_compiler, find_host_compiler
+from bitgate.build.toolchain import (
+    Compiler,
+    find_cuda_compiler,
+    find_device_compiler,
+    find_hip_compiler,
+    find_host_compiler,
+)
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.declaration import KernelFamily, wave_sizes
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
     "host": find_host_compiler,
@@ -137,6 +144,61 @@ class Builder:
         shadowing = {**from_environment(), **(overlay or {})}
         return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
 
+    def code_objects(
+        self,
+        declaration: KernelFamily,
+        groups: Collection[str] | None = None,
+        overlay: Mapping[str, Path] | None = None,
+    ) -> dict[str, Path]:
+        """Device code alone, with ziglang instead of ROCm: a code object a translation unit, by the unit's name.
+
+        Beside each ``<unit>.co`` lies its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
+        and so are those that are not in ``groups``. ``overlay`` is as for ``family``. UsageError without ziglang.
+        """
+        if self.platform != "amd":
+            raise UsageError(f"device code alone is for gfx targets, not {self.arch}")
+        if declaration.library is not None:
+            raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
+        compiler = find_device_compiler(self.cache)
+        units = [
+            unit
+            for unit in self._device_units(declaration, compiler)
+            if groups is None or _stem(unit.source) in groups
+        ]
+        shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
+        contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
+        tree = SourceTree(self.cache, (rooms.room("kernels"), declaration.folder), shadowing)
+        store = UnitStore(self.cache, contents, tree)
+        try:
+            keys = {unit: store.lookup(unit) for unit in units}
+            recipe = _Recipe(f"{declaration.name} {self.arch}", "", tuple(units), (), compiler, ())
+            keys |= self._compile(recipe, keys, store)
+            contents.save()
+        finally:
+            tree.close()
+        return {
+            _stem(unit.source): code_object(
+                _stem(unit.source), store.object_path(str(keys[unit])), self.arch, compiler, self.cache
+            )
+            for unit in units
+        }
+
+    def _device_units(self, declaration: KernelFamily, compiler: Compiler) -> tuple[Unit, ...]:
+        kernels = rooms.room("kernels")
+        platforms = kernels / "platforms"
+        includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
+        every = {instance.group for instance in declaration.instances}
+        here = {instance.group for instance in declaration.on(self.arch).instances}
+        sources = [declaration.folder / source for source in declaration.sources]
+        fitting = [source for source in sources if _stem(source) not in every - here]
+        device_flags = flags.device_code(self.arch, self._wave)
+        return _units(declaration.name, fitting, (*includes, declaration.folder), device_flags, compiler)
+
+    @property
+    def _wave(self) -> int:
+        """Lanes of a wave on a GPU target."""
+        return wave_sizes(self.arch)[0]
+
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
         if declaration.library is not None:
@@ -158,7 +220,7 @@ class Builder:
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
         else:
-            compile_flags, link_flags = flags.hip_kernel(self.arch), flags.hip_link(self.arch)
+            compile_flags, link_flags = flags.hip_kernel(self.arch, self._wave), flags.hip_link(self.arch)
         sources = [folder / source for source in declaration.sources]
         units = _units(name, sources, includes, compile_flags, self.compiler)
         needs_runtime = self.platform != "amd"
@@ -240,6 +302,11 @@ def _units(
         Unit(f"{label} {source.name.partition('.')[0].removeprefix(label + '_')}", source, includes, flags_, compiler)
         for source in sources
     )
+
+
+def _stem(source: Path) -> str:
+    """``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
+    return source.name.partition(".")[0]
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:

@@ -47,7 +47,7 @@ def host_link(kind: Kind) -> tuple[str, ...]:
     )
 
 
-def hip_kernel(arch: str) -> tuple[str, ...]:
+def hip_kernel(arch: str, wave: int) -> tuple[str, ...]:
     return (
         "-std=c++20",
         "-O3",
@@ -55,7 +55,23 @@ def hip_kernel(arch: str) -> tuple[str, ...]:
         "-fPIC",
         "-fvisibility=hidden",
         f"--offload-arch={arch}",
+        f"-DBITGATE_WAVE={wave}",
         f'-DBITGATE_TARGET="{arch}"',
+    )
+
+
+def device_code(arch: str, wave: int) -> tuple[str, ...]:
+    """Device code alone, with neither ROCm's headers nor its bitcode libraries. The host triple fixes type sizes."""
+    return (
+        "-x",
+        "hip",
+        "--target=x86_64-linux-gnu",
+        "--offload-device-only",
+        "-nogpuinc",
+        "-nogpulib",
+        *hip_kernel(arch, wave),
+        "-Wall",
+        "-Wextra",
     )
 
 

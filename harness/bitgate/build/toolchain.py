@@ -10,14 +10,15 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from bitgate.build.cache import Cache
 from bitgate.errors import UsageError
 
-Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc"]
+Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc", "zig-hip"]
 
 OLDEST: dict[str, int] = {"gnu": 11, "clang": 14}
 """The first major version whose C++20 is enough."""
@@ -32,21 +33,26 @@ INSTALL_HOST = "install one with 'apt-get install g++' or 'pip install ziglang'"
 HIP_CANDIDATES = ("hipcc", "amdclang++")
 INSTALL_CUDA = "install the CUDA toolkit (12 or newer), or set CUDA_HOME to where it is"
 INSTALL_HIP = "install ROCm, or 'apt-get install hipcc' (Debian's 5.2 compiles for gfx90a)"
+INSTALL_ZIG = "'pip install ziglang' compiles device code for every gfx target"
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """``command`` starts it; ``version`` is its own text without paths, so that cache keys hold on any machine."""
+    """``command`` starts it; ``version`` is its own text without paths, so that cache keys hold on any machine.
+
+    ``headers`` are arguments that name the compiler's own headers on this machine: ``version`` stands for them in keys.
+    """
 
     command: tuple[str, ...]
     version: str
     kind: Kind
+    headers: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """For people: ``g++ 12.2.0``; of zig it is the clang inside that has a version."""
         number = re.search(r"\d+\.\d+(\.\d+)?", self.version)
-        program = "zig's clang" if self.kind == "zig" else Path(self.command[0]).name
+        program = "zig's clang" if self.kind in ("zig", "zig-hip") else Path(self.command[0]).name
         return f"{program} {number[0] if number else ''}".strip()
 
 
@@ -90,6 +96,37 @@ def find_hip_compiler(cache: Cache | None = None) -> Compiler:
     raise UsageError(f"no HIP compiler found (hipcc, amdclang++; looked in PATH and {rocm}/bin): {INSTALL_HIP}")
 
 
+def find_device_compiler(cache: Cache | None = None) -> Compiler:
+    """The clang inside of ziglang, for device code of AMD GPUs without ROCm; UsageError says what to install."""
+    zig = _zig_command("clang")
+    compiler = _identify(zig, cache or Cache(), kind="zig-hip") if zig else None
+    if compiler is None:
+        raise UsageError(f"no ziglang in this Python environment: {INSTALL_ZIG}")
+    return replace(compiler, headers=_zig_headers(compiler.command[0]))
+
+
+def knows(compiler: Compiler, arch: str, cache: Cache | None = None) -> bool:
+    """Whether a HIP compiler makes device code for a target. Asked with an empty file, and remembered."""
+    cache = cache or Cache()
+    path = cache.folder / "architectures.json"
+    key = json.dumps([compiler.command, compiler.version, arch])
+    known = cache.read_json(path).get(key)
+    if not isinstance(known, bool):
+        known = _compiles_nothing(compiler, arch)
+        with contextlib.suppress(UsageError, OSError), cache.lock("architectures"):
+            cache.write_json(path, {**cache.read_json(path), key: known})
+    return known
+
+
+def _compiles_nothing(compiler: Compiler, arch: str) -> bool:
+    command = (*compiler.command, "-x", "hip", f"--offload-arch={arch}", "-c", os.devnull, "-o", os.devnull)
+    environment = {**os.environ, "LC_ALL": "C", "HIP_PLATFORM": "amd"}
+    try:
+        return subprocess.run(command, capture_output=True, timeout=120, check=False, env=environment).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def find_cuda_compiler(cache: Cache | None = None) -> Compiler:
     """nvcc from PATH, ``$CUDA_HOME/bin`` or /usr/local/cuda/bin; UsageError says what to install."""
     cache = cache or Cache()
@@ -124,12 +161,30 @@ def _unfit(compiler: Compiler) -> str:
     return f"{compiler.name} is older than {oldest}" if int(number[1]) < oldest else ""
 
 
-def _zig_command() -> tuple[str, ...] | None:
+@lru_cache
+def _zig_headers(zig: str) -> tuple[str, ...]:
+    """The C and C++ headers that zig brings for Linux hosts, and their settings, as it passes them to its own clang.
+
+    They change from one zig to the next; asking costs 20 ms. UsageError if the answer has another shape.
+    """
+    asked = subprocess.run(
+        [zig, "c++", "-target", "x86_64-linux-gnu", "-v", "-E", "-x", "c++", os.devnull],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    words = [word for pair in re.findall(r"(-isystem|-D) (\S+)", asked.stderr) for word in pair]
+    if "-isystem" not in words:
+        raise UsageError(f"{zig} c++ -v names no headers: bitgate knows ziglang 0.13 and later; install another version")
+    return ("-nostdinc", *words)
+
+
+def _zig_command(tool: str = "c++") -> tuple[str, ...] | None:
     spec = importlib.util.find_spec("ziglang")
     if spec is None or not spec.submodule_search_locations:
         return None
     binary = Path(next(iter(spec.submodule_search_locations))) / "zig"
-    return (str(binary), "c++") if binary.is_file() else None
+    return (str(binary), tool) if binary.is_file() else None
 
 
 def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) -> Compiler | None:

@@ -20,7 +20,7 @@ from bitgate.build.errors import BuildError, first_error
 from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
-from bitgate.build.toolchain import OLDEST, Compiler
+from bitgate.build.toolchain import OLDEST, Compiler, Kind
 from bitgate.errors import UsageError
 
 _MANIFEST_ENTRIES = 24
@@ -98,14 +98,14 @@ class UnitStore:
         prefix = self.tree.prefix
         return [
             *unit.compiler.command,
+            *unit.compiler.headers,
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
             f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map={prefix}{local('{root}')}=.",
-            "-MMD",
-            "-MF",
-            str(depfile),
-            "-c",
+            *_dependencies(unit.compiler.kind, depfile),
+            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
+            "-S" if unit.compiler.kind == "zig-hip" else "-c",
             f"{prefix}{unit.source}",
             "-o",
             str(output),
@@ -165,6 +165,13 @@ class UnitStore:
 
     def _manifest(self, unit: Unit) -> Path:
         return self.cache.folder / "units" / f"{unit.identity}.json"
+
+
+def _dependencies(kind: Kind, depfile: Path) -> tuple[str, ...]:
+    """How a compiler is told to list the files that it read. clang's driver drops -MMD for device code alone."""
+    if kind == "zig-hip":
+        return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")
+    return ("-MMD", "-MF", str(depfile))
 
 
 def read_depfile(text: str) -> list[str]:

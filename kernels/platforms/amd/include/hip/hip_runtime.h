@@ -21,7 +21,14 @@
 #define __host__ __attribute__((host))
 #define __constant__ __attribute__((constant))
 #define __shared__ __attribute__((shared))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+// Threads of a block, and the waves that should fit on a SIMD. clang's own launch_bounds says nothing to the
+// AMDGPU backend: without this a kernel gets the registers of a block of 1024 threads.
+#define BITGATE_AMD_BOUNDS1(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define BITGATE_AMD_BOUNDS2(threads, waves)                                                                  \
+  __attribute__((amdgpu_flat_work_group_size(1, threads), amdgpu_waves_per_eu(waves)))
+#define BITGATE_AMD_BOUNDS(threads, waves, name, ...) name
+#define __launch_bounds__(...)                                                                               \
+  BITGATE_AMD_BOUNDS(__VA_ARGS__, BITGATE_AMD_BOUNDS2, BITGATE_AMD_BOUNDS1, )(__VA_ARGS__)
 
 #define __forceinline__ inline __attribute__((always_inline))
 // __noinline__ is a keyword of clang's HIP; a macro of that name would break the C++ library's attributes.

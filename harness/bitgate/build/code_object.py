@@ -1,0 +1,137 @@
+"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without any tool.
+
+The note is msgpack: a map whose ``amdhsa.kernels`` lists one map a kernel (LLVM's AMDGPU usage guide, code object v3
+and later).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitgate.build.msgpack import decode
+from bitgate.errors import UsageError
+
+_NOTE_OWNER = b"AMDGPU\0"
+_NOTE_METADATA = 32
+_PT_NOTE = 4
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One kernel argument: its place in the argument block, in bytes, and what it is.
+
+    ``kind`` is ``by_value``, ``global_buffer`` (a device pointer), or ``hidden_...`` for what the runtime adds.
+    """
+
+    offset: int
+    size: int
+    kind: str
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.kind.startswith("hidden_")
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind == "global_buffer"
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane. Spills count registers.
+
+    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9).
+    """
+
+    symbol: str
+    arguments: tuple[Argument, ...]
+    kernarg_bytes: int
+    lds: int
+    scratch: int
+    wavefront: int
+    max_workgroup: int
+    vgprs: int
+    sgprs: int
+    agprs: int
+    vgpr_spills: int
+    sgpr_spills: int
+
+    @property
+    def explicit(self) -> tuple[Argument, ...]:
+        """The arguments that a launch passes, in order."""
+        return tuple(argument for argument in self.arguments if not argument.is_hidden)
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """``target`` is the gfx target (``gfx942``), without its features."""
+
+    target: str
+    kernels: tuple[KernelCode, ...]
+
+    def kernel(self, symbol: str) -> KernelCode | None:
+        return next((kernel for kernel in self.kernels if kernel.symbol == symbol), None)
+
+
+def read(path: Path) -> CodeObject:
+    """The code object in a file; UsageError if it is none."""
+    return parse(path.read_bytes(), str(path))
+
+
+def parse(data: bytes, name: str = "code object") -> CodeObject:
+    """The code object in ``data``; ``name`` stands in the UsageError that says why it is none."""
+    try:
+        notes = [decode(content) for content in _metadata_notes(data)]
+        if not notes:
+            raise ValueError("no AMDGPU metadata note")
+        target = str(notes[0]["amdhsa.target"]).split("-", 4)[4].partition(":")[0]
+        kernels = tuple(_kernel(entry) for note in notes for entry in note.get("amdhsa.kernels", []))
+    except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:
+        raise UsageError(f"{name} is no AMDGPU code object that bitgate can read: {error}") from None
+    return CodeObject(target, kernels)
+
+
+def _metadata_notes(data: bytes) -> Iterator[bytes]:
+    """The contents of the AMDGPU metadata notes of a 64-bit little-endian ELF file."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not a 64-bit little-endian ELF file")
+    (table,) = struct.unpack_from("<Q", data, 32)
+    entry_size, count = struct.unpack_from("<HH", data, 54)
+    for index in range(count):
+        kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", data, table + index * entry_size)
+        if kind != _PT_NOTE:
+            continue
+        at, end = offset, offset + size
+        while at < end:
+            owner_size, content_size, note = struct.unpack_from("<III", data, at)
+            owner, content = at + 12, at + 12 + _padded(owner_size)
+            if data[owner : owner + owner_size] == _NOTE_OWNER and note == _NOTE_METADATA:
+                if content + content_size > len(data):
+                    raise ValueError("its metadata note ends behind the file")
+                yield data[content : content + content_size]
+            at = content + _padded(content_size)
+
+
+def _padded(size: int) -> int:
+    return (size + 3) // 4 * 4
+
+
+def _kernel(entry: dict[str, Any]) -> KernelCode:
+    return KernelCode(
+        symbol=entry[".name"],
+        arguments=tuple(Argument(a[".offset"], a[".size"], a[".value_kind"]) for a in entry.get(".args", [])),
+        kernarg_bytes=entry[".kernarg_segment_size"],
+        lds=entry[".group_segment_fixed_size"],
+        scratch=entry[".private_segment_fixed_size"],
+        wavefront=entry[".wavefront_size"],
+        max_workgroup=entry[".max_flat_workgroup_size"],
+        vgprs=entry[".vgpr_count"],
+        sgprs=entry[".sgpr_count"],
+        agprs=entry.get(".agpr_count", 0),
+        vgpr_spills=entry.get(".vgpr_spill_count", 0),
+        sgpr_spills=entry.get(".sgpr_spill_count", 0),
+    )

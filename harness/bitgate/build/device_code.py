@@ -1,0 +1,45 @@
+"""From assembly to a code object: the last two steps of a build of device code with ziglang alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from bitgate.build.cache import Cache
+from bitgate.build.content import sha256
+from bitgate.build.errors import BuildError
+from bitgate.build.processes import Processes
+from bitgate.build.toolchain import Compiler
+
+
+def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
+    """``<name>.co``, the code object of one unit, with its assembly beside it as ``<name>.s``.
+
+    One a unit, not one a family: a loader reads one metadata note of a code object, and a linker keeps one of each
+    unit. BuildError holds what the assembler or the linker said.
+    """
+    key = sha256(compiler.kind, compiler.version, name, arch, assembly.stem)[:32]
+    linked = cache.folder / "libraries" / key / f"{name}.co"
+    with cache.guarded(), cache.lock(key):
+        if cache.used(linked) and cache.used(linked.with_suffix(".s")):
+            return linked
+        zig = compiler.command[0]
+        source, relocatable, output = (cache.temporary(suffix) for suffix in (".s", ".o", ".co"))
+        try:
+            shutil.copyfile(assembly, source)
+            target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}")
+            _run(name, [zig, "clang", *target, "-c", str(source), "-o", str(relocatable)])
+            _run(name, [zig, "ld.lld", "-shared", str(relocatable), "-o", str(output)])
+            cache.publish(source, linked.with_suffix(".s"))
+            cache.publish(output, linked)
+        finally:
+            for temporary in (source, relocatable, output):
+                temporary.unlink(missing_ok=True)
+    return linked
+
+
+def _run(name: str, command: Sequence[str]) -> None:
+    finished = Processes().run(command, {"LC_ALL": "C"})
+    if finished is None or finished.code != 0:
+        raise BuildError(name, finished.output if finished else "")
