@@ -6,6 +6,7 @@ and later).
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from bitgate.errors import UsageError
 _NOTE_OWNER = b"AMDGPU\0"
 _NOTE_METADATA = 32
 _PT_NOTE = 4
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane. Spills count registers.
+    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane. Spills count registers: ``vgpr_spills``
+    went to scratch, ``sgpr_spills`` to lanes of vector registers while there are any.
 
     ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9).
     """
@@ -61,9 +64,23 @@ class KernelCode:
     sgpr_spills: int
 
     @property
+    def function(self) -> str:
+        """The function's name without namespaces and template arguments: ``kernel_flat``."""
+        rest, name = self.symbol.removeprefix("_Z").removeprefix("N"), self.symbol
+        while word := re.match(r"\d+", rest):
+            end = word.end() + int(word[0])
+            name, rest = rest[word.end() : end], rest[end:]
+        return name
+
+    @property
     def explicit(self) -> tuple[Argument, ...]:
         """The arguments that a launch passes, in order."""
         return tuple(argument for argument in self.arguments if not argument.is_hidden)
+
+    @property
+    def explicit_bytes(self) -> int:
+        """Bytes of the argument block up to the end of the last argument that a launch passes."""
+        return max((argument.offset + argument.size for argument in self.explicit), default=0)
 
 
 @dataclass(frozen=True)
@@ -80,6 +97,27 @@ class CodeObject:
 def read(path: Path) -> CodeObject:
     """The code object in a file; UsageError if it is none."""
     return parse(path.read_bytes(), str(path))
+
+
+def bundled(data: bytes, target: str) -> list[bytes]:
+    """The target's code objects in a library that a HIP compiler linked: one a translation unit.
+
+    Empty if the library holds none, or compressed ones (``--offload-compress``).
+    """
+    found: list[bytes] = []
+    start = data.find(_BUNDLE)
+    while start >= 0:
+        at = start + len(_BUNDLE)
+        (count,) = struct.unpack_from("<Q", data, at)
+        at += 8
+        for _ in range(count):
+            offset, size, length = struct.unpack_from("<QQQ", data, at)
+            name = data[at + 24 : at + 24 + length].decode(errors="replace")
+            at += 24 + length
+            if re.fullmatch(rf"hip(v4)?-amdgcn-amd-amdhsa-.*-{re.escape(target)}(:.*)?", name) and size:
+                found.append(data[start + offset : start + offset + size])
+        start = data.find(_BUNDLE, start + 1)
+    return found
 
 
 def parse(data: bytes, name: str = "code object") -> CodeObject:

@@ -14,7 +14,7 @@ MATRIX_INSTRUCTIONS = {64: "v_mfma_", 32: "v_wmma_"}
 NO_WMMA = ("f32", "f64")
 """Types whose fragments of 32 lanes are sums by fma: WMMA does not have them."""
 
-_FUNCTION = re.compile(r"^([A-Za-z_$.][\w$.]*):")
+_FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
 _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scratch_\w+)")
 
 
@@ -31,7 +31,7 @@ class Missing:
 
 
 def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
-    """The instructions that each function of an assembly text uses, by the function's symbol."""
+    """The instructions that each function uses, by its symbol, in a compiler's or a disassembler's text."""
     found: dict[str, set[str]] = {}
     current: set[str] = set()
     for line in assembly.splitlines():
