@@ -39,23 +39,25 @@ def run_tier(
     *,
     overlay: Path | None,
     limit_seconds: float,
-    first_red_only: bool,
+    most_reds: int,
     pytest_arguments: Sequence[str],
 ) -> TierRun:
     """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
 
-    Node ids are relative to ``folder``, those of the verdicts and those that are asked for.
+    It ends behind ``most_reds`` red verdicts, with 0 never. Node ids, of the verdicts and those that are asked for, are
+    relative to ``folder``.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
         out = Path(scratch)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}"]
         command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
-        command += ["-x"] if first_red_only else []
+        command += [f"--maxfail={most_reds}"]
         environment = {**os.environ, "BITGATE_OUT": str(out)}
-        environment.pop(overlays.VARIABLE, None)
+        for variable in (overlays.VARIABLE, overlays.QUICK):
+            environment.pop(variable, None)
         if overlay is not None:
-            environment[overlays.VARIABLE] = str(overlay)
+            environment |= {overlays.VARIABLE: str(overlay), overlays.QUICK: "1"}
         output = out / "output.txt"
         code = _run(command, folder, environment, output, limit_seconds)
         return TierRun(

@@ -14,6 +14,9 @@ from bitgate.faults.fault import Fault
 from bitgate.faults.tier_run import TierRun, run_tier
 from bitgate.record import Outcome, Verdict
 
+REDS_UNTIL_DIAGNOSED = 20
+"""Not every red case can name a defect: where a kind is asked for, this many may pass before it is given up."""
+
 NOT_A_FINDING = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
 
 
@@ -100,7 +103,7 @@ def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
             bench.suites.parent,
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
-            first_red_only=not bench.whole_tier,
+            most_reds=0 if bench.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
             # The libraries of the other families are what they were: their verdicts cannot change.
             pytest_arguments=[str(bench.suites), *([f"--kernel={fault.family}"] if fault.family else [])],
         )
@@ -168,7 +171,7 @@ def _confirmed(trials: Sequence[Trial], bench: Bench) -> Iterator[Trial]:
             bench.suites.parent,
             overlay=None,
             limit_seconds=bench.limit_seconds,
-            first_red_only=False,
+            most_reds=0,
             pytest_arguments=killers,
         )
         green = {verdict.test for verdict in run.verdicts if verdict.green}
