@@ -48,6 +48,8 @@ class Ending:
         flops = {test.planned.case: test.planned.problem.flops for test in self.run.tests.values()}
         if self.run.results.is_file():
             durations.remember(self.run.target.name, read(self.run.results), flops)
+        if self.run.broken:
+            raise pytest.UsageError(self.run.broken)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         summary = self.run.summary

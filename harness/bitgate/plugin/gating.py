@@ -15,7 +15,7 @@ from bitgate.cases.row import Row
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
 from bitgate.plugin.record import stand_in
-from bitgate.plugin.run import End, Run
+from bitgate.plugin.run import BROKEN, End, Run
 from bitgate.plugin.watchdog import Watchdog
 from bitgate.record import Diagnosis, Outcome, Verdict, append
 from bitgate.verify.planned import PlannedCase
@@ -84,7 +84,12 @@ class Gating:
         report = yield
         test = planned_test(item)
         if test is not None and (call.when == "call" or (call.when == "setup" and report.failed)):
-            self._record(item, test, report)
+            try:
+                self._record(item, test, report)
+            except OSError as error:  # a verdict that cannot be recorded is none, and the next would fare no better
+                report.outcome, report.longrepr = "failed", str(error)
+                item.session.shouldstop = self.run.broken = str(error)
+                getattr(item.config, "workeroutput", {})[BROKEN] = str(error)
         return report
 
     def _record(self, item: pytest.Item, test: PlannedTest, report: pytest.TestReport) -> None:

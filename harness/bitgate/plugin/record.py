@@ -26,13 +26,13 @@ def begin(run: Run) -> None:
     """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load."""
     if run.resume:
         _check_same_work(run)
-    run.folder.mkdir(parents=True, exist_ok=True)
-    if not run.resume and run.results.exists():
-        run.results.replace(run.folder / PREVIOUS)
-    run.results.touch()
-    if run.plan:
-        run.plan.write(run.folder / PLAN)
     with as_pytest_error():
+        run.folder.mkdir(parents=True, exist_ok=True)
+        if not run.resume and run.results.exists():
+            run.results.replace(run.folder / PREVIOUS)
+        run.results.touch()
+        if run.plan:
+            run.plan.write(run.folder / PLAN)
         libraries = build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
     for box in left_behind(run.folder):
         test = run.tests.get(box.test())

@@ -78,6 +78,8 @@ class Run:
     """What a resumed run need not run again."""
     summary: Summary | None = None
     ended: End = End.WHOLE
+    broken: str = ""
+    """What the user must mend before a run can end: the record cannot be written."""
 
     @property
     def results(self) -> Path:
@@ -122,6 +124,8 @@ class Run:
 
 
 RUN = pytest.StashKey[Run]()
+BROKEN = "bitgate_broken"
+"""Key of ``Run.broken`` in what a worker hands back."""
 
 
 def progress(line: str) -> None:
@@ -158,6 +162,9 @@ def as_pytest_error() -> Iterator[None]:
         yield
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+    except OSError as error:  # a full disk, a folder that may not be written
+        what = f"{error.strerror or error}: free space, or set BITGATE_OUT to a folder that can be written"
+        raise pytest.UsageError(f"{rooms.out_dir()}: {what}") from None
 
 
 def _decide(config: pytest.Config) -> Run:

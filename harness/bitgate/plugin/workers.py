@@ -14,7 +14,7 @@ from bitgate.device import targets
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.leases import Leases, devices
 from bitgate.plugin.record import stand_in
-from bitgate.plugin.run import Run
+from bitgate.plugin.run import BROKEN, Run
 from bitgate.record import Outcome, append
 
 RESTARTS = 1000
@@ -47,6 +47,7 @@ class Workers:
 
     def pytest_testnodedown(self, node: WorkerController) -> None:
         self.leases.take_back(node.gateway.id)
+        self.run.broken = getattr(node, "workeroutput", {}).get(BROKEN, self.run.broken)
 
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
         node: WorkerController = report.node

@@ -112,10 +112,19 @@ def append(path: Path, verdict: Verdict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        if os.write(descriptor, line) != len(line):
-            raise OSError(f"{path}: the disk took only part of a result line; free space and run again with --resume")
+        written = os.write(descriptor, line)
+        if written != len(line):
+            _take_back(descriptor, written)
+            raise OSError(f"{path}: the disk is full; free space and run again with --resume")
     finally:
         os.close(descriptor)
+
+
+def _take_back(descriptor: int, written: int) -> None:
+    """Remove a part of a line from the end of the file, unless somebody has appended behind it already."""
+    end = os.lseek(descriptor, 0, os.SEEK_CUR)
+    if os.fstat(descriptor).st_size == end:
+        os.ftruncate(descriptor, end - written)
 
 
 def read(path: Path) -> Iterator[Verdict]:
