@@ -49,8 +49,8 @@ def run_tier(
 ) -> TierRun:
     """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
 
-    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids, of verdicts and
-    those that are asked for, are relative to ``folder``.
+    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids are relative to
+    ``folder``, those of the verdicts and those that are asked for.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
