@@ -117,6 +117,12 @@ def test_a_case_that_nobody_runs_is_planned_as_such(plan: Planner) -> None:
     assert "refuses it by clause 'layout'" in unrefused.nobody
 
 
+def test_instances_of_another_wave_size_are_not_planned(plan: Planner, family: KernelFamily) -> None:
+    wide = {"toy": replace(family, instances=tuple(replace(i, wave_size=64) for i in family.instances))}
+    assert {bool(test.nobody) for test in plan(ROW, families=wide)} == {False}
+    assert plan(ROW, families=wide, target="gfx1100") == [], "rows of wave-64 instances are not for a wave-32 target"
+
+
 def test_a_platform_without_the_family_runs_nothing(plan: Planner) -> None:
     assert {bool(test.nobody) for test in plan(ROW, platform="nvidia", target="sm_90")} == {True}
 

@@ -15,7 +15,7 @@ from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
 from bitgate.build.device_code import code_object
 from bitgate.build.errors import BuildError
-from bitgate.build.overlay import from_environment
+from bitgate.build.overlay import from_environment, quick_build
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
@@ -216,7 +216,8 @@ class Builder:
         kernels = rooms.room("kernels")
         includes = (*self._platform_includes, kernels / "include", folder)
         if self.platform == "host":
-            compile_flags, link_flags = flags.host_kernel(self.compiler.kind), flags.host_link(self.compiler.kind)
+            kind = self.compiler.kind
+            compile_flags, link_flags = flags.host_kernel(kind, quick_build()), flags.host_link(kind)
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
         else:

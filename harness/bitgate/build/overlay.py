@@ -10,6 +10,9 @@ from bitgate.errors import UsageError
 
 VARIABLE = "BITGATE_OVERLAY"
 
+QUICK = "BITGATE_QUICK_BUILD"
+"""Set for runs that use each library once, as those of seeded defects: the host's kernels are compiled at -O1."""
+
 
 def from_environment() -> dict[str, Path]:
     """Source paths, relative to the folder that holds the rooms, and the files that stand in for them."""
@@ -20,3 +23,7 @@ def from_environment() -> dict[str, Path]:
     if not folder.is_dir():
         raise UsageError(f"{VARIABLE}={stated}: no such folder; unset it to build the kernels as they are")
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def quick_build() -> bool:
+    return bool(os.environ.get(QUICK))

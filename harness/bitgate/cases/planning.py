@@ -108,7 +108,7 @@ def check_setting(setting: Setting) -> None:
 def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     _check_kernels(row, setting)
     tier = row.tier[setting.target_kind]
-    if setting.tier == SMOKE != tier:
+    if setting.tier == SMOKE != tier or not _has_instances_on_target(row, setting):
         return
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
@@ -146,6 +146,8 @@ def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], lis
 
 def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, setting: Setting) -> bool:
     if candidate.problem.direction not in family.operations_of(instance) or setting.platform not in family.platforms:
+        return False
+    if not instance.fits(setting.target):
         return False
     kernels = candidate.row.kernels
     return _matches(family, instance, kernels) if kernels else not family.is_reference
@@ -259,6 +261,12 @@ def _check_kernels(row: Row, setting: Setting) -> None:
         for value in values:
             if option and not option.allows(value):
                 raise RowError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
+
+
+def _has_instances_on_target(row: Row, setting: Setting) -> bool:
+    """False for a row that names instances of another wave size only: it is not for this target."""
+    named = [i for f, i in _runners(setting.families.values()) if not row.kernels or _matches(f, i, row.kernels)]
+    return any(instance.fits(setting.target) for instance in named)
 
 
 def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:

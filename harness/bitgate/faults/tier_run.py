@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from bitgate.build import overlay as overlays
 from bitgate.errors import UsageError
 from bitgate.record import RecordError, Verdict, read
+
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,25 +42,29 @@ def run_tier(
     *,
     overlay: Path | None,
     limit_seconds: float,
-    first_red_only: bool,
+    most_reds: int,
+    threads: int,
+    stop: Event,
     pytest_arguments: Sequence[str],
 ) -> TierRun:
     """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
 
-    Node ids are relative to ``folder``, those of the verdicts and those that are asked for.
+    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids are relative to
+    ``folder``, those of the verdicts and those that are asked for.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
         out = Path(scratch)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}"]
         command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
-        command += ["-x"] if first_red_only else []
-        environment = {**os.environ, "BITGATE_OUT": str(out)}
-        environment.pop(overlays.VARIABLE, None)
+        command += [f"--maxfail={most_reds}"]
+        environment = {**os.environ, "BITGATE_OUT": str(out), "BITGATE_THREADS": str(threads)}
+        for variable in (overlays.VARIABLE, overlays.QUICK):
+            environment.pop(variable, None)
         if overlay is not None:
-            environment[overlays.VARIABLE] = str(overlay)
+            environment |= {overlays.VARIABLE: str(overlay), overlays.QUICK: "1"}
         output = out / "output.txt"
-        code = _run(command, folder, environment, output, limit_seconds)
+        code = _run(command, folder, environment, output, limit_seconds, stop)
         return TierRun(
             code=code,
             verdicts=_verdicts(out),
@@ -67,7 +74,7 @@ def run_tier(
 
 
 def _run(
-    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, limit_seconds: float
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, limit_seconds: float, stop: Event
 ) -> int | None:
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -79,9 +86,11 @@ def _run(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        end = time.monotonic() + limit_seconds
         try:
-            return process.wait(limit_seconds)
-        except subprocess.TimeoutExpired:
+            while not stop.is_set() and time.monotonic() < end:
+                with suppress(subprocess.TimeoutExpired):
+                    return process.wait(POLL_SECONDS)
             return None
         finally:
             # Workers of a run that crashed, hangs or was interrupted go with it.

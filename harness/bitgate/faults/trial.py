@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from bitgate import rooms
 from bitgate.faults.fault import Fault
 from bitgate.faults.tier_run import TierRun, run_tier
 from bitgate.record import Outcome, Verdict
+
+REDS_UNTIL_DIAGNOSED = 20
+"""Not every red case can name a defect: where a kind is asked for, this many may pass before it is given up."""
 
 NOT_A_FINDING = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
 
@@ -57,25 +62,35 @@ class Trial:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where and how long faults are tried. ``whole_tier``: run on after the first red."""
+    """Where and how long faults are tried, ``jobs`` at a time. ``whole_tier``: run on after the first red."""
 
     tier: str
     target: str
     limit_seconds: float
     suites: Path
     whole_tier: bool = False
+    jobs: int = 1
 
 
 def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial], None]) -> tuple[Trial, ...]:
-    """Try every fault, then run the killing tests once without any fault: who is red there proves nothing."""
+    """Try every fault, then run the killing tests once without any fault: who is red there proves nothing.
+
+    ``progress`` hears of each fault as soon as it is done.
+    """
     root = rooms.root()
     for fault in faults:
         fault.seeded(root)  # a fault that does not apply is told before minutes are spent on the others
-    trials = []
-    for fault in faults:
-        trials.append(_try(fault, bench, root))
-        progress(trials[-1])
-    return tuple(_confirmed(trials, bench))
+    stop = Event()
+    with ThreadPoolExecutor(bench.jobs) as pool:
+        running = [pool.submit(_try, fault, bench, root, stop) for fault in faults]
+        try:
+            for trial in as_completed(running):
+                progress(trial.result())
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return tuple(_confirmed([trial.result() for trial in running], bench, stop))
 
 
 def score(trials: Sequence[Trial]) -> float:
@@ -91,7 +106,7 @@ def exit_code(trials: Sequence[Trial]) -> int:
     return 0 if all(trial.killed for trial in trials) else 1
 
 
-def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
+def _try(fault: Fault, bench: Bench, root: Path, stop: Event) -> Trial:
     with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
         fault.plant(root, Path(overlay))
         run = run_tier(
@@ -100,7 +115,9 @@ def _try(fault: Fault, bench: Bench, root: Path) -> Trial:
             bench.suites.parent,
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
-            first_red_only=not bench.whole_tier,
+            most_reds=0 if bench.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
+            threads=max(1, rooms.threads() // bench.jobs),
+            stop=stop,
             # The libraries of the other families are what they were: their verdicts cannot change.
             pytest_arguments=[str(bench.suites), *([f"--kernel={fault.family}"] if fault.family else [])],
         )
@@ -158,7 +175,7 @@ def _kinds(red: Verdict | None) -> tuple[str, ...]:
     return red.diagnosis.kinds if red and red.diagnosis else ()
 
 
-def _confirmed(trials: Sequence[Trial], bench: Bench) -> Iterator[Trial]:
+def _confirmed(trials: Sequence[Trial], bench: Bench, stop: Event) -> Iterator[Trial]:
     killers = sorted({trial.by for trial in trials if trial.killed and "::" in trial.by})
     sick: set[str] = set()
     if killers:
@@ -168,7 +185,9 @@ def _confirmed(trials: Sequence[Trial], bench: Bench) -> Iterator[Trial]:
             bench.suites.parent,
             overlay=None,
             limit_seconds=bench.limit_seconds,
-            first_red_only=False,
+            most_reds=0,
+            threads=rooms.threads(),
+            stop=stop,
             pytest_arguments=killers,
         )
         green = {verdict.test for verdict in run.verdicts if verdict.green}

@@ -80,6 +80,10 @@ class Instance:
     fragment: tuple[int, int, int] | None = None
     operations: tuple[Pass, ...] | None = None
 
+    def fits(self, target: str) -> bool:
+        """Does the target have waves of this size?"""
+        return self.wave_size == 0 or self.wave_size in wave_sizes(target)
+
     def accumulation_for(self, problem: ConvProblem) -> Accumulation:
         """The contract that holds for the problem's dtypes; KeyError names dtypes that the instance does not state."""
         if isinstance(self.accumulation, Accumulation):
@@ -115,9 +119,7 @@ class KernelFamily:
 
     def on(self, target: str) -> KernelFamily:
         """The family with the instances that the target's wave size allows."""
-        waves = wave_sizes(target)
-        fitting = tuple(i for i in self.instances if i.wave_size == 0 or i.wave_size in waves)
-        return replace(self, instances=fitting)
+        return replace(self, instances=tuple(instance for instance in self.instances if instance.fits(target)))
 
     def instance(self, name: str) -> Instance | None:
         return next((i for i in self.instances if i.name == name), None)

@@ -180,7 +180,7 @@ def _decide(config: pytest.Config) -> Run:
     setting = Setting(
         target=target.name,
         platform=target.platform,
-        families=registry.families(load, target.name),
+        families=registry.families(load),
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
         schedule=_schedule(option.bitgate_schedule, target),
