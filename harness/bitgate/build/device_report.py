@@ -29,23 +29,19 @@ class DeviceUnit:
 
 
 def units_of_code_objects(paths: Mapping[str, Path]) -> dict[str, DeviceUnit]:
-    """What ``Builder.code_objects`` made, by unit; units without a kernel are left out."""
-    units = {}
-    for name, path in paths.items():
-        code = read(path)
-        if code.kernels:
-            units[name] = DeviceUnit(path, code, matrix_check.mnemonics(path.with_suffix(".s").read_text()))
-    return units
+    """What ``Builder.code_objects`` made, by unit."""
+    return {
+        name: DeviceUnit(path, read(path), matrix_check.mnemonics(path.with_suffix(".s").read_text()))
+        for name, path in paths.items()
+    }
 
 
 def units_of_library(path: Path, target: str) -> dict[str, DeviceUnit]:
     """The code objects inside a shared library that a HIP compiler built, numbered: it does not keep their names."""
-    units = {}
-    for number, data in enumerate(bundled(path.read_bytes(), target)):
-        code = parse(data, str(path))
-        if code.kernels:
-            units[str(number)] = DeviceUnit(path, code, _disassembled(data))
-    return units
+    return {
+        str(number): DeviceUnit(path, parse(data, str(path)), _disassembled(data))
+        for number, data in enumerate(bundled(path.read_bytes(), target))
+    }
 
 
 def rows(family: KernelFamily, target: str, units: Mapping[str, DeviceUnit]) -> list[dict[str, Any]]:
@@ -81,13 +77,10 @@ def without_matrix(family: KernelFamily, target: str, units: Mapping[str, Device
     if any(unit.mnemonics is None for unit in units.values()):
         return None
     instances = family.on(target).instances
-    named = {instance.group for instance in instances} >= units.keys()
-    # Units of a library have no names: then all instances are held to all of its kernels.
-    parts = (
-        [([i for i in instances if i.group == name], [unit]) for name, unit in units.items()]
-        if named
-        else [(list(instances), list(units.values()))]
-    )
+    # A unit answers for the instances of its group. Units of a library have no names: all of them answer for all.
+    parts = [([i for i in instances if i.group == name], [unit]) for name, unit in units.items()]
+    if not any(some for some, _ in parts):
+        parts = [(list(instances), list(units.values()))]
     return [
         str(missing)
         for some, of in parts

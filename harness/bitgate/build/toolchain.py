@@ -98,8 +98,8 @@ def find_hip_compiler(cache: Cache | None = None) -> Compiler:
 
 def find_device_compiler(cache: Cache | None = None) -> Compiler:
     """The clang inside of ziglang, for device code of AMD GPUs without ROCm; UsageError says what to install."""
-    zig = _zig_command("clang")
-    compiler = _identify(zig, cache or Cache(), kind="zig-hip") if zig else None
+    zig = _zig_command()
+    compiler = _identify((zig[0], "clang"), cache or Cache(), kind="zig-hip") if zig else None
     if compiler is None:
         raise UsageError(f"no ziglang in this Python environment: {INSTALL_ZIG}")
     return replace(compiler, headers=_zig_headers(compiler.command[0]))
@@ -179,12 +179,12 @@ def _zig_headers(zig: str) -> tuple[str, ...]:
     return ("-nostdinc", *words)
 
 
-def _zig_command(tool: str = "c++") -> tuple[str, ...] | None:
+def _zig_command() -> tuple[str, ...] | None:
     spec = importlib.util.find_spec("ziglang")
     if spec is None or not spec.submodule_search_locations:
         return None
     binary = Path(next(iter(spec.submodule_search_locations))) / "zig"
-    return (str(binary), tool) if binary.is_file() else None
+    return (str(binary), "c++") if binary.is_file() else None
 
 
 def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) -> Compiler | None:

@@ -15,7 +15,7 @@ from bitgate.build.errors import first_error
 from bitgate.build.flags import host_compile, host_link
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
-from bitgate.build.toolchain import find_cuda_compiler
+from bitgate.build.toolchain import find_cuda_compiler, find_device_compiler
 from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -35,6 +35,7 @@ def doctor(
     toolchains = [
         _host_toolchain(cache),
         _toolchain("HIP compiler", "amd", find_hip_compiler, cache),
+        _toolchain("AMD device code", "", find_device_compiler, cache),
         _toolchain("CUDA compiler", "nvidia", find_cuda_compiler, cache),
     ]
     present = targets.present()
