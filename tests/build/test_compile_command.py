@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from bitgate.build import toolchain
 from bitgate.cli.main import run
 
 DECLARATION = """
@@ -70,3 +72,57 @@ def test_what_cannot_be_built_is_the_users_error(
 ) -> None:
     assert run(["compile", *mine, *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+DEVICE_DECLARATION = DECLARATION.replace('platforms=("host",)', 'platforms=("amd",)').replace(
+    "F32_ACCUMULATION),", "F32_ACCUMULATION, fragment=(16, 16, 16), wave_size=64),"
+)
+NO_MATRIX = """
+#include <hip/hip_runtime.h>
+__global__ void __launch_bounds__(64) sum(const float* from, float* to, int count) {
+  __shared__ float partial[64];
+  partial[threadIdx.x] = blockIdx.x * 64 + threadIdx.x < count ? from[threadIdx.x] : 0;
+  __syncthreads();
+  to[blockIdx.x] = partial[0];
+}
+"""
+MATRIX = f"""{NO_MATRIX}
+using Four = __attribute__((ext_vector_type(4))) float;
+__global__ void __launch_bounds__(64) multiply(const float* a, Four* c) {{
+  c[threadIdx.x] = __builtin_amdgcn_mfma_f32_16x16x4f32(a[threadIdx.x], a[threadIdx.x], c[threadIdx.x], 0, 0, 0);
+}}
+"""
+
+
+@pytest.fixture
+def device_code(mine: list[str], tmp_path: Path) -> list[str]:
+    (tmp_path / "declaration.py").write_text(DEVICE_DECLARATION)
+    return [*mine, "--target", "gfx942", "--json"]
+
+
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
+@pytest.mark.parametrize(("source", "exit_code"), [(MATRIX, 0), (NO_MATRIX, 1)])
+def test_a_matrix_kernel_without_its_instruction_is_a_defect(
+    device_code: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, exit_code: int
+) -> None:
+    (tmp_path / "mine.hip.cpp").write_text(source)
+    assert run(["compile", *device_code]) == exit_code
+    report = json.loads(capsys.readouterr().out)
+    figures = {row["function"]: row for row in report["objects"]}
+    row = figures["sum"]
+    assert (row["lds"], row["scratch"], row["spills"], row["wavefront"], row["max_workgroup"]) == (256, 0, 0, 64, 64)
+    assert 0 < row["vgprs"] < 64
+    assert 0 < row["sgprs"] < 107
+    reasons = [failure["reason"] for failure in report["failures"]]
+    assert reasons == (["mine.only: no v_mfma_... in _Z3sumPKfPfi"] if exit_code else [])
+
+
+def test_without_any_compiler_for_the_target_it_says_what_to_install(
+    device_code: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    monkeypatch.setattr(toolchain, "_zig_command", lambda: None)
+    assert run(["compile", *device_code]) == 2
+    assert "no HIP compiler found" in (text := capsys.readouterr().err)
+    assert "pip install ziglang" in text

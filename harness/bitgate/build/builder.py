@@ -161,9 +161,7 @@ class Builder:
             raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
         compiler = find_device_compiler(self.cache)
         units = [
-            unit
-            for unit in self._device_units(declaration, compiler)
-            if groups is None or _stem(unit.source) in groups
+            unit for unit in self._device_units(declaration, compiler) if groups is None or _stem(unit.source) in groups
         ]
         shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})

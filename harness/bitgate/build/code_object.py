@@ -44,8 +44,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane. Spills count registers: ``vgpr_spills``
-    went to scratch, ``sgpr_spills`` to lanes of vector registers while there are any.
+    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane.
+
+    Spills count registers: ``vgpr_spills`` went to scratch, ``sgpr_spills`` to lanes of vector registers first.
 
     ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9).
     """

@@ -75,6 +75,6 @@ def missing(
             continue
         own = kernels_of(instance, symbols)
         lacking = tuple(s for s in own or symbols if not any(w.startswith(instruction) for w in code.get(s, ())))
-        if lacking and (own or len(lacking) == len(symbols)) or not symbols:
+        if not symbols or (lacking and (own or len(lacking) == len(symbols))):
             found.append(Missing(instance.name, instruction, lacking))
     return found

@@ -175,7 +175,7 @@ def _zig_headers(zig: str) -> tuple[str, ...]:
     )
     words = [word for pair in re.findall(r"(-isystem|-D) (\S+)", asked.stderr) for word in pair]
     if "-isystem" not in words:
-        raise UsageError(f"{zig} c++ -v names no headers: bitgate knows ziglang 0.13 and later; install another version")
+        raise UsageError(f"{zig} c++ -v names no headers: install another version of ziglang (0.17 is known)")
     return ("-nostdinc", *words)
 
 

@@ -20,6 +20,9 @@ HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 """What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
 
 
+_GENERIC = ("gfx9-generic", "gfx9-4-generic", "gfx10-1-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic")
+"""Targets of LLVM whose code runs on every GPU of a family: compiled for, never found on a machine."""
+
 _KFD = Path("/dev/kfd")
 
 
@@ -76,7 +79,7 @@ def platform_of(name: str) -> str:
 @lru_cache(maxsize=1)
 def known() -> tuple[str, ...]:
     """Every name that a target may have, without NVIDIA's."""
-    names = ["host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"]
+    names = ["host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", *_GENERIC]
     try:
         from rocm_bootstrap import ALL_TARGETS
     except ImportError:
