@@ -12,6 +12,9 @@ from bitgate.build.errors import BuildError
 from bitgate.build.processes import Processes
 from bitgate.build.toolchain import Compiler
 
+_LINK = ("-shared", "--no-undefined")
+"""A function that no header defines is an error here, not when a GPU loads the code."""
+
 
 def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
     """``<name>.co``, the code object of one unit, with its assembly beside it as ``<name>.s``.
@@ -19,7 +22,7 @@ def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache:
     One a unit, not one a family: a loader reads one metadata note of a code object, and a linker keeps one of each
     unit. BuildError holds what the assembler or the linker said.
     """
-    key = sha256(compiler.kind, compiler.version, name, arch, assembly.stem)[:32]
+    key = sha256(compiler.kind, compiler.version, name, arch, assembly.stem, *_LINK)[:32]
     linked = cache.folder / "libraries" / key / f"{name}.co"
     with cache.guarded(), cache.lock(key):
         if cache.used(linked) and cache.used(linked.with_suffix(".s")):
@@ -30,7 +33,7 @@ def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache:
             shutil.copyfile(assembly, source)
             target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}")
             _run(name, [zig, "clang", *target, "-c", str(source), "-o", str(relocatable)])
-            _run(name, [zig, "ld.lld", "-shared", str(relocatable), "-o", str(output)])
+            _run(name, [zig, "ld.lld", *_LINK, str(relocatable), "-o", str(output)])
             cache.publish(source, linked.with_suffix(".s"))
             cache.publish(output, linked)
         finally:
