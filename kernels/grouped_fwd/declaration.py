@@ -180,7 +180,8 @@ OPTIONS = (
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch for all chunks; every cell of y is written, so nothing is cleared first."""
     path = PATHS[specialisation(instance)]
-    return Dispatch(path=path, gemms_count=1, launches=1, buckets=1, zero_fill=False)
+    chunks = split_n(problem, options)
+    return Dispatch(path=path, gemms_count=1, launches=1, buckets=1, zero_fill=False, split_n=chunks)
 
 
 FAMILY = KernelFamily(

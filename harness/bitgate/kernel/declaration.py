@@ -41,6 +41,7 @@ class Dispatch:
     launches: int
     buckets: int
     zero_fill: bool
+    split_n: int = 1
 
 
 @dataclass(frozen=True)
