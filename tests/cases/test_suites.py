@@ -142,6 +142,7 @@ def test_what_is_predicted_is_what_the_table_says(candidates: dict[str, list[Can
                 if stated and family.supports(candidate.problem, instance, options) is None:
                     predicted = vars(family.dispatch(candidate.problem, instance, options))
                     stated = {key: value for key, value in stated.items() if key in predicted}
-                    assert {key: predicted[key] for key in stated} == stated, case_id(candidate.problem)
+                    known = stated.keys() & predicted.keys()  # a run also asserts what nobody predicts, as split_k
+                    assert {k: predicted[k] for k in known} == {k: stated[k] for k in known}, case_id(candidate.problem)
                     checked += 1
     assert checked > 100
