@@ -8,7 +8,7 @@ using T = bitgate::f16;
 using Small = Extent<16, 16, 16>;
 
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.
-using A1B1C1 = Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>, 32>;
+using A1B1C1 = Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>;
 using A8B8C8 = Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>;
 
 const bitgate::Registration registrations[] = {

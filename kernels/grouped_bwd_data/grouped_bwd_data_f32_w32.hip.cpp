@@ -8,7 +8,7 @@ using T = float;
 using Small = Extent<16, 16, 4>;
 
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.
-using A1B1C1 = Tiling<T, Extent<32, 32, 16>, 1, 1, Small, Vectors<1, 1, 1>, 32>;
+using A1B1C1 = Tiling<T, Extent<32, 32, 16>, 2, 2, Small, Vectors<1, 1, 1>, 32>;
 using A4B4C4 = Tiling<T, Extent<64, 64, 16>, 2, 2, Small, Vectors<4, 4, 4>, 32>;
 
 const bitgate::Registration registrations[] = {

@@ -8,7 +8,7 @@ using T = bitgate::bf16;
 using Small = Extent<16, 16, 16>;
 
 // Block tile, waves along M and N, fragment, vectors of x, w and y, lanes of a wave.
-using OddC = Variant<Specialisation::odd_c, Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>, 32>>;
+using OddC = Variant<Specialisation::odd_c, Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
 using A8B8C8 =
     Variant<Specialisation::general, Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
 using Filter1x1Pad0 = Variant<Specialisation::filter_1x1_pad_0,

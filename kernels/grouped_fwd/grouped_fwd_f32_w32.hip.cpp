@@ -8,7 +8,7 @@ using T = float;
 using Small = Extent<16, 16, 4>;
 
 // Block tile, waves along M and N, fragment, vectors of x, w and y, lanes of a wave.
-using OddC = Variant<Specialisation::odd_c, Tiling<T, Extent<32, 32, 16>, 1, 1, Small, Vectors<1, 1, 1>, 32>>;
+using OddC = Variant<Specialisation::odd_c, Tiling<T, Extent<32, 32, 16>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
 using A4B4C4 =
     Variant<Specialisation::general, Tiling<T, Extent<64, 64, 16>, 2, 2, Small, Vectors<4, 4, 4>, 32>>;
 using Filter1x1Pad0 = Variant<Specialisation::filter_1x1_pad_0,

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +52,7 @@ def run(
     stated = {"--tier": [tier], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
-    arguments += ["--resume"] * resume + [f"-n{workers}", "-q", *QUIET, *_plugin()]
+    arguments += ["--resume"] * resume + [f"-n{workers}", "-q", *QUIET, "-p", PLUGIN]
     keeper = Keeper()
     with _talking_on_stderr(as_json):
         code = int(pytest.main(arguments, plugins=[keeper]))
@@ -72,12 +71,6 @@ class Keeper:
         from bitgate.plugin.run import RUN
 
         self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
-
-
-def _plugin() -> list[str]:
-    """Installed, the plugin comes by its entry point; from a source tree it must be named."""
-    installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))
-    return [] if installed else ["-p", PLUGIN]
 
 
 @contextmanager

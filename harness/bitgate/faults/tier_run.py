@@ -55,7 +55,17 @@ def run_tier(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
         out = Path(scratch)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "bitgate.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            f"--rootdir={folder}",
+        ]
         command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
         command += [f"--maxfail={most_reds}"]
         environment = {**os.environ, "BITGATE_OUT": str(out), "BITGATE_THREADS": str(threads)}
