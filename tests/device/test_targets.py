@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from bitgate.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """These tests say themselves which GPUs there are."""
     monkeypatch.setenv("ROCM_BOOTSTRAP_DISABLE_DETECTION", "1")
     monkeypatch.setattr(nvidia, "_DRIVER_SIGNS", ())
     nvidia.devices.cache_clear()
+    yield
+    nvidia.devices.cache_clear()  # the tests after these see the machine again
 
 
 def force(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
