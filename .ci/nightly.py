@@ -1,5 +1,6 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
-our references, and device code for gfx90a built by Debian's hipcc (which needs no GPU)."""
+our references, libraries for gfx90a by Debian's hipcc, and device code for the other gfx targets by zig's clang. None
+of it needs a GPU."""
 
 import sys
 
@@ -11,6 +12,10 @@ STEPS = (
     Step("seeded defects", 3600, tox("-e", "bitgate", "--", "faults", "run", "--tier", "smoke", "--target", "host")),
     Step("py with torch", 1800, tox("-e", "py-torch", "--", "--junitxml=out/py.xml"), junit="py.xml"),
     Step("hipcc gfx90a", 900, tox("-e", "bitgate", "--", "compile", "--target", "gfx90a")),
+    *(
+        Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
+        for target in ("gfx942", "gfx950", "gfx1100", "gfx1201")
+    ),
 )
 
 if __name__ == "__main__":
