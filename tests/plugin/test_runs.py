@@ -118,6 +118,7 @@ def test_nothing_compared_is_not_green(suites: Any, run_here: Any) -> None:
         (AS_IS, AS_IS, ("--kernel", "naive_con"), "no kernel is called 'naive_con'; did you mean 'naive_conv'"),
         (AS_IS, AS_IS, ("--option", "x"), "--option x: write NAME=VALUE"),
         (AS_IS, AS_IS, ("--target", "gfx94"), "unknown target 'gfx94'"),
+        (AS_IS, AS_IS, ("--target", "gfx942", "-nauto"), "gfx942 is not present on this machine"),
         (AS_IS, AS_IS, ("--tier", "smok"), "--tier smok: did you mean 'smoke'?"),
         (AS_IS, AS_IS, ("--schedule", "up"), "--schedule up: give forward, reverse or random:N"),
         (AS_IS, AS_IS, ("--resum",), "unrecognized arguments: --resum (did you mean --resume?)"),

@@ -14,7 +14,7 @@ from bitgate.device import targets
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.leases import Leases, devices
 from bitgate.plugin.record import stand_in
-from bitgate.plugin.run import BROKEN, Run
+from bitgate.plugin.run import BROKEN, Run, as_pytest_error
 from bitgate.record import Outcome, append
 
 RESTARTS = 1000
@@ -106,7 +106,8 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
 def count(config: pytest.Config) -> int:
     """Workers of ``-n auto``: one a GPU; on the host one a core, each then with one thread."""
     stated = config.option.bitgate_target
-    target = targets.named(stated) if stated else targets.best()
+    with as_pytest_error():
+        target = targets.named(stated) if stated else targets.best()
     return len(devices(target)[1]) or rooms.threads()
 
 
