@@ -35,10 +35,8 @@ def test_passes_are_counted_once_a_case_from_the_recorded_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BITGATE_OUT", str(tmp_path))
-    first, second = (
-        Key(case, "naive_conv", "fwd_f32", (), "exact", 0, "forward", "host")
-        for case in ("fwd_f32_nwgc_g1n1k1c1_y1_h1", "fwd_f32_nwgc_g1n1k1c2_y1_h1")
-    )
+    cases = ("fwd_f32_nwgc_g1n1k1c1_y1_h1", "fwd_f32_nwgc_g1n1k1c2_y1_h1")
+    first, second = (Key(case, "naive_conv", "fwd_f32", (), "exact", 0, "forward", "host") for case in cases)
     for key, outcome in ((first, Outcome.PASS), (first, Outcome.PASS), (second, Outcome.MISMATCH)):
         append(tmp_path / "host" / "results.jsonl", Verdict(key, outcome))
     append(tmp_path / "host" / "s1of2" / "results.jsonl", Verdict(second, Outcome.PASS))

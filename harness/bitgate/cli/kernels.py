@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,7 +99,7 @@ def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, ConvProb
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def _problem(case: str) -> ConvProblem:
     return parse_case_id(case)
 
