@@ -102,7 +102,8 @@ template <> struct Number<int8_t> {
 };
 
 // What the four 8-bit floats share.
-template <class T, int code> struct NumberF8 {
+struct AnyFloat8 {};
+template <class T, int code> struct NumberF8 : AnyFloat8 {
   using Accumulator = float;
   using Epilogue = float;
   static constexpr int dtype = code;
