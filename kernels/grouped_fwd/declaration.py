@@ -11,9 +11,10 @@ from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass, Tensor
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor
+from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 
+I32_ACCUMULATION = Accumulation(DTYPES["i32"])
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
 MAX_GROUPS = MAX_CHUNKS = 65535
@@ -28,7 +29,10 @@ PATHS = {
 }
 """Ending of an instance's name -> the path that it always takes."""
 
-# tile, vectors (x, w, y), waves, fragment, specialisation, lanes of a wave. odd_c takes any K and C.
+PREFETCHED = "_d2"
+"""Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
+
+# tile, vectors (x, w, y), waves, fragment, specialisation or depth, lanes of a wave. odd_c takes any K and C.
 TILES_16 = (
     ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), ODD_C, 64),
     ((64, 64, 32), (4, 4, 1), 2, (32, 32, 8), GENERAL, 64),
@@ -36,10 +40,12 @@ TILES_16 = (
     ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), GENERAL, 64),
     ((64, 64, 32), (8, 8, 8), 2, (32, 32, 8), POINTWISE, 64),
     ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 32), (8, 8, 4), 2, (32, 32, 8), PREFETCHED, 64),
     ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
     ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), GENERAL, 32),
     ((64, 32, 32), (4, 4, 4), 2, (16, 16, 16), POINTWISE, 32),
     ((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), POINTWISE_STRIDE_1, 32),
+    ((64, 64, 32), (8, 8, 4), 4, (16, 16, 16), PREFETCHED, 32),
 )
 TILES_32 = (
     ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), ODD_C, 64),
@@ -48,16 +54,53 @@ TILES_32 = (
     ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), GENERAL, 64),
     ((64, 64, 16), (4, 4, 4), 2, (16, 16, 4), POINTWISE, 64),
     ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 16), (4, 4, 2), 2, (16, 16, 4), PREFETCHED, 64),
     ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), ODD_C, 32),
     ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), GENERAL, 32),
     ((64, 32, 16), (2, 2, 2), 2, (16, 16, 4), POINTWISE, 32),
     ((64, 64, 32), (4, 4, 4), 4, (16, 16, 4), POINTWISE_STRIDE_1, 32),
+    ((64, 64, 16), (4, 4, 2), 4, (16, 16, 4), PREFETCHED, 32),
 )
-TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+TILES_I8 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), ODD_C, 64),
+    ((64, 32, 64), (4, 4, 1), 2, (16, 16, 32), GENERAL, 64),
+    ((128, 64, 64), (16, 16, 16), 4, (16, 16, 32), GENERAL, 64),
+    ((64, 64, 64), (8, 8, 8), 2, (16, 16, 32), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 64), (16, 16, 8), 2, (16, 16, 32), PREFETCHED, 64),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
+    ((64, 32, 32), (4, 4, 1), 2, (16, 16, 16), GENERAL, 32),
+    ((64, 64, 64), (16, 16, 8), 4, (16, 16, 16), PREFETCHED, 32),
+)
+TILES_F8_MIXED = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), ODD_C, 64),
+    ((64, 32, 64), (8, 8, 4), 2, (16, 16, 32), GENERAL, 64),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
+    ((64, 32, 32), (8, 8, 4), 2, (16, 16, 16), GENERAL, 32),
+)
+TILES_F8 = (
+    *TILES_F8_MIXED,
+    ((64, 64, 64), (16, 16, 8), 2, (16, 16, 32), PREFETCHED, 64),
+    ((64, 64, 64), (16, 16, 8), 4, (16, 16, 16), PREFETCHED, 32),
+)
+
+# Translation unit, of each wave size -> the types that it holds -> their tiles.
+GROUPS = {
+    "f32": {"f32": TILES_32},
+    "f16": {"f16": TILES_16},
+    "bf16": {"bf16": TILES_16},
+    "i8": {"i8": TILES_I8},
+} | {
+    f8: {f8: TILES_F8}
+    | dict.fromkeys(
+        (f"b{f8}", f"b{f8}_b{f8}_{f8}", f"{f8}_b{f8}_{f8}", f"b{f8}_{f8}_{f8}", f"f16_ct{f8}"), TILES_F8_MIXED
+    )
+    for f8 in ("f8ocp", "f8fnuz")
+}
 
 
 def _instance(
-    dtype: str,
+    group: str,
+    dtypes: str,
     tile: tuple[int, int, int],
     vector: tuple[int, int, int],
     waves: int,
@@ -67,12 +110,12 @@ def _instance(
 ) -> Instance:
     suffix = "_w32" if wave == 32 else ""
     return Instance(
-        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + special + suffix,
-        group=f"grouped_fwd_{dtype}{suffix}",
-        dtypes=(dtype,),
+        name="{}_{}x{}x{}_a{}b{}c{}".format(dtypes, *tile, *vector) + special + suffix,
+        group=f"grouped_fwd_{group}{suffix}",
+        dtypes=(dtypes,),
         layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
         ndims=(1, 2, 3),
-        accumulation=F32_ACCUMULATION,
+        accumulation=I32_ACCUMULATION if dtypes == "i8" else F32_ACCUMULATION,
         tile=tile,
         vector=vector,
         block_size=waves * wave,
@@ -83,7 +126,7 @@ def _instance(
 
 def specialisation(instance: Instance) -> str:
     """What the instance takes for granted, by the ending of its name."""
-    name = instance.name.removesuffix("_w32")
+    name = instance.name.removesuffix("_w32").removesuffix(PREFETCHED)
     return next((special for special in PATHS if special and name.endswith(special)), GENERAL)
 
 
@@ -178,11 +221,26 @@ OPTIONS = (
 )
 
 
+def steps(problem: ConvProblem, instance: Instance) -> int:
+    """Steps of each tile's reduction: of taps and channels together for odd_c, else of each tap's channels."""
+    tile_k = (instance.tile or (1, 1, 1))[2]
+    taps = prod(problem.filter)
+    if specialisation(instance) == ODD_C:
+        return -(-taps * problem.c // tile_k)
+    return taps * -(-problem.c // tile_k)
+
+
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch for all chunks; every cell of y is written, so nothing is cleared first."""
-    path = PATHS[specialisation(instance)]
-    chunks = split_n(problem, options)
-    return Dispatch(path=path, gemms_count=1, launches=1, buckets=1, zero_fill=False, split_n=chunks)
+    return Dispatch(
+        path=PATHS[specialisation(instance)],
+        gemms_count=1,
+        launches=1,
+        buckets=1,
+        zero_fill=False,
+        split_n=split_n(problem, options),
+        main_loop="all" if steps(problem, instance) > 1 else "none",
+    )
 
 
 FAMILY = KernelFamily(
@@ -190,11 +248,16 @@ FAMILY = KernelFamily(
     operations=(Pass.FWD,),
     sources=(
         "library.hip.cpp",
-        *(f"grouped_fwd_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+        *(f"grouped_fwd_{group}{wave}.hip.cpp" for group in GROUPS for wave in ("", "_w32")),
     ),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+    instances=tuple(
+        _instance(group, dtypes, *row)
+        for group, types in GROUPS.items()
+        for dtypes, rows in types.items()
+        for row in rows
+    ),
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,
