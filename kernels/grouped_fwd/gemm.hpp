@@ -178,10 +178,12 @@ template <class Variant> struct TapByTap : Reader<Variant> {
     first_c += Variant::Tile::K;
     if (first_c >= this->geometry.c) {
       first_c = 0;
-      for (int axis = axes - 1; axis >= 0; --axis) {
-        if (++f[axis] < this->geometry.axis[axis].filter)
-          break;
-        f[axis] = 0;
+      bool carry = true;
+#pragma unroll
+      for (int axis = axes - 1; axis >= 0; --axis) { // no break: f stays in registers
+        f[axis] += carry;
+        carry = f[axis] == this->geometry.axis[axis].filter;
+        f[axis] = carry ? 0 : f[axis];
       }
       enter_tap();
     }
