@@ -81,6 +81,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only bwd_data, not {problem.direction}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k > MAX_SPLIT_K:
         return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
     if problem.split_k > 1 and problem.op.name != "pass":

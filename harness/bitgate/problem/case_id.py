@@ -1,6 +1,6 @@
 """Case ids: the canonical one-line spelling of a problem, which round-trips, and the form people read.
 
-``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_gap][_sk<n>|_skauto]``
+``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError, default_layout, default_weight_layout
 from bitgate.problem.decomposition import gemms_count
 from bitgate.problem.dtype import DTYPES, DtypeSet
-from bitgate.problem.elementwise import OPERATIONS, Elementwise, operation_named
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 _DIMENSIONS = re.compile(r"(?:g(?P<g>\d+))?n(?P<n>\d+)k(?P<k>\d+)c(?P<c>\d+)")
@@ -23,6 +23,10 @@ _SPATIAL_KEYS = {
     "p": "left_pad",
     "q": "right_pad",
 }
+_OPERATION_WORDS = {name: ("op", op) for name, op in OPERATIONS.items()} | {
+    prefix + name: (f"{prefix}_op", OPERATIONS[name]) for prefix in ("in", "wei") for name in OPERAND_OPERATIONS
+}
+"""Word of a case id -> the field of the problem that it sets, and to what."""
 _ALL_LAYOUTS = {name: ndim for ndim, names in INPUT_LAYOUTS.items() for name in names}
 _ALL_WEIGHT_LAYOUTS = {name: ndim for ndim, names in WEIGHT_LAYOUTS.items() for name in names}
 
@@ -35,13 +39,18 @@ def case_id(problem: ConvProblem) -> str:
     parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
     for key, name in _SPATIAL_KEYS.items():
         parts.append(key + "x".join(str(v) for v in getattr(problem, name)))
-    if problem.op.name != "pass":
-        parts.append(problem.op.name)
+    parts += operation_words(problem)
     if problem.gap:
         parts.append("gap")
     if problem.split_k != 1:
         parts.append("skauto" if problem.split_k == -1 else f"sk{problem.split_k}")
     return "_".join(parts)
+
+
+def operation_words(problem: ConvProblem) -> list[str]:
+    """The operations that do something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
+    operations = {"": problem.op, "in": problem.in_op, "wei": problem.wei_op}
+    return [prefix + op.name for prefix, op in operations.items() if op.name != "pass"]
 
 
 def parse_case_id(text: str) -> ConvProblem:
@@ -61,7 +70,7 @@ def parse_case_id(text: str) -> ConvProblem:
         raise ProblemError(
             f"case '{text}': expected g..n..k..c.. after the layout, found '{words[0] if words else ''}'"
         )
-    spatial, op, gap, split_k = _take_rest(text, words[1:])
+    spatial, operations, gap, split_k = _take_rest(text, words[1:])
     ndim = _dimensions(text, layout, wei_layout, spatial)
     ones, zeros = (1,) * ndim, (0,) * ndim
     left_pad = _spread(text, "p", spatial.get("p"), ndim, zeros)
@@ -80,9 +89,9 @@ def parse_case_id(text: str) -> ConvProblem:
         dilation=_spread(text, "d", spatial.get("d"), ndim, ones),
         left_pad=left_pad,
         right_pad=_spread(text, "q", spatial.get("q"), ndim, left_pad),
-        op=op,
         gap=gap,
         split_k=split_k,
+        **operations,
     )
 
 
@@ -102,8 +111,7 @@ def human(problem: ConvProblem) -> str:
             words.append(key + _compact(values))
     if problem.right_pad != problem.left_pad:
         words.append("q" + _compact(problem.right_pad))
-    if problem.op.name != "pass":
-        words.append(problem.op.name)
+    words += operation_words(problem)
     if problem.gap:
         words.append("strided")
     if problem.split_k != 1:
@@ -140,15 +148,17 @@ def _take_layouts(text: str, words: list[str]) -> tuple[str | None, str | None]:
     return layout, wei_layout
 
 
-def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], Elementwise, bool, int]:
+def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], dict[str, Elementwise], bool, int]:
     spatial: dict[str, tuple[int, ...]] = {}
-    op, gap, split_k = OPERATIONS["pass"], False, 1
+    operations: dict[str, Elementwise] = {}
+    gap, split_k = False, 1
     for word in words:
         numbers = _NUMBERS.fullmatch(word)
         if numbers and numbers["key"] not in spatial:
             spatial[numbers["key"]] = tuple(int(v) for v in numbers["values"].split("x"))
-        elif word in OPERATIONS and op.name == "pass":
-            op = operation_named(word)
+        elif word in _OPERATION_WORDS and _OPERATION_WORDS[word][0] not in operations:
+            name, op = _OPERATION_WORDS[word]
+            operations[name] = op
         elif word == "gap":
             gap = True
         elif word == "skauto":
@@ -158,9 +168,9 @@ def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]],
         else:
             raise ProblemError(
                 f"case '{text}': '{word}' is not a part of a case id"
-                f" (y h s d p q with numbers, {', '.join(OPERATIONS)}, gap, sk<n>), or stands twice"
+                f" (y h s d p q with numbers, {', '.join(_OPERATION_WORDS)}, gap, sk<n>), or stands twice"
             )
-    return spatial, op, gap, split_k
+    return spatial, operations, gap, split_k
 
 
 def _dimensions(text: str, layout: str | None, wei_layout: str | None, spatial: dict[str, tuple[int, ...]]) -> int:
