@@ -194,7 +194,7 @@ def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """dx is always cleared (or filled with op(0, d)) first; then each bucket of sub-GEMMs is one launch."""
+    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; then each bucket of sub-GEMMs is one launch."""
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
@@ -202,7 +202,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         gemms_count=count,
         launches=buckets,
         buckets=buckets,
-        zero_fill=True,
+        zero_fill=not problem.op.in_place,
         split_n=split_n(problem, options),
         split_k=split_k(problem),
         main_loop=main_loop(problem, instance),
