@@ -116,8 +116,7 @@ def bounded_reference(
     reference = HostTensor.empty(own)
     reference.logical[...] = rounded(value, own.dtype)
     exact = terms.integers() & (magnitude <= accumulation.exact_range)
-    open_ = (magnitude > terms.most / 4) & (terms.huge() >= 2)
-    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, open_)
+    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, terms.overflow(magnitude))
 
 
 class View(Protocol):
@@ -134,7 +133,6 @@ class _Terms:
         self._problem = replace(problem, dtypes=DtypeSet(*[DTYPES["f64"]] * 3), in_op=passing, wei_op=passing)
         self._inputs = inputs
         self._accumulator = accumulator
-        self.most = largest(accumulator)
 
     def sums(self, view: View) -> NDArray[np.float64]:
         """Of all factors and d0 seen through ``view``, through the problem's operation."""
@@ -156,15 +154,28 @@ class _Terms:
             found += _seen(self._inputs["d0"], odd)
         return np.asarray(found == 0)
 
-    def huge(self) -> NDArray[np.float64]:
-        """How many of a cell's terms could make the accumulator overflow."""
-        root = np.sqrt(self.most)
+    def overflow(self, magnitude: NDArray[np.float64]) -> Mask:
+        """Cells of which the order decides whether the accumulator overflows, and to which side: huge terms that meet
+        each other, or an infinity. One alone overflows or does not."""
+        most = largest(self._accumulator)
+        root = np.sqrt(most)
 
-        def large(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+        def huge(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
             with np.errstate(invalid="ignore"):
                 return np.asarray((np.abs(cells) >= root) & np.isfinite(cells), np.float64)
 
-        return self._count(large)
+        def endless(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+            return np.asarray(~np.isfinite(cells), np.float64)
+
+        near = magnitude > most / 4
+        if not near.any():
+            return near
+        met, infinite = self._count(huge), self._count(endless)
+        if "d0" in self._inputs:
+            met, infinite = (
+                counted + _seen(self._inputs["d0"], view) for counted, view in ((met, huge), (infinite, endless))
+            )
+        return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
 
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
