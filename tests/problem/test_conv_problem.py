@@ -11,6 +11,7 @@ from hypothesis import given
 from strategies import problems
 
 from bitgate.problem import Pass, parse_case_id
+from bitgate.problem.elementwise import OPERATIONS
 
 
 @given(problems())

@@ -34,7 +34,7 @@ def specials(dtype: Dtype, factor: Dtype) -> tuple[Special, ...]:
             "0": 0.0,
         }
         return tuple(Special(name, _bits(value, dtype), True) for name, value in named.items())
-    named = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "-0": -0.0, "0": 0.0}
+    named = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "0": 0.0, "-0": -0.0}
     for prefix, own in (("", dtype), *((("factor's ", factor),) if factor != dtype else ())):
         normal = smallest_normal(own)
         named |= {
