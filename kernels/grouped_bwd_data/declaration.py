@@ -44,9 +44,16 @@ TILES_32 = (
     ((64, 64, 16), (4, 2, 2), 2, (16, 16, 4), 64, PREFETCHED),
     ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32, ""),
     ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, ""),
-    ((64, 64, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
+    ((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
+)
+TILES_8 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), 64, ""),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 32), 32, ""),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+ROUNDED = tuple(f"f16_ct{factor}" for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"))
+"""f16 tensors that are multiplied in 8 bits."""
+ROUNDED_GROUP = "grouped_bwd_data_f16_ct8"
 
 
 def _instance(
@@ -59,9 +66,10 @@ def _instance(
     depth: str,
 ) -> Instance:
     suffix = "_w32" if wave == 32 else ""
+    group = ROUNDED_GROUP if dtype in ROUNDED else f"grouped_bwd_data_{dtype}{suffix}"
     return Instance(
         name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + depth + suffix,
-        group=f"grouped_bwd_data_{dtype}{suffix}",
+        group=group,
         dtypes=(dtype,),
         layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
         ndims=(1, 2, 3),
@@ -186,7 +194,7 @@ def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """dx is always cleared (or filled with op(0, d)) first; then each bucket of sub-GEMMs is one launch."""
+    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; then each bucket of sub-GEMMs is one launch."""
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
@@ -194,7 +202,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         gemms_count=count,
         launches=buckets,
         buckets=buckets,
-        zero_fill=True,
+        zero_fill=not problem.op.in_place,
         split_n=split_n(problem, options),
         split_k=split_k(problem),
         main_loop=main_loop(problem, instance),
@@ -226,10 +234,14 @@ FAMILY = KernelFamily(
     sources=(
         "library.hip.cpp",
         *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+        f"{ROUNDED_GROUP}.hip.cpp",
     ),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+    instances=(
+        *(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+        *(_instance(dtype, *row) for dtype in ROUNDED for row in TILES_8),
+    ),
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,

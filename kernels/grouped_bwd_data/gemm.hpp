@@ -245,10 +245,9 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
 
 // One tile of one sub-GEMM. A block whose slice of the reduction is empty has nothing to add.
 template <class Tiling, MainLoop loop>
-__device__ __forceinline__ void run_tile(const typename Tiling::ElementA* dy,
-                                         const typename Tiling::ElementB* w,
-                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
-                                         const Geometry& geometry, const SubGemm& gemm, int block) {
+BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                                  const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
+                                  const Geometry& geometry, const SubGemm& gemm, int block) {
   using Lds = typename Tiling::Lds;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Tiling>(geometry, block);

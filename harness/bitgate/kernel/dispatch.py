@@ -10,7 +10,6 @@ from typing import Any
 
 from bitgate.kernel.abi import CDispatchRecord, EventKind
 
-
 MAIN_LOOPS = ("", "all", "none", "mixed")
 """By the value of ``enum bitgate_main_loop``."""
 

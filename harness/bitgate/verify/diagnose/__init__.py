@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.record import Diagnosis
+from bitgate.verify.diagnose.aliased_d import aliased_d
 from bitgate.verify.diagnose.border import border
 from bitgate.verify.diagnose.channel_tail import channel_tail
 from bitgate.verify.diagnose.k_tail import k_tail
@@ -37,6 +38,7 @@ RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     race,
     missing_sub_gemm,
     never_written,
+    aliased_d,
     wrong_group,
     wrong_image,
     pad_side,

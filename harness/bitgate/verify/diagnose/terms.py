@@ -33,6 +33,7 @@ def finish(problem: ConvProblem, inputs: Mapping[str, Array], cell: tuple[int, .
         "bias": lambda v: v + d0,
         "nd1": lambda v: v + d0,
         "bilinear": lambda v: op.alpha * v + op.beta * d0,
+        "inplace": lambda v: op.alpha * v + op.beta * d0,
         "relu": lambda v: np.maximum(v, 0.0),
     }[op.name](sums)
     dtype = problem.tensors[problem.result].dtype
