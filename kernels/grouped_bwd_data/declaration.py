@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.problem import ConvProblem, Pass, Tensor, gemms_count, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION
@@ -53,7 +54,7 @@ def _instance(
         name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + suffix,
         group=f"grouped_bwd_data_{dtype}{suffix}",
         dtypes=(dtype,),
-        layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
+        layouts=ANY_LAYOUT,
         ndims=(1, 2, 3),
         accumulation=F32_ACCUMULATION,
         tile=tile,
@@ -68,14 +69,13 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.BWD_DATA:
         return Refusal("operation", f"only bwd_data, not {problem.direction}")
+    seen = channels_last(problem)
+    if seen.refusal:
+        return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
-    tensors = problem.tensors
-    for name in ("out", "wei", "in"):
-        if tensors[name].strides[2] != 1:
-            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
     vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
     if problem.k % vector_a:
         return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_a}")
@@ -83,8 +83,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         if problem.c % vector:
             return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
     for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
-        if not _is_aligned(tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+        if not _is_aligned(seen.tensors[name], vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance)
 
 
@@ -133,7 +133,15 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     path = "flat" if takes_flat_path(problem, instance, options) else "grouped"
-    return Dispatch(path=path, gemms_count=count, launches=buckets, buckets=buckets, zero_fill=True)
+    return Dispatch(
+        path=path,
+        gemms_count=count,
+        launches=buckets,
+        buckets=buckets,
+        zero_fill=True,
+        transposes=len(channels_last(problem).copies),
+        workspace_bytes=channels_last(problem).workspace_bytes,
+    )
 
 
 PRODUCTION_BUCKET = "32"

@@ -1,6 +1,7 @@
 // Which problems an instance takes, which path they go, and the launches of each path.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
 #include "bitgate/registry.hpp"
 #include "fill.hpp"
@@ -15,20 +16,6 @@ inline constexpr int64_t max_threads = 4294967295; // gridDim.x * blockDim.x
 
 // ---- what is supported
 // ---------------------------------------------------------------------------------------------
-
-// layout: k is the fastest dimension of dy, c that of w and dx.
-inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    int64_t stride;
-  } fastest[] = {{"k of dy", shape.y.column}, {"c of w", shape.w.column}, {"c of dx", shape.x.column}};
-  for (const auto& dimension : fastest)
-    if (dimension.stride != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
-                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
-                     problem.wei.layout);
-  return BITGATE_OK;
-}
 
 // index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
 inline int32_t check_index_range(const ConvShape& shape, int tile_m, int tile_n, int block,
@@ -74,7 +61,6 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
   check([&] { return bitgate::check_dtypes(problem, dtypes<Tiling>, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
   check([&] { return bitgate::check_unsplit(problem, reason); });
-  check([&] { return check_layout(problem, shape, reason); });
   check([&] { return check_vector("k_vector", "K", shape.k, Vector::A, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::C, reason); });
@@ -214,11 +200,12 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
+  using Any = AnyLayout<supports<Tiling>, bitgate::no_workspace, run<Tiling>>;
   static const std::string name = dtypes + tiling_name<Tiling>() + (Tiling::wave == 32 ? "_w32" : "");
   return {name.c_str(),
           BITGATE_BWD_DATA,
           dtypes,
-          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+          any_layout_names,
           bitgate::dtype_name(code_of<typename Tiling::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
@@ -226,9 +213,9 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
           Tiling::wave,
           {Extent::M, Extent::N, Extent::K},
           static_cast<int64_t>(sizeof(typename Tiling::Lds)),
-          supports<Tiling>,
-          bitgate::no_workspace,
-          run<Tiling>};
+          Any::supports,
+          Any::workspace_bytes,
+          Any::run};
 }
 
 // An instance for each tiling.

@@ -1,6 +1,7 @@
 // Which problems an instance takes, in how many chunks of images, and the launch.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
 #include "bitgate/registry.hpp"
 #include "gemm.hpp"
@@ -25,20 +26,6 @@ inline const char* name_ending(Specialisation special) {
 
 // ---- what is supported
 // ---------------------------------------------------------------------------------------------
-
-// layout: c is the fastest dimension of x and w, k that of y.
-inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    int64_t stride;
-  } fastest[] = {{"c of x", shape.x.column}, {"c of w", shape.w.column}, {"k of y", shape.y.column}};
-  for (const auto& dimension : fastest)
-    if (dimension.stride != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
-                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
-                     problem.wei.layout);
-  return BITGATE_OK;
-}
 
 // filter_1x1, pad_0, stride_1: what the specialisation asserts. The right pad counts: with it, the last
 // window of a strided 1x1 filter may begin behind the image.
@@ -114,7 +101,6 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   check([&] { return bitgate::check_dtypes(problem, dtypes<Variant>, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
   check([&] { return bitgate::check_unsplit(problem, reason); });
-  check([&] { return check_layout(problem, shape, reason); });
   check([&] { return check_specialisation(Variant::special, problem, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::A, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
@@ -190,12 +176,13 @@ template <class Variant> bitgate::Instance instance(const char* dtypes) {
   using Tile = typename Variant::Tile;
   using Vector = typename Variant::Vector;
   using Extent = typename Variant::FragmentExtent;
+  using Any = AnyLayout<supports<Variant>, bitgate::no_workspace, run<Variant>>;
   static const std::string name =
       dtypes + tiling_name<Variant>() + name_ending(Variant::special) + (Variant::wave == 32 ? "_w32" : "");
   return {name.c_str(),
           BITGATE_FWD,
           dtypes,
-          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+          any_layout_names,
           bitgate::dtype_name(code_of<typename Variant::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
@@ -203,9 +190,9 @@ template <class Variant> bitgate::Instance instance(const char* dtypes) {
           Variant::wave,
           {Extent::M, Extent::N, Extent::K},
           static_cast<int64_t>(sizeof(typename Variant::Lds)),
-          supports<Variant>,
-          bitgate::no_workspace,
-          run<Variant>};
+          Any::supports,
+          Any::workspace_bytes,
+          Any::run};
 }
 
 // An instance for each variant.

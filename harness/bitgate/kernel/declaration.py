@@ -42,6 +42,8 @@ class Dispatch:
     buckets: int
     zero_fill: bool
     split_n: int = 1
+    transposes: int = 0
+    workspace_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ from typing import Any
 from bitgate.kernel.abi import CDispatchRecord, EventKind
 
 
+TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
+"""Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubGemmRecord:
     """One member of the bwd_data decomposition as the library saw it; tuples have one entry a spatial dimension."""
@@ -52,7 +56,8 @@ class LaunchEvent:
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks."""
+    """``launches`` counts kernels without the zero-fill and the transposes; ``split_k`` is resolved; ``split_n`` counts
+    image chunks."""
 
     path: str
     gemms_count: int
@@ -71,6 +76,11 @@ class DispatchRecord:
         """Indices of the sub-GEMMs that some launch covered."""
         return tuple(gemm.index for gemm in self.sub_gemms if gemm.launched)
 
+    @property
+    def transposes(self) -> int:
+        """Copies between a tensor's layout and the workspace's."""
+        return sum(event.name in TRANSPOSES for event in self.events)
+
     def summary(self) -> dict[str, Any]:
         """For the results line: the counts, and the launched sub-GEMMs as ``0-8`` or ``0,32``."""
         return {
@@ -81,6 +91,7 @@ class DispatchRecord:
             "split_k": self.split_k,
             "split_n": self.split_n,
             "zero_fill": self.zero_fill,
+            "transposes": self.transposes,
             "workspace_bytes": self.workspace_bytes,
             "launched": spans(self.launched),
         }

@@ -10,7 +10,7 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
 from bitgate.problem import ConvProblem, Pass, SubGemm, sub_gemms
 
-PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill", "split_n")
+PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill", "split_n", "transposes", "workspace_bytes")
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 
