@@ -19,7 +19,7 @@ inline constexpr int64_t max_threads = 4294967295; // gridDim.x * blockDim.x
 
 // index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
 inline int32_t check_index_range(const ConvShape& shape, int tile_m, int tile_n, int block,
-                                 bitgate_reason* reason) {
+                                 int gemms_a_launch, bitgate_reason* reason) {
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t window = shape.output[axis] + shape.dilation[axis] * (shape.filter[axis] - 1);
     const int64_t padded = shape.input[axis] + shape.left_pad[axis];
@@ -37,10 +37,10 @@ inline int32_t check_index_range(const ConvShape& shape, int tile_m, int tile_n,
                    static_cast<long long>(max_groups));
   const Geometry geometry = make_geometry(shape, {}, {});
   const double threads = static_cast<double>(ceil_div(rows_of(geometry), tile_m)) *
-                         static_cast<double>(ceil_div(shape.c, tile_n)) * max_bucket * block;
+                         static_cast<double>(ceil_div(shape.c, tile_n)) * gemms_a_launch * block;
   if (threads > static_cast<double>(max_threads))
-    BITGATE_REFUSE(reason, "index_range", "a bucket of %d sub-GEMMs takes %.0f threads: at most %lld",
-                   max_bucket, threads, static_cast<long long>(max_threads));
+    BITGATE_REFUSE(reason, "index_range", "a launch of %d sub-GEMMs takes %.0f threads: at most %lld",
+                   gemms_a_launch, threads, static_cast<long long>(max_threads));
   return BITGATE_OK;
 }
 
@@ -76,7 +76,9 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
     return check_alignment(problem.in, "in", Vector::C, sizeof(typename Tiling::ElementC), problem.alignment,
                            reason);
   });
-  check([&] { return check_index_range(shape, Tiling::Tile::M, Tiling::Tile::N, Tiling::block, reason); });
+  check([&] {
+    return check_index_range(shape, Tiling::Tile::M, Tiling::Tile::N, Tiling::block, max_bucket, reason);
+  });
   return status;
 }
 
