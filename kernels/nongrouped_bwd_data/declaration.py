@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
@@ -89,9 +90,9 @@ def _is_aligned(tensor: Tensor, vector: int) -> bool:
 def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
     windows = [o + d * (f - 1) for o, d, f in zip(problem.output, problem.dilation, problem.filter, strict=True)]
     padded = [i + p for i, p in zip(problem.input, problem.left_pad, strict=True)]
-    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k, problem.c)
+    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k * prod(problem.filter), problem.c)
     if largest > MAX_COORDINATE:
-        return Refusal("index_range", f"a coordinate of {largest} is over 2^30")
+        return Refusal("index_range", f"a coordinate or a reduction of {largest} is over 2^30")
     if gemms_count(problem) > MAX_SUB_GEMMS:
         return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
@@ -102,10 +103,24 @@ def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
     return None
 
 
+def main_loop(problem: ConvProblem, instance: Instance) -> str:
+    """Does every sub-GEMM take more than one step of Tile K channels, or none, or some?"""
+    tile_k = (instance.tile or (1, 1, 1))[2]
+    loops = {prod(gemm.taps) * -(-problem.k // tile_k) > 1 for gemm in sub_gemms(problem)}
+    return "mixed" if len(loops) > 1 else "all" if loops == {True} else "none"
+
+
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """dx is cleared first; then each sub-GEMM is a launch."""
     count = gemms_count(problem)
-    return Dispatch(path="nongrouped", gemms_count=count, launches=count, buckets=count, zero_fill=True)
+    return Dispatch(
+        path="nongrouped",
+        gemms_count=count,
+        launches=count,
+        buckets=count,
+        zero_fill=True,
+        main_loop=main_loop(problem, instance),
+    )
 
 
 FAMILY = KernelFamily(

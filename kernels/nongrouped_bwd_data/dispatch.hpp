@@ -3,7 +3,7 @@
 // operation.
 #pragma once
 
-#include "../grouped_bwd_data/dispatch.hpp"
+#include "../grouped_bwd_data/dispatch.hpp" // geometry, kernel_flat, and what its launches share
 
 namespace nongrouped_bwd_data {
 
@@ -70,8 +70,8 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
     return check_alignment(problem.in, "in", Vector::C, sizeof(typename Tiling::ElementC), promised, reason);
   });
   check([&] {
-    return grouped_bwd_data::check_index_range(shape, Tiling::Tile::M, Tiling::Tile::N, Tiling::block, 1,
-                                               reason);
+    return grouped_bwd_data::check_index_range(shape, {1, 1}, Tiling::Tile::M, Tiling::Tile::N, Tiling::block,
+                                               1, reason);
   });
   return status;
 }
@@ -86,8 +86,8 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   const bitgate_problem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
-  const Geometry geometry =
-      grouped_bwd_data::make_geometry(shape, bitgate::elementwise(problem.out_op), bitgate::Strides{});
+  const Geometry geometry = grouped_bwd_data::make_geometry(
+      shape, shape.images, 1, bitgate::elementwise(problem.out_op), bitgate::Strides{});
   const auto* dy = static_cast<const typename Tiling::ElementA*>(buffers.out);
   const auto* w = static_cast<const typename Tiling::ElementB*>(buffers.wei);
   auto* dx = static_cast<ElementC*>(buffers.in);
@@ -104,14 +104,19 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     SubGemm& gemm = gemms[i];
     gemm.first_block = 0;
     gemm.blocks = blocks;
-    const bool launched = bitgate::launch(context, "kernel_flat", grouped_bwd_data::kernel_flat<Tiling>,
-                                          dim3(static_cast<unsigned>(blocks)), dim3(Tiling::block), 0, dy, w,
-                                          no_d, dx, geometry, gemm);
+    const MainLoop loop = grouped_bwd_data::main_loop_of(geometry, &gemm, 1, Tiling::Tile::K);
+    const bool launched =
+        bitgate::launch(context, grouped_bwd_data::kernel_name<Tiling>(true, loop),
+                        grouped_bwd_data::flat_kernel<Tiling>(loop), dim3(static_cast<unsigned>(blocks)),
+                        dim3(Tiling::block), 0, dy, w, no_d, dx, geometry, gemm);
     record.launches += launched;
     grouped_bwd_data::record_gemm(record, problem, geometry, gemm, i, i, launched, Tiling::Tile::K);
   }
   std::snprintf(record.path, sizeof record.path, "nongrouped");
   record.gemms_count = record.buckets = count;
+  record.main_loop =
+      BITGATE_LOOP_ALL +
+      static_cast<int>(grouped_bwd_data::main_loop_of(geometry, gemms.data(), count, Tiling::Tile::K));
 }
 
 // Named like f16_128x64x32_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
