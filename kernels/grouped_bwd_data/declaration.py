@@ -45,7 +45,7 @@ TILES_32 = (
     ((64, 64, 16), (4, 2, 2), 2, (16, 16, 4), 64, PREFETCHED),
     ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32, ""),
     ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, ""),
-    ((64, 64, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
+    ((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
 
@@ -85,6 +85,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k > MAX_SPLIT_K:
         return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
     if problem.split_k > 1 and problem.op.name != "pass":

@@ -38,6 +38,6 @@ template <class T>
 using Instances32Wave32 =
     Registrations<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>,
                   Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>,
-                  Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 2, 2>, 32>>>;
+                  Prefetched<Tiling<T, Extent<64, 32, 16>, 2, 2, Small32, Vectors<4, 2, 2>, 32>>>;
 
 } // namespace grouped_bwd_data

@@ -85,30 +85,36 @@ __device__ __forceinline__ void multiply_step(const typename Tiling::Operands& t
   __syncthreads(); // tiles are free again
 }
 
-// sums += `count` steps, at least one, from where the source stands.
+// sums += `count` steps, at least one, from where the source stands. Each depth has its form of the loop.
+template <class Tiling, MainLoop, class Source>
+  requires(depth_of<Tiling>() == 1)
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
+                                       int thread, Sums<Tiling>& sums) {
+  typename Source::Stage stage;
+  for (;; source.next()) {
+    source.fetch(stage);
+    source.store(stage, tiles);
+    multiply_step<Tiling>(tiles, thread, sums);
+    if (--count == 0)
+      return;
+  }
+}
+
 template <class Tiling, MainLoop loop, class Source>
+  requires(depth_of<Tiling>() == 2)
 __device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
                                        int thread, Sums<Tiling>& sums) {
   typename Source::Stage stage;
   source.fetch(stage);
   source.store(stage, tiles);
-  if constexpr (depth_of<Tiling>() == 1) {
-    for (int32_t left = count - 1; left > 0; --left) {
-      multiply_step<Tiling>(tiles, thread, sums);
-      source.next();
-      source.fetch(stage);
-      source.store(stage, tiles);
-    }
-  } else if (loop == MainLoop::all || (loop == MainLoop::mixed && has_main_loop({0, count}))) {
-    int32_t left = count - 1;
+  if (loop == MainLoop::all || (loop == MainLoop::mixed && has_main_loop({0, count})))
     do {
       source.next();
       source.fetch(stage); // on its way while the step before is multiplied
       multiply_step<Tiling>(tiles, thread, sums);
       source.store(stage, tiles);
-    } while (--left > 0);
-  }
-  multiply_step<Tiling>(tiles, thread, sums);
+    } while (--count > 1);
+  multiply_step<Tiling>(tiles, thread, sums); // the last one
 }
 
 } // namespace bitgate::implicit_gemm
