@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
+from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
@@ -113,7 +114,7 @@ def _instance(
         name="{}_{}x{}x{}_a{}b{}c{}".format(dtypes, *tile, *vector) + special + suffix,
         group=f"grouped_fwd_{group}{suffix}",
         dtypes=(dtypes,),
-        layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
+        layouts=ANY_LAYOUT,
         ndims=(1, 2, 3),
         accumulation=I32_ACCUMULATION if dtypes == "i8" else F32_ACCUMULATION,
         tile=tile,
@@ -134,16 +135,15 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.FWD:
         return Refusal("operation", f"only fwd, not {problem.direction}")
+    seen = channels_last(problem)
+    if seen.refusal:
+        return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
         return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
-    tensors = problem.tensors
-    for name in ("in", "wei", "out"):
-        if tensors[name].strides[2] != 1:
-            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
     if refusal := _broken_assertion(problem, specialisation(instance)):
         return refusal
     vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
@@ -153,8 +153,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     if problem.k % vector_c:
         return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_c}")
     for name, vector in (("in", vector_a), ("wei", vector_b), ("out", vector_c)):
-        if not _is_aligned(tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+        if not _is_aligned(seen.tensors[name], vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance, split_n(problem, options))
 
 
@@ -203,7 +203,8 @@ def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
 def _largest_span(problem: ConvProblem, images: int) -> int:
     """Bytes of x or y between the first and the last cell of some images of one group, whatever lies between."""
     spans = []
-    for tensor in (problem.tensors["in"], problem.tensors["out"]):
+    tensors = channels_last(problem).tensors
+    for tensor in (tensors["in"], tensors["out"]):
         lengths = (images, *tensor.lengths[2:])
         corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
         spans.append((corner + 1) * tensor.dtype.bytes)
@@ -240,6 +241,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         zero_fill=False,
         split_n=split_n(problem, options),
         main_loop="all" if steps(problem, instance) > 1 else "none",
+        transposes=len(channels_last(problem).copies),
+        workspace_bytes=channels_last(problem).workspace_bytes,
     )
 
 

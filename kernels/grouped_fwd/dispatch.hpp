@@ -1,6 +1,7 @@
 // The launch of a forward convolution, and what an instance says of itself.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/describe.hpp"
 #include "support.hpp"
 
@@ -69,9 +70,10 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
 
 // `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::Instance instance(const char* dtypes) {
+  using Any = AnyLayout<supports<Variant>, bitgate::no_workspace, run<Variant>>;
   static const std::string name = instance_name<Variant>(dtypes, name_ending(Variant::special));
-  return describe<Variant>(name.c_str(), BITGATE_FWD, dtypes, "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
-                           {supports<Variant>, bitgate::no_workspace, run<Variant>});
+  return describe<Variant>(name.c_str(), BITGATE_FWD, dtypes, any_layout_names,
+                           {Any::supports, Any::workspace_bytes, Any::run});
 }
 
 // An instance for each variant.

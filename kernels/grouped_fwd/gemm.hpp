@@ -212,9 +212,7 @@ template <class Variant> struct Merged : Reader<Variant> {
     return steps_of(geometry.c * taps_of(geometry), Variant::Tile::K);
   }
 
-  BITGATE_HD __forceinline__ void start() {
-    stand_at_terms();
-  }
+  BITGATE_HD __forceinline__ void start() { stand_at_terms(); }
 
   BITGATE_HD __forceinline__ void next() {
     first_term += Variant::Tile::K;

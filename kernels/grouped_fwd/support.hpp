@@ -90,7 +90,6 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   clauses.check([&] { return bitgate::check_dtypes(problem, dtypes<Variant>, reason); });
   clauses.check([&] { return bitgate::check_operations(problem, reason); });
   clauses.check([&] { return bitgate::check_unsplit(problem, reason); });
-  clauses.check([&] { return check_channels_last(problem, reason); });
   clauses.check([&] { return check_specialisation(Variant::special, problem, reason); });
   clauses.check([&] { return check_moved(moved, problem.alignment, reason); });
   clauses.check(

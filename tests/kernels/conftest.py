@@ -64,8 +64,10 @@ class Bench:
         *,
         alias_d: bool = False,
         schedule: str = "forward",
+        workspace: int | None = None,
     ) -> Outcome:
-        """The result starts as poison (or as D where D is the result itself); every buffer has guards."""
+        """The result starts as poison (or as D where D is the result itself); every buffer has guards. ``workspace``:
+        bytes, poisoned too; default: as many as the library asks for."""
         self.device.set_schedule(schedule)
         tensors = dict(inputs)
         result = HostTensor.empty(problem.tensors[problem.result])
@@ -82,7 +84,13 @@ class Bench:
             if alias_d:
                 pointers["d0"] = pointers[problem.result]
             library = kernel if isinstance(kernel, KernelLibrary) else self.library(kernel)
-            record = library.run(problem, instance, options, pointers, stream=self.device.stream)
+            needed = library.workspace_size(problem, instance, options) if workspace is None else workspace
+            scratch = (0, 0)
+            if needed:
+                buffers["workspace"] = self.device.alloc(needed, name="workspace")
+                buffers["workspace"].fill(0xFF)
+                scratch = (buffers["workspace"].pointer, needed)
+            record = library.run(problem, instance, options, pointers, scratch, stream=self.device.stream)
             self.device.synchronize()
             buffers[problem.result].download(result.storage)
             assert all(buffer.check_guards() is None for buffer in buffers.values())

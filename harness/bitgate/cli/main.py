@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "verify": "bitgate.cli.verify",
     "run": "bitgate.cli.run",
     "cases": "bitgate.cli.cases",
+    "run-example": "bitgate.cli.run_example",
     "kernels": "bitgate.cli.kernels",
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",

@@ -47,6 +47,8 @@ class Dispatch:
     split_n: int = 1
     split_k: int = 1
     main_loop: str | None = None
+    transposes: int = 0
+    workspace_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from bitgate.kernel.abi import CDispatchRecord, EventKind
 MAIN_LOOPS = ("", "all", "none", "mixed")
 """By the value of ``enum bitgate_main_loop``."""
 
+TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
+"""Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubGemmRecord:
@@ -55,7 +58,8 @@ class LaunchEvent:
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks.
+    """``launches`` counts kernels without the zero-fill and the transposes; ``split_k`` is resolved;
+    ``split_n`` counts image chunks.
 
     ``main_loop``: do the K loops run more than one step, in ``all`` tiles, in ``none``, or in some (``mixed``)? Empty
     where the kernel does not tell.
@@ -79,6 +83,11 @@ class DispatchRecord:
         """Indices of the sub-GEMMs that some launch covered."""
         return tuple(gemm.index for gemm in self.sub_gemms if gemm.launched)
 
+    @property
+    def transposes(self) -> int:
+        """Copies between a tensor's layout and the workspace's."""
+        return sum(event.name in TRANSPOSES for event in self.events)
+
     def summary(self) -> dict[str, Any]:
         """For the results line: the counts, and the launched sub-GEMMs as ``0-8`` or ``0,32``."""
         return {
@@ -90,6 +99,7 @@ class DispatchRecord:
             "split_n": self.split_n,
             "zero_fill": self.zero_fill,
             "main_loop": self.main_loop,
+            "transposes": self.transposes,
             "workspace_bytes": self.workspace_bytes,
             "launched": spans(self.launched),
         }

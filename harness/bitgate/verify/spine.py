@@ -26,15 +26,19 @@ from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.poison import poison_bits
+from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import How, Launch, Run, run_once
-from bitgate.verify.session import Inputs, Reference, Session
+from bitgate.verify.session import ZEROS, Inputs, Reference, Session
 
-REFERENCES = ("auto", "exact", "ordered", "gpu")
+REFERENCES = ("auto", "exact", "ordered", "gpu", "none")
+"""``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
+
+OnRun = Callable[[Run], None]
+"""Called with each launch of the case once it has ended: for traces and timing."""
 
 
 @dataclass
@@ -54,7 +58,9 @@ class _Case:
     runs: list[Run] = field(default_factory=list)
 
 
-def verify(planned: PlannedCase, session: Session, observer: Observer | None = None) -> Verdict:
+def verify(
+    planned: PlannedCase, session: Session, observer: Observer | None = None, on_run: OnRun | None = None
+) -> Verdict:
     """The verdict of one planned case on the session's target.
 
     UsageError for an unknown family, instance, option, schedule, fill or reference: those are no verdicts.
@@ -65,7 +71,7 @@ def verify(planned: PlannedCase, session: Session, observer: Observer | None = N
     _check_schedule(planned, session)
     case = _Case(planned, session, perf_counter(), family, instance)
     try:
-        return _verify(case, observer)
+        return _verify(case, observer, on_run)
     except (BuildError, LibraryError) as error:
         return _verdict(case, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
@@ -74,7 +80,7 @@ def verify(planned: PlannedCase, session: Session, observer: Observer | None = N
         return _verdict(case, Outcome.INFRA, f"the host ran out of memory: {error}")
 
 
-def _verify(case: _Case, observer: Observer | None) -> Verdict:
+def _verify(case: _Case, observer: Observer | None, on_run: OnRun | None) -> Verdict:
     planned, session = case.planned, case.session
     library = session.library(planned.family)
     case.started = perf_counter()  # building and loading it is no part of the case
@@ -99,6 +105,8 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
             if run.result is not None and judge is not None and not judge.outside(run.result.logical).any():
                 run.result = None
             case.runs.append(run)
+            if on_run is not None:
+                on_run(run)
             for name, value in run.seconds.items():
                 case.seconds[name] += value
             if run.crash or run.damage:
@@ -155,6 +163,11 @@ def _reference(case: _Case) -> Reference:
     if planned.reference not in REFERENCES:
         raise UsageError(f"reference '{planned.reference}': {', '.join(REFERENCES)} are known")
     kind = planned.reference
+    if kind == "none":
+        blank = poisoned(planned.problem.tensors[planned.problem.result])
+        return Reference(blank, kind, "")
+    if planned.fill == ZEROS:
+        raise UsageError(f"{planned.case}: with zeros for inputs a kernel that does nothing passes: --reference none")
     if kind == "auto":
         # Where the order of summation shows in the bits, only kernels that state theirs are compared by bits.
         kind = "exact" if holds else "ordered" if is_reference else "bounds"
@@ -187,6 +200,8 @@ def _judge(case: _Case) -> Verdict:
         return _verdict(case, Outcome.CORRUPTED, last.damage, _told(last, last.damage))
     if last.crash:
         return _verdict(case, Outcome.CRASHED, last.crash, _told(last, last.crash))
+    if case.reference is not None and case.reference.kind == "none":
+        return _uncompared(case)
     differ = _runs_differ(case)
     wrong = next((run for run in case.runs if run.result is not None), None)
     if wrong is None:
@@ -194,6 +209,15 @@ def _judge(case: _Case) -> Verdict:
     diagnosis = _diagnosis(case, wrong, differ)
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
     return _verdict(case, outcome, diagnosis.sentence, diagnosis, wrong.result)
+
+
+def _uncompared(case: _Case) -> Verdict:
+    """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
+    verdict = _check_dispatch(case)
+    if verdict.outcome is not Outcome.PASS:
+        return verdict
+    reason = "it ran, and nothing was compared: no reference was asked for"
+    return replace(_verdict(case, Outcome.NOT_RUN, reason), expected=True)
 
 
 def _runs_differ(case: _Case) -> bool:
@@ -276,7 +300,8 @@ def _observe(case: _Case, observer: Observer) -> None:
     last = case.runs[-1]
     if not last.crash:
         observer("result", last.result or reference)
-    observer("reference", reference)
+    if case.reference.kind != "none":
+        observer("reference", reference)
 
 
 def _verdict(
@@ -342,4 +367,4 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
         raise UsageError(f"schedule {planned.schedule}: thread orders can be set on the host target only")
 
 
-__all__ = ["Observer", "verify"]
+__all__ = ["Observer", "OnRun", "verify"]

@@ -198,7 +198,7 @@ typedef struct bitgate_dispatch_record {
   uint32_t struct_size;
   int32_t gemms_count;
   int32_t buckets;
-  int32_t launches;  /* kernels launched, zero-fill not counted */
+  int32_t launches;  /* kernels launched, zero-fill and transposes not counted */
   int32_t split_k;   /* resolved, never -1 */
   int32_t split_n;   /* image chunks, 1: none */
   int32_t zero_fill; /* 1: the output was cleared first */
