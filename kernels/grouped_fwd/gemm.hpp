@@ -179,7 +179,6 @@ template <class Variant> struct TapByTap : Reader<Variant> {
     if (first_c >= this->geometry.c) {
       first_c = 0;
       bool carry = true;
-#pragma unroll
       for (int axis = axes - 1; axis >= 0; --axis) { // no break: f stays in registers
         f[axis] += carry;
         carry = f[axis] == this->geometry.axis[axis].filter;

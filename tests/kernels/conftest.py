@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Pass
+from bitgate.problem import ConvProblem, Dtype, Pass
 
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
 
@@ -147,8 +148,15 @@ def brute_force(problem: ConvProblem, inputs: Mapping[str, HostTensor]) -> np.nd
         "bilinear": problem.op.alpha * result + problem.op.beta * d,
         "relu": np.maximum(result, 0),
     }[problem.op.name]
-    dtype = problem.tensors[problem.result].dtype
-    return (applied if dtype.is_float else np.clip(applied, -128, 127)).astype(dtype.numpy).astype(np.float64)
+    return rounded(applied, problem.tensors[problem.result].dtype).astype(np.float64)
+
+
+def rounded(values: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    """To nearest even in a type; the 8-bit ones saturate."""
+    if not dtype.is_float:
+        return np.clip(np.rint(values), -128, 127).astype(dtype.numpy)
+    largest = float(ml_dtypes.finfo(dtype.numpy).max) if dtype.is_float8 else np.inf
+    return np.clip(values, -largest, largest).astype(dtype.numpy)
 
 
 @pytest.fixture(scope="session")

@@ -67,19 +67,6 @@ inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reas
   return clauses.status;
 }
 
-// layout: the channels of every tensor lie side by side.
-inline int32_t check_channels_last(const bitgate_problem& problem, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    const bitgate_tensor& tensor;
-  } parts[] = {{"c of in", problem.in}, {"c of wei", problem.wei}, {"k of out", problem.out}};
-  for (const auto& part : parts)
-    if (part.tensor.strides[2] != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layout %.12s: it must be 1", part.what,
-                     static_cast<long long>(part.tensor.strides[2]), part.tensor.layout);
-  return BITGATE_OK;
-}
-
 // index_range: a launch has no more groups, parts of images and of the reduction, and threads than a grid.
 // Counts that 64 bits may not hold come as doubles, which are exact at the limits.
 inline int32_t check_grid(int64_t groups, int64_t parts, double threads, bitgate_reason* reason) {
