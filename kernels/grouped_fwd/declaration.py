@@ -122,6 +122,7 @@ def _instance(
         block_size=waves * wave,
         wave_size=wave,
         fragment=fragment,
+        operations=(Pass.FWD,),
     )
 
 
