@@ -233,12 +233,10 @@ template <class Variant>
 using SourceOf =
     std::conditional_t<Variant::special == Specialisation::odd_c, Merged<Variant>, TapByTap<Variant>>;
 
-// The tile of sums, through the element-wise operation, to y.
-template <class Variant>
-__device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
-                                         const Place& place, const typename Variant::ElementC* d,
-                                         typename Variant::ElementC* y) {
-  using Cover = typename Variant::CoverC;
+// The tile of sums, whose rows are `pitch` apart, through the element-wise operation, to y.
+template <class Cover, int pitch, class Sum, class ElementC>
+BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, const Place& place,
+                                  const ElementC* d, ElementC* y) {
   const int column = Cover::column(place.thread);
   const int32_t k = place.first_column + column;
   if (k >= geometry.k)
@@ -256,9 +254,9 @@ __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, cons
       y_offset += at.position[axis] * geometry.y.spatial[axis];
       d_offset += at.position[axis] * geometry.d.spatial[axis];
     }
-    typename Variant::ElementC values[Variant::Vector::C];
-    for (int i = 0; i < Variant::Vector::C; ++i)
-      values[i] = bitgate::finish(tile[row * Variant::pitch_c + column + i], geometry.op,
+    ElementC values[Cover::vector];
+    for (int i = 0; i < Cover::vector; ++i)
+      values[i] = bitgate::finish(tile[row * pitch + column + i], geometry.op,
                                   d + d_offset + (k + i) * geometry.d.column);
     write_chunk(y + y_offset + k, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
@@ -282,7 +280,7 @@ __global__ void __launch_bounds__(Variant::block)
   reduce<Variant, loop>(source, Source::steps(geometry), lds.operands, place.thread, sums);
   store_sums(sums, place.thread, lds.c);
   __syncthreads(); // sums are complete
-  epilogue<Variant>(lds.c, geometry, place, d, y);
+  epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, geometry, place, d, y);
 }
 
 } // namespace grouped_fwd

@@ -69,6 +69,7 @@ BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_factors(const Element* fr
 // How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times
 // downwards.
 template <int Rows, int Columns, int Vector, int Block> struct Cover {
+  static constexpr int vector = Vector;
   static constexpr int lanes = Columns / Vector;
   static constexpr int rows = Block / lanes;
   static constexpr int passes = Rows / rows;
