@@ -236,10 +236,12 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
     for (int i = 0; i < Tiling::Vector::C; ++i)
       values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
                                   d + d_offset + (c + i) * geometry.d.column);
-    if (geometry.split_k > 1)
-      bitgate::atomic_add(dx + dx_offset + c, values);
-    else
-      write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
+    if constexpr (sizeof *values > 1) // single bytes are not added atomically: no reduction to them is split
+      if (geometry.split_k > 1) {
+        bitgate::atomic_add(dx + dx_offset + c, values);
+        continue;
+      }
+    write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
 }
 

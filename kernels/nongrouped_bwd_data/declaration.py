@@ -10,8 +10,8 @@ from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass, Tensor, gemms_count, sub_gemms
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor, gemms_count, sub_gemms
+from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
@@ -33,7 +33,14 @@ TILES_32 = (
     ((32, 32, 16), 1, 4, (16, 16, 4), 32),
     ((64, 64, 16), 4, 4, (16, 16, 4), 32),
 )
-TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+TILES_8 = (
+    ((32, 32, 32), 1, 1, (16, 16, 32), 64),
+    ((128, 64, 64), 16, 4, (16, 16, 32), 64),
+    ((32, 32, 32), 1, 4, (16, 16, 16), 32),
+    ((64, 64, 64), 16, 4, (16, 16, 16), 32),
+)
+TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16, "i8": TILES_8}
+I32_ACCUMULATION = Accumulation(DTYPES["i32"])
 
 
 def _instance(
@@ -46,7 +53,7 @@ def _instance(
         dtypes=(dtype,),
         layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
         ndims=(1, 2, 3),
-        accumulation=F32_ACCUMULATION,
+        accumulation=I32_ACCUMULATION if dtype == "i8" else F32_ACCUMULATION,
         tile=tile,
         vector=(vector, vector, vector),
         block_size=waves * wave,
@@ -61,6 +68,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only bwd_data, not {problem.direction}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.g != 1:
         return Refusal("groups", f"G = {problem.g}: this kernel takes one group")
     if problem.op.name != "pass":

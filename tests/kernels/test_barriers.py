@@ -48,3 +48,19 @@ def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, re
             for schedule in SCHEDULES
         }
         assert all(right.values()) == (removed is None), (instance.name, right)
+
+
+@pytest.mark.parametrize("barrier", [None, "the tile is complete", "the tile is free again"])
+def test_a_missing_barrier_of_the_transpose_shows_too(bench, integers, oracle, barrier, tmp_path):
+    """Each block takes two tiles, so that the second may be loaded too early."""
+    file = "include/bitgate/implicit_gemm/transpose.hpp"
+    text = (FAMILY.folder.parent / file).read_text()
+    assert barrier is None or text.count(f"__syncthreads(); // {barrier}") == 1
+    seeded = tmp_path / "transpose.hpp"
+    seeded.write_text(text if barrier is None else text.replace(f"__syncthreads(); // {barrier}", ""))
+    library = bench.build(FAMILY, {f"kernels/{file}": seeded})
+    problem = parse_case_id("bwd_data_f32_ngcw_g2n1100k2c2_y1_h2")
+    inputs = integers(problem)
+    expected = oracle(problem, inputs)
+    runs = [bench.run(problem, inputs, library, INSTANCES[0].name, schedule=schedule) for schedule in SCHEDULES]
+    assert all(np.array_equal(run.values, expected) for run in runs) == (barrier is None)

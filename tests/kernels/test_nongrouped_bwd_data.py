@@ -12,7 +12,7 @@ from bitgate.kernel.registry import families
 from bitgate.problem import ProblemError, parse_case_id, sub_gemms
 
 FAMILY = families()["nongrouped_bwd_data"]
-DTYPES = ("f32", "f16", "bf16")
+DTYPES = ("f32", "f16", "bf16", "i8")
 ANY = "f16_32x32x32_a1b1c1"
 WIDE = "f16_128x64x32_a8b8c8"
 

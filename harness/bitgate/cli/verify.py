@@ -181,11 +181,12 @@ class Trace:
 def _problems(case: str) -> Iterator[tuple[ConvProblem, str]]:
     """The problems of a case, each with the reference that it is compared with if nothing else is said."""
     try:
+        problems = problems_of(case)
         controls = controls_of(case) if is_foreign(case) else None
-        for problem in problems_of(case):
-            yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
     except ProblemError as error:
         raise UsageError(str(error)) from None
+    for problem in problems:
+        yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
 
 
 def _options(words: list[str]) -> tuple[tuple[str, str], ...]:

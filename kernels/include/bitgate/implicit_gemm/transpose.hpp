@@ -12,7 +12,7 @@ namespace bitgate::implicit_gemm {
 
 inline constexpr int transpose_side = 32;
 inline constexpr int transpose_block = 256;
-inline constexpr int64_t transpose_max_blocks = int64_t{1} << 20;
+inline constexpr int64_t transpose_max_blocks = 2048; // each takes several tiles then
 
 struct Transpose {
   int64_t rows, channels; // rows: images, or output channels of weights
