@@ -20,12 +20,12 @@ def pad_side(scene: Scene) -> Finding | None:
         return None
     for left, text in _mistakes(p):
         # Only the left pad stands in the index relation: the output keeps its size, and every index moves.
-        right = tuple(l + r - used for l, r, used in zip(p.left_pad, p.right_pad, left, strict=True))
+        right = tuple(one + other - used for one, other, used in zip(p.left_pad, p.right_pad, left, strict=True))
         try:
-            other = replace(p, left_pad=left, right_pad=right)
+            mistaken = replace(p, left_pad=left, right_pad=right)
         except ProblemError:
             continue  # more on one side than there is on both
-        if _explains(scene, other):
+        if _explains(scene, mistaken):
             evidence = {"left_pad": list(p.left_pad), "right_pad": list(p.right_pad), "used": list(left)}
             return Finding("pad_side", Role.CAUSE, 0.98, text, evidence, frozenset({"border", "shifted", "other"}))
     return None
