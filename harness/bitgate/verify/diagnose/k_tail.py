@@ -57,7 +57,8 @@ def _both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.boo
 def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> NDArray[np.bool_]:
     """For r = 1, 2, ...: is the cell the sum without the last r terms? Never of none that counts: that is just zero."""
     true = scene.true_cell(cell)
-    sequence = _sequence(scene.problem, terms(scene.problem, scene.inputs, true), true, order)
+    products = terms(scene.problem, scene.inputs, true)
+    sequence = _by_channel(products) if order == "channel" else gemm_terms(scene.problem, products, true)
     longest = min(LONGEST, sequence.size - 1)
     whole = sequence.sum()
     without = whole - np.cumsum(sequence[::-1])[:longest]
@@ -67,10 +68,12 @@ def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> NDArray[np.bool_]
     return np.asarray((bits == found[0]) & (left > 0))
 
 
-def _sequence(problem: ConvProblem, products: Floats, cell: tuple[int, ...], order: str) -> Floats:
-    """The products as the GEMM's K runs over them, or summed per reduction channel."""
-    if order == "channel":
-        return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+def _by_channel(products: Floats) -> Floats:
+    return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+
+
+def gemm_terms(problem: ConvProblem, products: Floats, cell: tuple[int, ...]) -> Floats:
+    """The products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
     if problem.direction is Pass.BWD_DATA:
         products = _class_only(problem, products, cell)
     if problem.direction is Pass.BWD_WEIGHT:
