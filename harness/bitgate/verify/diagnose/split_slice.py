@@ -35,7 +35,9 @@ def split_slice(scene: Scene) -> Finding | None:
 def _missing_slices(scene: Scene, cell: tuple[int, ...], tile_k: int) -> set[int]:
     """The slices without any one of which the sum is what the cell holds, counted from 0."""
     problem, true = scene.problem, scene.true_cell(cell)
-    sums = _slice_sums(gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, problem.split_k)
+    sums = _slice_sums(
+        gemm_terms(problem, terms(problem, scene.inputs, true), true), problem.k, tile_k, problem.split_k
+    )
     bits = finish(problem, scene.inputs, true, sums.sum() - sums)
     found = bits_of(scene.result[cell].reshape(1))[0]
     return {int(number) for number in np.flatnonzero((bits == found) & (sums != 0))}
