@@ -26,6 +26,7 @@ from bitgate.verify.diagnose.race import race
 from bitgate.verify.diagnose.rounding import rounding
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.shifted import shifted
+from bitgate.verify.diagnose.split_slice import split_slice
 from bitgate.verify.diagnose.taps import missing_tap
 from bitgate.verify.diagnose.tile import sub_gemm_place, tile_tail
 from bitgate.verify.diagnose.wrong_group import wrong_group
@@ -42,6 +43,7 @@ RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     wrong_group,
     wrong_image,
     pad_side,
+    split_slice,
     k_tail,
     missing_tap,
     shifted,
