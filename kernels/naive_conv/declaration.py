@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Pass
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.layout import INPUT_LAYOUTS
 
@@ -23,7 +23,7 @@ GROUPS = {
     "f16_ct": tuple(f"f16_ct{compute}" for compute in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 }
 ROWS = (
-    *((group, dtypes, direction) for group, types in GROUPS.items() for dtypes in types for direction in Pass),
+    *((group, dtypes, direction) for group, types in GROUPS.items() for dtypes in types for direction in CONVOLUTIONS),
     ("bf16", "bf16_f32_bf16", Pass.BWD_WEIGHT),
 )
 LAYOUTS = tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts)
@@ -67,7 +67,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="naive_conv",
-    operations=tuple(Pass),
+    operations=CONVOLUTIONS,
     sources=("library.hip.cpp", *(f"naive_conv_{group}.hip.cpp" for group in GROUPS)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
