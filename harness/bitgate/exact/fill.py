@@ -135,9 +135,14 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
 
 
 def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> NDArray[Any]:
-    """The index itself, modulo the number of codes, where the tensor has room for all; else the words' upper bits."""
+    """The index itself, modulo the number of codes, where the tensor has room for all; else 1, then the words' upper
+    bits."""
     bits = 8 * tensor.dtype.bytes
-    patterns = index if bits <= 16 and tensor.elements >= 2**bits else words >> np.uint64(64 - bits)
+    if bits <= 16 and tensor.elements >= 2**bits:
+        patterns = index
+    else:
+        one = np.ones((), tensor.dtype.numpy).view(tensor.dtype.bits).astype(np.uint64)
+        patterns = np.where(index == 0, one, words >> np.uint64(64 - bits))
     return patterns.astype(tensor.dtype.bits).view(tensor.dtype.numpy)
 
 
