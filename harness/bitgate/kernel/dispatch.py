@@ -34,7 +34,8 @@ class SubGemmRecord:
 class LaunchEvent:
     """One kernel launch, memset or copy. ``args`` are (offset, size, is_pointer) into ``kernargs``; sizes in bytes.
 
-    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies.
+    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and ``launcher``
+    to kernels: addresses in the library (``abi.h``).
     """
 
     kind: EventKind
@@ -48,11 +49,16 @@ class LaunchEvent:
     address: int
     source: int
     bytes: int
+    function: int = 0
+    launcher: int = 0
 
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks."""
+    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks.
+
+    ``lost_events`` had no room in the record.
+    """
 
     path: str
     gemms_count: int
@@ -65,6 +71,7 @@ class DispatchRecord:
     instance: str
     sub_gemms: tuple[SubGemmRecord, ...]
     events: tuple[LaunchEvent, ...]
+    lost_events: int = 0
 
     @property
     def launched(self) -> tuple[int, ...]:
@@ -111,6 +118,7 @@ def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
         instance=_text(record.instance),
         sub_gemms=_sub_gemms(record, ndim),
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
+        lost_events=max(0, record.event_count - record.event_capacity),
     )
 
 
@@ -154,6 +162,8 @@ def _event(record: CDispatchRecord, event: Any) -> LaunchEvent:
         address=event.address,
         source=event.source,
         bytes=event.bytes,
+        function=event.function,
+        launcher=event.launcher,
     )
 
 
