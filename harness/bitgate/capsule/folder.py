@@ -15,8 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.capsule.document import DocumentError, from_json, to_json
-from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObject, File, KernelStep, Manifest, MemsetStep
-from bitgate.capsule.manifest import Place
+from bitgate.capsule.manifest import (
+    MANIFEST,
+    SCHEMA,
+    BufferSpec,
+    CodeObject,
+    File,
+    KernelStep,
+    Manifest,
+    MemsetStep,
+    Place,
+)
 from bitgate.errors import UsageError
 
 

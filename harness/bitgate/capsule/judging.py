@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from bitgate.capsule.manifest import KernelStep, Manifest
 from bitgate.capsule.memory import Bytes, Memory
 from bitgate.capsule.playing import Player, play
-from bitgate.capsule.manifest import KernelStep, Manifest
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.exact.digest import digest

@@ -105,8 +105,8 @@ class Kernarg:
     hidden: tuple[HiddenArgument, ...]
 
     @property
-    def data(self) -> bytes:
-        return bytes.fromhex(self.hex)
+    def data(self) -> bytearray:
+        return bytearray.fromhex(self.hex)
 
 
 @dataclass(frozen=True)

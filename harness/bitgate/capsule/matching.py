@@ -18,7 +18,7 @@ class LaunchMismatch(CapsuleDefect):
     """A launch does not fit its code object; the message names kernel, target and each difference."""
 
 
-def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None) -> list[str]:
+def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None = None) -> list[str]:
     """What differs, in words; empty if the launch fits. ``static_lds``: what the kernel's blocks used on the host
     beside dynamic LDS, in bytes; None if unknown."""
     passed = launch.args
@@ -60,7 +60,7 @@ def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds
     return [text for holds, text in checks if not holds]
 
 
-def check(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None) -> None:
+def check(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds: int | None = None) -> None:
     """LaunchMismatch unless the launch fits."""
     found = differences(launch, kernel, target, static_lds)
     if found:

@@ -49,7 +49,7 @@ def play(
 
 def relocated(kernarg: Kernarg, memory: Memory) -> bytes:
     """The argument segment with the addresses that the buffers have now."""
-    data = bytearray(kernarg.data)
+    data = kernarg.data
     for pointer in kernarg.pointers:
         if pointer.target is not None:
             struct.pack_into("<Q", data, pointer.offset, memory.address(pointer.target))

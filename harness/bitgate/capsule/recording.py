@@ -23,6 +23,7 @@ from bitgate.capsule.manifest import (
     Resources,
     Step,
 )
+from bitgate.capsule.matching import check
 from bitgate.capsule.memory import Memory
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
@@ -90,6 +91,7 @@ def _recorded(event: LaunchEvent, symbols: LibrarySymbols, memory: Memory, code:
         to, source = (_place(memory, address, event.name) for address in (event.address, event.source))
         return Recorded(CopyStep("copy", event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
+    check(event, kernel, code.target)
     step = KernelStep(
         kind="kernel",
         name=event.name,

@@ -34,8 +34,8 @@ class SubGemmRecord:
 class LaunchEvent:
     """One kernel launch, memset or copy. ``args`` are (offset, size, is_pointer) into ``kernargs``; sizes in bytes.
 
-    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and ``launcher``
-    to kernels: addresses in the library (``abi.h``).
+    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and
+    ``launcher`` to kernels: addresses in the library (``abi.h``).
     """
 
     kind: EventKind
