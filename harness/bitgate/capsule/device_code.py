@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from bitgate.build import Builder
 from bitgate.build.code_object import CodeObject, KernelCode, bundled, parse
@@ -32,17 +33,19 @@ class DeviceCode:
         self.target = target
         self._group = instance.group
         self._builder = Builder("amd", arch=target)
-        self._own: tuple[Unit, ...] | None = None
         self._all: tuple[Unit, ...] | None = None
+
+    @cached_property
+    def own(self) -> tuple[Unit, ...]:
+        """The unit of the instance; all units where units are not named as groups are. Errors as ``kernel``."""
+        return self._units({self._group})
 
     def kernel(self, symbols: tuple[str, ...]) -> tuple[Unit, KernelCode]:
         """The kernel that has one of these names, and its unit. CapsuleDefect if no unit of the family has it.
 
         UsageError without a compiler, BuildError if it does not compile.
         """
-        if self._own is None:
-            self._own = self._units({self._group})
-        found = _search(self._own, symbols)
+        found = _search(self.own, symbols)
         if found is None:
             if self._all is None:
                 self._all = self._units(None)

@@ -52,12 +52,12 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Written:
-    """``others``: instances that take the problem too. ``host``: what replaying the capsule on the host gave."""
+class Made:
+    """A capsule and the bytes of its files. ``others``: instances that take the problem too."""
 
     manifest: Manifest
+    files: dict[str, bytes]
     others: tuple[str, ...]
-    host: Answer
 
 
 def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
@@ -74,14 +74,20 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     return family, instance, tuple(f"{f.name}.{i.name}" for f, i, _ in selection.supporting[1:])
 
 
-def write(order: Order, out: Path) -> Written:
-    """Write the capsule of an order into a folder.
+def write(order: Order, out: Path) -> Made:
+    """Write the capsule of an order into a folder; errors as ``make``."""
+    made = make(order, Session("host", load=order.load))
+    folder.write(out, made.manifest, made.files)
+    return made
+
+
+def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made:
+    """The capsule of an order. ``session`` is of the host; ``code`` the device code of the order's instance, if known.
 
     UsageError for what is the user's to mend, BuildError if the device code does not compile, CapsuleDefect if a launch
     does not fit its code object.
     """
     family, instance, others = choose(order)
-    session = Session("host", load=order.load)
     library = session.library(family.name)
     problem, options = order.problem, dict(order.options)
     inputs = session.inputs(problem, instance, order.fill, order.seed)
@@ -92,7 +98,7 @@ def write(order: Order, out: Path) -> Written:
     files: dict[str, bytes] = {}
     buffers = _buffers(problem, inputs.tensors, workspace, files)
     images = _images(problem, inputs.tensors, buffers)
-    code = DeviceCode(family, instance, order.target)
+    code = code or DeviceCode(family, instance, order.target)
     lanes = wave_sizes(order.target)[0]
     with waves_of(session.device, lanes):
         with Memory(session.device, buffers, images) as memory:
@@ -120,8 +126,7 @@ def write(order: Order, out: Path) -> Written:
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
-    folder.write(out, manifest, files)
-    return Written(manifest, others, answer)
+    return Made(manifest, files, others)
 
 
 def _buffers(
