@@ -105,6 +105,7 @@ def test_a_launch_that_differs_is_told(bench, integers, changes, words):
 
 def test_a_kernel_that_no_unit_has_is_a_defect():
     family = families()["naive_conv"]
-    code = DeviceCode(family, group_of(family, "gfx942")[0], "gfx942")
+    instance = group_of(family, "gfx942")[0]
+    code = DeviceCode(replace(family, sources=(f"{instance.group}.hip.cpp",)), instance, "gfx942")
     with pytest.raises(CapsuleDefect, match="naive_conv: no code object for gfx942 holds _Z7nothing"):
         code.kernel(("_Z7nothing",))
