@@ -15,7 +15,7 @@ from bitgate.build.code_object import Argument
 from bitgate.build.elf import symbols
 from bitgate.capsule.document import DocumentError, from_json, to_json
 from bitgate.capsule.hidden import hidden_argument
-from bitgate.capsule.library_symbols import LibrarySymbols
+from bitgate.capsule.library_symbols import LibrarySymbols, external
 from bitgate.capsule.manifest import Kernarg, KernelStep, Manifest, Resources, Step
 from bitgate.capsule.modules import ModulePlayer
 from bitgate.device.errors import HipError
@@ -77,6 +77,19 @@ def test_a_library_tells_hidden_functions_by_their_addresses():
         assert address is not None
         assert name in table.names(address)
     assert table.address("_Z7nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("static", "name"),
+    [
+        ("_ZN6familyL11kernel_flatIN7bitgate3f16EEEvPKT_", "_ZN6family11kernel_flatIN7bitgate3f16EEEvPKT_"),
+        ("_ZL6kernelPf", "_Z6kernelPf"),
+        ("_ZN6family10kernel_L12IfEEvPT_", "_ZN6family10kernel_L12IfEEvPT_"),
+        ("bitgate_run", "bitgate_run"),
+    ],
+)
+def test_a_kernel_that_nvcc_made_static_has_the_code_objects_name(static, name):
+    assert external(static) == name
 
 
 @given(st.data())

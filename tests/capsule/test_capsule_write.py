@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bitgate import rooms
 from bitgate.build.code_object import read
 from bitgate.build.elf import symbols
 from bitgate.cli.main import run
@@ -158,3 +160,37 @@ def test_a_wrong_order_is_one_line(capsys, tmp_path, case, options, words):
     assert words in err
     assert err.count("\n") == 1
     assert not (tmp_path / "none").exists()
+
+
+def test_a_kernel_of_ones_own(capsys, tmp_path):
+    """``--load``, and a kernel that faults: the capsule holds its launch, and each replay faults the same way."""
+    folder = Path(shutil.copytree(rooms.root() / "examples" / "pointwise", tmp_path / "mine"))
+    source = folder / "pointwise.hip.cpp"
+    text = source.read_text().replace(
+        "bitgate::product(shape.input)", "shape.input[0] * shape.input[1] * shape.input[2]"
+    )
+    load = ("--load", str(folder / "declaration.py"))
+    command = ("--target", "gfx1201", "--kernel", "pointwise", *load)
+    for name, written, verdict in (
+        ("right", text, "PASS"),
+        ("faulty", text.replace("dx[", "dx[64 + "), "CRASHED"),
+    ):
+        source.write_text(written)
+        out = tmp_path / name
+        assert write(capsys, "bwd_data_f32_nhwgc_n1k4c4_y1_h4", out, *command)[0] == 0
+        assert manifest_of(out)["host_run"].startswith(verdict)
+        assert run(["capsule", "replay", str(out), *load]) == (0 if verdict == "PASS" else 1)
+        assert capsys.readouterr().out.startswith(verdict)
+    assert run(["capsule", "replay", str(tmp_path / "right")]) == 2
+    assert "no kernel family 'pointwise'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+def test_both_wave_sizes_of_one_family(capsys, tmp_path, direction, target):
+    case = f"{direction}_f16_nhwgc_g2n1k4c4_y3_h5_p1"
+    assert write(capsys, case, tmp_path, "--target", target, "--kernel", "naive*")[0] == 0
+    manifest = manifest_of(tmp_path)
+    assert manifest["wave_size"] == manifest["steps"][0]["wave_size"] == {"gfx942": 64, "gfx1201": 32}[target]
+    assert manifest["code_objects"][0]["target_id"] == f"amdgcn-amd-amdhsa--{target}"
+    assert run(["capsule", "replay", str(tmp_path)]) == 0

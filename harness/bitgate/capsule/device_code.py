@@ -7,7 +7,7 @@ from functools import cached_property
 
 from bitgate.build import Builder
 from bitgate.build.code_object import CodeObject, KernelCode, bundled, parse
-from bitgate.build.toolchain import INSTALL_ZIG, knows
+from bitgate.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
@@ -60,9 +60,10 @@ class DeviceCode:
         if groups is not None and not groups <= stems:
             groups = None
         try:
-            paths = self._builder.code_objects(self.family, groups)
+            find_device_compiler(self._builder.cache)
         except UsageError as without_zig:
             return self._from_rocm(without_zig)
+        paths = self._builder.code_objects(self.family, groups)
         return tuple(_unit(name, path.read_bytes()) for name, path in paths.items())
 
     def _from_rocm(self, without_zig: UsageError) -> tuple[Unit, ...]:

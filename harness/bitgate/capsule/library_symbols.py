@@ -1,11 +1,13 @@
 """Names of functions in a loaded kernel library by address, and addresses by name, hidden functions too.
 
 Kernels of all families are hidden, so that two libraries in one process do not share them: the dynamic linker cannot
-be asked. The file's own symbol table can.
+be asked. The file's own symbol table can. nvcc gives template kernels internal linkage on the host, which shows as an L
+in their mangled names; here they have the names that device code has.
 """
 
 from __future__ import annotations
 
+import re
 from ctypes import CDLL, c_void_p, cast
 from pathlib import Path
 
@@ -22,7 +24,7 @@ class LibrarySymbols:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._handle = CDLL(str(path.resolve()))
-        self._values = {symbol.name: symbol.value for symbol in symbols(path.read_bytes())}
+        self._values = {external(symbol.name): symbol.value for symbol in symbols(path.read_bytes())}
         here = cast(getattr(self._handle, _ANCHOR), c_void_p).value
         self._base = (here or 0) - self._values[_ANCHOR]
         self._names: dict[int, list[str]] = {}
@@ -39,3 +41,15 @@ class LibrarySymbols:
     def address(self, name: str) -> int | None:
         value = self._values.get(name)
         return None if value is None else self._base + value
+
+
+def external(name: str) -> str:
+    """A function's mangled name as if it had external linkage."""
+    begin = re.match(r"_ZN?", name)
+    if begin is None:
+        return name
+    done, rest = name[: begin.end()], name[begin.end() :]
+    while word := re.match(r"L?(\d+)", rest):
+        end = word.end() + int(word[1])
+        done, rest = done + rest[:end].removeprefix("L"), rest[end:]
+    return done + rest
