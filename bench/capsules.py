@@ -21,10 +21,11 @@ from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import select
-from bitgate.problem import parse_case_id
+from bitgate.problem import Pass, parse_case_id
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-CASE = "{}_{}_nhwgc_g1n2k16c16_y3x3_h12x12_s2x2_p1x1"
+CASE = "{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1"
+GEMM_CASE = "{}_{}_{}_b2m64n64k64"
 
 
 def main() -> int:
@@ -45,7 +46,9 @@ def main() -> int:
 
 def one(family: KernelFamily, target: str, folder: Path) -> bool:
     instance = family.on(target).instances[0]
-    case = CASE.format(family.operations_of(instance)[0], instance.dtypes[0])
+    operation = family.operations_of(instance)[0]
+    layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
+    case = (GEMM_CASE if operation is Pass.GEMM else CASE).format(operation, instance.dtypes[0], layout)
     begun = time.perf_counter()
     try:
         made = write(Order(parse_case_id(case), target, f"{family.name}.*"), folder)

@@ -126,7 +126,7 @@ def test_real_numbers_come_with_their_bounds(capsys, tmp_path):
     command = ("--target", "gfx1100", "--kernel", "grouped*", "--fill", "decimal")
     assert write(capsys, case, tmp_path / "real", *command)[0] == 0
     expected = manifest_of(tmp_path / "real")["expected"]
-    value, slack = (np.load(tmp_path / "real" / expected["bounds"][name]["file"]) for name in ("value", "slack"))
+    value, slack = (np.load(tmp_path / "real" / expected["tolerance"][name]["file"]) for name in ("value", "slack"))
     assert expected["digest"] == ""
     assert value.shape == slack.shape == (1, 1, 8, 6, 6)
     assert (slack > 0).all()

@@ -18,17 +18,18 @@ from bitgate.capsule.matching import LaunchMismatch, check
 from bitgate.capsule.writing import Order, make
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.registry import families
-from bitgate.problem import parse_case_id
+from bitgate.problem import Pass, parse_case_id
 from bitgate.verify.session import Session
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 CASES = (
-    "{}_{}_nhwgc_n1k16c16_y1_h4",
-    "{}_{}_nhwgc_n1k16c16_y1_h5_s2",
-    "{}_{}_nhwgc_g2n1k16c16_y3_h6_s2_p1",
-    "{}_{}_nhwgc_n1k16c16_y3_h6_s2_p1_bilinear",
+    "{}_{}_{}_n1k16c16_y1_h4",
+    "{}_{}_{}_n1k16c16_y1_h5_s2",
+    "{}_{}_{}_g2n1k16c16_y3_h6_s2_p1",
+    "{}_{}_{}_n1k16c16_y3_h6_s2_p1_bilinear",
 )
-"""Of a pass and a type; together they launch every kernel of every family."""
+GEMM_CASES = ("{}_{}_{}_b2m48n48k48", "{}_{}_{}_b1m16n16k16_bilinear")
+"""Of an operation, a type and a layout; together they launch every kernel of every family."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
@@ -48,10 +49,11 @@ def group_of(family: KernelFamily, target: str) -> list[Instance]:
 
 
 def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]:
+    layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
     problems = [
-        parse_case_id(case.format(direction, instance.dtypes[0]))
-        for direction in family.operations_of(instance)
-        for case in CASES
+        parse_case_id(case.format(operation, instance.dtypes[0], layout))
+        for operation in family.operations_of(instance)
+        for case in (GEMM_CASES if operation is Pass.GEMM else CASES)
     ]
     kernel = f"{family.name}.{instance.name}"
     return [Order(problem, target, kernel) for problem in problems if family.supports(problem, instance, {}) is None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.capsule.manifest import BufferSpec, KernelStep, Manifest, MemsetStep, Place, Step
+from bitgate.capsule.manifest import BufferSpec, KernelStep, Manifest, MemsetStep, NanClassSpec, Place, Step
 
 ABOUT = (
     "One convolution or GEMM as device code, launches, data and the expected result. Allocate the buffers, fill them,"
@@ -65,12 +65,17 @@ def _triple(sizes: tuple[int, int, int]) -> str:
 
 
 def _comparison(manifest: Manifest) -> str:
-    expected = manifest.expected
-    if expected.bounds is None:
+    expected, tolerance = manifest.expected, manifest.expected.tolerance
+    if tolerance is None:
         return f"{expected.buffer} must equal {expected.content.file} in every bit (digest {expected.digest})."
+    if isinstance(tolerance, NanClassSpec):
+        return (
+            f"{expected.buffer} must equal {expected.content.file} in every bit, where any NaN is as good as another"
+            f" but {tolerance.poison}, the poison."
+        )
     return (
-        f"each cell of {expected.buffer} lies within {expected.bounds.slack.file} of {expected.bounds.value.file}"
-        f" (f64, logical order); {expected.content.file} is the value rounded."
+        f"each cell of {expected.buffer} lies within {tolerance.slack.file} of {tolerance.value.file} (f64, logical"
+        f" order), see expected.tolerance; {expected.content.file} is the value rounded."
     )
 
 

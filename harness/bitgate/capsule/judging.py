@@ -14,7 +14,7 @@ from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem import ConvProblem, Tensor
 from bitgate.record import Diagnosis, Outcome
-from bitgate.verify.bounds import Bounds
+from bitgate.verify.bounds import Judge
 from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
@@ -22,12 +22,12 @@ from bitgate.verify.poison import poison_bits
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a result is judged by: the problem, its inputs, the reference, and bounds where bits may differ."""
+    """What a result is judged by. ``judge`` decides about cells whose bits may differ; None: no bit may."""
 
     problem: ConvProblem
     inputs: Mapping[str, HostTensor]
     reference: HostTensor
-    bounds: Bounds | None
+    judge: Judge | None
     tile: tuple[int, int, int] | None
 
 
@@ -54,8 +54,8 @@ def judge(question: Question, image: Bytes) -> Answer:
     """The verdict on the result's memory."""
     reference = question.reference
     result = tensor_of(reference.tensor, image)
-    outside = None if question.bounds is None else question.bounds.outside(result.logical)
-    found = "" if question.bounds is not None else digest(result)
+    outside = None if question.judge is None else question.judge.outside(result.logical)
+    found = "" if question.judge is not None else digest(result)
     if _gap_was_written(result, reference):
         return Answer(Outcome.CORRUPTED, f"a gap between the rows of {result.tensor.name} was written", found)
     comparison = compare(result.logical, reference.logical, outside)

@@ -167,27 +167,39 @@ Step: TypeAlias = KernelStep | MemsetStep | CopyStep
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Real numbers: a cell may be ``slack`` away from ``value`` (both f64, logical order), or infinite of the same sign
-    where |value| + slack exceeds ``largest``."""
+class BoundsSpec:
+    """Real numbers, in logical order: a cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign
+    where |value| + slack exceeds ``largest`` (8-bit floats end there instead). Where ``value`` is not finite the cell
+    is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all."""
 
+    kind: Literal["bounds"]
     value: File
     slack: File
+    exact: File
+    open: File
     largest: float
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What ``buffer`` holds after the last step. Every bit of ``content``, unless ``bounds`` says what may differ.
+class NanClassSpec:
+    """Where a NaN is expected any NaN will do but ``poison``, the bits (hex) that the buffer began with."""
 
-    ``digest`` is bitgate's, over logical elements; empty with bounds. ``reference`` is who computed it.
+    kind: Literal["nan_class"]
+    poison: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What ``buffer`` holds after the last step: every bit of ``content``, but for what ``tolerance`` allows.
+
+    ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` is who computed it.
     """
 
     buffer: str
     content: File
     digest: str
     reference: str
-    bounds: Bounds | None
+    tolerance: BoundsSpec | NanClassSpec | None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from bitgate.capsule.manifest import BufferSpec, Manifest
 from bitgate.capsule.memory import Bytes, image
 from bitgate.capsule.modules import ModulePlayer
 from bitgate.capsule.playing import LibraryPlayer
+from bitgate.capsule.tolerance import restored
 from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target, named, present
 from bitgate.errors import UsageError
@@ -24,8 +25,7 @@ from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
-from bitgate.problem import ConvProblem, ProblemError, Tensor, parse_case_id
-from bitgate.verify.bounds import Bounds
+from bitgate.problem import ConvProblem, ProblemError, parse_case_id
 from bitgate.verify.session import Session
 
 
@@ -51,7 +51,7 @@ def replay(capsule: Capsule, target: str | None = None, load: Sequence[Path] = (
     session = Session(where, load=load)
     family = session.family(manifest.family)
     tile = find_instance(family, manifest.instance).tile
-    question = Question(question.problem, question.inputs, question.reference, question.bounds, tile)
+    question = Question(question.problem, question.inputs, question.reference, question.judge, tile)
     if where.platform == "amd":
         device = session.device
         with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
@@ -90,22 +90,12 @@ def _question(capsule: Capsule) -> Question:
     if expected.buffer != problem.result:
         raise UsageError(f"{capsule.folder}: the case writes {problem.result}, the capsule expects {expected.buffer}")
     reference = _tensor(capsule, problem, expected.buffer, capsule.array(expected.content))
-    if expected.bounds is None and digest(reference) != expected.digest:
+    if expected.tolerance is None and digest(reference) != expected.digest:
         raise UsageError(
             f"{capsule.folder / expected.content.file} does not have the digest that the manifest states"
             f" ({expected.digest}): write the capsule again"
         )
-    return Question(problem, inputs, reference, _bounds(capsule, reference.tensor), None)
-
-
-def _bounds(capsule: Capsule, tensor: Tensor) -> Bounds | None:
-    stated = capsule.manifest.expected.bounds
-    if stated is None:
-        return None
-    value, slack = capsule.array(stated.value), capsule.array(stated.slack)
-    if value.shape != tensor.lengths or slack.shape != tensor.lengths:
-        raise UsageError(f"{capsule.folder}: the bounds have shape {value.shape}, the result {tensor.lengths}")
-    return Bounds(value, slack, stated.largest)
+    return Question(problem, inputs, reference, restored(expected.tolerance, reference, capsule.array), None)
 
 
 def _tensor(capsule: Capsule, problem: ConvProblem, name: str, data: NDArray[Any]) -> HostTensor:

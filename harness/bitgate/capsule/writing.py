@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from bitgate.capsule import folder
 from bitgate.capsule.device_code import DeviceCode
@@ -17,11 +19,12 @@ from bitgate.capsule.guide import ABOUT, guide
 from bitgate.capsule.host_lds import lds_of_last_launch
 from bitgate.capsule.judging import Answer, Question, run_and_judge
 from bitgate.capsule.library_symbols import LibrarySymbols
-from bitgate.capsule.manifest import SCHEMA, Bounds, BufferSpec, CodeObject, Expected, KernelStep, Manifest, TensorView
+from bitgate.capsule.manifest import SCHEMA, BufferSpec, CodeObject, Expected, File, KernelStep, Manifest, TensorView
 from bitgate.capsule.matching import check
 from bitgate.capsule.memory import Bytes, Memory, image
 from bitgate.capsule.playing import LibraryPlayer
 from bitgate.capsule.recording import Recorded, record, waves_of
+from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
@@ -29,6 +32,7 @@ from bitgate.kernel.arguments import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.problem import ConvProblem, Tensor, case_id, human
 from bitgate.problem.foreign import ck_profiler_line
+from bitgate.problem.gemm import GemmProblem
 from bitgate.problem.layout import input_letters, output_letters, weight_letters
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
@@ -122,7 +126,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = Question(problem, inputs.tensors, reference.tensor, reference.bounds, instance.tile)
+        question = Question(problem, inputs.tensors, reference.tensor, reference.judge, instance.tile)
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
@@ -151,9 +155,7 @@ def _tensor_buffer(
     data: HostTensor | None,
     files: dict[str, bytes],
 ) -> BufferSpec:
-    letters = {"in": input_letters, "wei": weight_letters, "out": output_letters}
-    axes = letters[tensor.name](problem.ndim) if tensor.name in letters else problem.result_letters
-    view = TensorView(tensor.dtype.name, tensor.layout, axes, tensor.lengths, tensor.strides)
+    view = TensorView(tensor.dtype.name, tensor.layout, _axes(problem, tensor), tensor.lengths, tensor.strides)
     content, pattern = None, ""
     if data is None:
         pattern = poison_bits(tensor.dtype).to_bytes(tensor.dtype.bytes, "little").hex()
@@ -162,6 +164,14 @@ def _tensor_buffer(
         files[file] = npy(data.storage)
         content = named(file, files[file])
     return BufferSpec(tensor.name, role, tensor.bytes, DEFAULT_ALIGNMENT, content, pattern, view)
+
+
+def _axes(problem: ConvProblem, tensor: Tensor) -> str:
+    """A letter for each axis of a tensor's logical shape; D tensors are shaped like the result."""
+    if isinstance(problem, GemmProblem):
+        return {"in": "bmk", "wei": "bnk"}.get(tensor.name, problem.result_letters)
+    letters = {"in": input_letters, "wei": weight_letters, "out": output_letters}
+    return letters[tensor.name](problem.ndim) if tensor.name in letters else problem.result_letters
 
 
 def _images(problem: ConvProblem, inputs: dict[str, HostTensor], buffers: tuple[BufferSpec, ...]) -> dict[str, Bytes]:
@@ -182,17 +192,13 @@ def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeO
 
 
 def _expected(problem: ConvProblem, reference: Reference, files: dict[str, bytes]) -> Expected:
-    arrays = {"expected.npy": reference.tensor.storage}
-    if reference.bounds is not None:
-        arrays |= {"expected_value.npy": reference.bounds.value, "expected_slack.npy": reference.bounds.slack}
-    entries = {}
-    for file, array in arrays.items():
+    def save(file: str, array: NDArray[Any]) -> File:
         files[file] = npy(array)
-        entries[file] = named(file, files[file])
-    bounds = None
-    if reference.bounds is not None:
-        bounds = Bounds(entries["expected_value.npy"], entries["expected_slack.npy"], reference.bounds.largest)
-    return Expected(problem.result, entries["expected.npy"], reference.digest, reference.kind, bounds)
+        return named(file, files[file])
+
+    content = save("expected.npy", reference.tensor.storage)
+    tolerance = saved(reference.judge, reference.tensor, save)
+    return Expected(problem.result, content, reference.digest, reference.kind, tolerance)
 
 
 def _rehearse(
