@@ -6,6 +6,7 @@ is the comparison: it holds every launch against the code object's metadata, and
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -24,12 +25,18 @@ from bitgate.verify.session import Session
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 CASES = (
     "{}_{}_{}_n1k16c16_y1_h4",
+    "{}_{}_{}_n1k128c128_y1_h4",
     "{}_{}_{}_n1k16c16_y1_h5_s2",
+    "{}_{}_{}_g2n1k16c16_y2_h6_s2",
     "{}_{}_{}_g2n1k16c16_y3_h6_s2_p1",
+    "{}_{}_{}_g2n1k128c128_y3_h6_s2_p1",
     "{}_{}_{}_n1k16c16_y3_h6_s2_p1_bilinear",
 )
-GEMM_CASES = ("{}_{}_{}_b2m48n48k48", "{}_{}_{}_b1m16n16k16_bilinear")
-"""Of an operation, a type and a layout; together they launch every kernel of every family."""
+GEMM_CASES = ("{}_{}_{}_b2m48n48k48", "{}_{}_{}_b1m16n16k16_bilinear", "{}_{}_{}_b1m16n16k256")
+"""Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
+those for K loops of one step too."""
+NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2")
+"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed)."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
@@ -74,7 +81,8 @@ def test_launches_match_code_objects(session, name, target):
     kernels = [kernel for unit in code.own for kernel in unit.code.kernels]
     assert {unit.code.target for unit in code.own} == {target}
     assert {kernel.wavefront for kernel in kernels} == set(wave_sizes(target))
-    assert [kernel.symbol for kernel in kernels if kernel.symbol not in started] == [], "no case launches them"
+    idle = {kernel.symbol for kernel in kernels} - started
+    assert {symbol for symbol in idle if not NEVER_LAUNCHED.search(symbol)} == set(), "no case launches them"
 
 
 @pytest.mark.parametrize(
