@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
     "faults": "bitgate.cli.faults",
+    "capsule": "bitgate.cli.capsule",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",
 }
