@@ -142,11 +142,12 @@ BITGATE_HD __forceinline__ Slice slice_of_block(const Geometry& geometry, const 
 // ---- where sums go
 // -------------------------------------------------------------------------------------------------
 
-// Cells of the tile in vectors along c: visit(row of dw, column n, sums). Thread of Threads.
-template <class Variant, int Threads, class Visit>
+// Cells of the first Rows rows of the tile in vectors along c: visit(row of dw, column n, sums). Thread of
+// Threads.
+template <class Variant, int Threads, int Rows = Variant::Tile::M, class Visit>
 __device__ __forceinline__ void for_each_vector(const typename Variant::Sum* tile, const Geometry& geometry,
                                                 const Place& place, int thread, Visit visit) {
-  using CoverC = Cover<Variant::Tile::M, Variant::Tile::N, Variant::Vector::C, Threads>;
+  using CoverC = Cover<Rows, Variant::Tile::N, Variant::Vector::C, Threads>;
   const int column = CoverC::column(thread);
   const int32_t n = place.first_column + column;
   if (n >= columns_of(geometry))
@@ -182,13 +183,13 @@ __device__ __forceinline__ Cell cell_at(const Geometry& geometry, const Place& p
 }
 
 // Sums to dw, through the operation.
-template <class Variant, int Threads>
+template <class Variant, int Threads, int Rows = Variant::Tile::M>
 __device__ __forceinline__ void
 store_result(const typename Variant::Sum* tile, const Geometry& geometry, const Place& place, int thread,
              const typename Variant::ElementC* d, typename Variant::ElementC* dw) {
   constexpr int vector = Variant::Vector::C;
   static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
-  for_each_vector<Variant, Threads>(
+  for_each_vector<Variant, Threads, Rows>(
       tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
         const Cell cell = cell_at<Variant>(geometry, place, k, n);
         if (!cell.is_kept)
@@ -201,23 +202,23 @@ store_result(const typename Variant::Sum* tile, const Geometry& geometry, const 
 }
 
 // Sums of a slice, added to what the other slices add to a cleared dw. There is no atomic addition of bytes.
-template <class Variant, int Threads>
+template <class Variant, int Threads, int Rows = Variant::Tile::M>
 __device__ __forceinline__ void add_to_result(const typename Variant::Sum* tile, const Geometry& geometry,
                                               const Place& place, int thread,
                                               typename Variant::ElementC* dw) {
   using C = typename Variant::ElementC;
   constexpr int vector = Variant::Vector::C;
   if constexpr (sizeof(C) > 1)
-    for_each_vector<Variant, Threads>(tile, geometry, place, thread,
-                                      [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-                                        const Cell cell = cell_at<Variant>(geometry, place, k, n);
-                                        if (!cell.is_kept)
-                                          return;
-                                        C values[vector];
-                                        for (int i = 0; i < vector; ++i)
-                                          values[i] = Number<C>::narrow(sums[i]);
-                                        atomic_add(dw + cell.w_offset, values);
-                                      });
+    for_each_vector<Variant, Threads, Rows>(tile, geometry, place, thread,
+                                            [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
+                                              const Cell cell = cell_at<Variant>(geometry, place, k, n);
+                                              if (!cell.is_kept)
+                                                return;
+                                              C values[vector];
+                                              for (int i = 0; i < vector; ++i)
+                                                values[i] = Number<C>::narrow(sums[i]);
+                                              atomic_add(dw + cell.w_offset, values);
+                                            });
 }
 
 // Sums to the workspace, [g][k][tap][c] without gaps.
