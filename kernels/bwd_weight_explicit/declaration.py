@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from bitgate.kernel import backward_weight as common
@@ -45,7 +46,7 @@ def _is_matrix(tensor: Tensor) -> bool:
     """Images and positions are evenly spaced rows: each outer stride is the inner one times its length."""
     rows = [(n, s) for n, s in zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
     rows = [(n, s) for n, s in [(tensor.lengths[1], tensor.strides[1]), *rows] if n > 1]
-    return all(outer[1] == inner[0] * inner[1] for outer, inner in zip(rows, rows[1:], strict=False))
+    return all(outer[1] == inner[0] * inner[1] for outer, inner in pairwise(rows))
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
