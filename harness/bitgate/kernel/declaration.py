@@ -114,7 +114,7 @@ class Instance:
         """
         stated = self.accumulation
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k > 1:
+        if self.rounds_slices and problem.split_k != 1:
             return replace(contract, partial=problem.tensors[problem.result].dtype)
         return contract
 
