@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitgate.exact.fill import FillPlan, terms
 from bitgate.exact.native import Measure, measure
+from bitgate.exact.probe import shared_axes
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass
@@ -46,7 +47,7 @@ def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
             found[first].largest * float(found[second].sums.max()),
             found[second].largest * float(found[first].sums.max()),
         )
-    bound = problem.op.alpha * sums
+    bound = problem.op.alpha * min(sums, _few_terms(problem, inputs, found))
     if problem.op.num_d:
         found["d0"] = measure(inputs["d0"])
         bound += max(1.0, problem.op.beta) * found["d0"].largest
@@ -55,6 +56,16 @@ def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
         compute is None or all(found[name].largest <= compute.exact_integer for name in (first, second))
     )
     return Bound(ceil(bound) if isfinite(bound) else 2**1024, integers, found)
+
+
+def _few_terms(problem: ConvProblem, inputs: dict[str, HostTensor], found: dict[str, Measure]) -> float:
+    """A bound for operands with zeros: a cell meets no more of one than what shares the cell's own indices."""
+    best = float("inf")
+    for name, other in zip(problem.operands, reversed(problem.operands), strict=True):
+        if found[name].nonzeros < inputs[name].tensor.elements:
+            sums = measure(inputs[name], shared_axes(problem, name)).sums
+            best = min(best, found[other].largest * float(sums.max()))
+    return best
 
 
 def certify(

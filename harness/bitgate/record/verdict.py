@@ -64,6 +64,7 @@ KIND_MEANING: dict[str, str] = {
     "wrong_image": "only some images are wrong, or images hold each other's results",
     "channel_tail": "only the last channels are wrong: a tail that fills no vector or tile",
     "k_tail": "the end of the reduction is missing from the sums",
+    "receptive_field": "an element of one-hot data reached a cell outside its receptive field, or missed one of it",
     "border": "only cells whose window reaches over the border of the image are wrong",
     "pad_side": "one side's padding is wrong, or left and right pads are mixed up",
     "shifted": "the right values stand in a neighbour's place",
