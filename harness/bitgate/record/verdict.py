@@ -71,6 +71,7 @@ KIND_MEANING: dict[str, str] = {
     "overflow": "cells are infinite or at the end of their type's range where the reference is not",
     "rounding": "every difference is a unit or two in the last place: a rounding step, not an index",
     "race": "two runs on the same input differ",
+    "platform": "a probe of the platform: a fragment, a wave, LDS or an atomic operation is not as kernels expect",
     "other": "none of the other kinds; the sentence says what the wrong cells have in common",
 }
 KINDS: tuple[str, ...] = tuple(KIND_MEANING)

@@ -25,6 +25,7 @@ from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.platform import PROBES, Workbench
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import How, Launch, Run, run_once
@@ -80,6 +81,8 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return refused
+    if case.family.is_probe:
+        return _probe(case, library)
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
     if shortage:
         return _verdict(case, Outcome.INFRA, shortage)
@@ -110,6 +113,30 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
     if observer is not None:
         _observe(case, observer)
     return _judge(case)
+
+
+def _probe(case: _Case, library: KernelLibrary) -> Verdict:
+    """The verdict of a probe of the platform: its sentences, if there are any."""
+    planned, session = case.planned, case.session
+    bench = Workbench(session.device, library, planned.problem)
+    started = perf_counter()
+    try:
+        wrong = list(PROBES[planned.instance](bench))
+    except (HipError, KernelFailed) as error:
+        fault = session.device.fault()
+        verdict = _verdict(case, Outcome.CRASHED, str(error) if fault is None else fault.text)
+    else:
+        sentence = "; ".join(wrong)
+        diagnosis = Diagnosis(("platform",), sentence, {"wrong": wrong, "found": bench.found}) if wrong else None
+        verdict = _verdict(case, Outcome.MISMATCH if wrong else Outcome.PASS, sentence, diagnosis)
+    return replace(
+        verdict,
+        human=f"{planned.instance} of {session.target.name}",
+        foreign="",
+        dispatch={"path": "probe", **bench.found},
+        seconds={**verdict.seconds, "kernel": round(perf_counter() - started, 6)},
+        fingerprint=session.fingerprint(planned.family),
+    )
 
 
 def _refusal(case: _Case, library: KernelLibrary) -> Verdict | None:
