@@ -67,7 +67,7 @@ class Gating:
 
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
-        if not self.run.is_probe(test) and (obstacle := self.platform.obstacle()):
+        if obstacle := self.platform.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(verify(planned, self.run.session), test, node_id)
 

@@ -11,8 +11,9 @@ from functools import cached_property
 
 from bitgate.cases.planning import PlannedTest
 from bitgate.plugin.run import Run
-from bitgate.record import Verdict
+from bitgate.record import Outcome, Verdict
 from bitgate.record.event import from_event
+from bitgate.verify.platform import NEEDS
 
 POLL_SECONDS = 0.02
 
@@ -40,18 +41,22 @@ class Platform:
                 return
             time.sleep(POLL_SECONDS)
 
-    def obstacle(self) -> str:
-        """Why no case can run on this platform; empty if there is no reason."""
+    def obstacle(self, test: PlannedTest) -> str:
+        """Why the test cannot say anything on this platform; empty if there is no reason. A probe has its say unless
+        it needs one that is red."""
         if self._clear or not self.probes:
             return ""
         verdicts = self._verdicts()
-        red = next((verdict for verdict in verdicts.values() if not verdict.green), None)
-        if red is not None:
-            return f"the platform is not as declared: {red.key.instance}: {red.reason or red.outcome}"
-        if len(verdicts) < len(self.probes):
+        needs = NEEDS.get(test.planned.instance, ()) if self.run.is_probe(test) else None
+        red = [verdict for verdict in verdicts.values() if not verdict.green]
+        for verdict in red:
+            if needs is None or verdict.key.instance in needs:
+                found = next((other for other in red if other.outcome is not Outcome.NOT_RUN), verdict)
+                return f"the platform is not as declared: {found.key.instance}: {found.reason or found.outcome}"
+        if needs is None and len(verdicts) < len(self.probes):
             missing = next(test.planned.instance for name, test in self.probes.items() if name not in verdicts)
-            return f"probe '{missing}' of the platform has come to no verdict"
-        self._clear = True
+            return f"the platform's probe '{missing}' has come to no verdict"
+        self._clear = needs is None
         return ""
 
     def _verdicts(self) -> dict[str, Verdict]:

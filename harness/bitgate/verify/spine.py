@@ -25,13 +25,16 @@ from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.platform import PROBES, Workbench
+from bitgate.verify.platform import PROBES, Finding, Workbench, sentence_of
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Inputs, Reference, Session
 
 REFERENCES = ("auto", "exact", "ordered", "gpu")
+
+PROBE_FINDINGS = 16
+"""Of a probe that is red, as evidence; the sentence tells each kind once."""
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
@@ -120,21 +123,23 @@ def _probe(case: _Case, library: KernelLibrary) -> Verdict:
     planned, session = case.planned, case.session
     bench = Workbench(session.device, library, planned.problem)
     started = perf_counter()
+    wrong: list[Finding] = []
+    crash = ""
     try:
         wrong = list(PROBES[planned.instance](bench))
     except (HipError, KernelFailed) as error:
         fault = session.device.fault()
-        verdict = _verdict(case, Outcome.CRASHED, str(error) if fault is None else fault.text)
-    else:
-        sentence = "; ".join(wrong)
-        diagnosis = Diagnosis(("platform",), sentence, {"wrong": wrong, "found": bench.found}) if wrong else None
-        verdict = _verdict(case, Outcome.MISMATCH if wrong else Outcome.PASS, sentence, diagnosis)
+        crash = str(error) if fault is None else fault.text
+    case.seconds["kernel"] = perf_counter() - started
+    sentence = crash or sentence_of(wrong)
+    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if wrong else Outcome.PASS
+    evidence = {"wrong": [f"{finding.subject}: {finding.text}" for finding in wrong[:PROBE_FINDINGS]]}
+    diagnosis = Diagnosis(("platform",), sentence, evidence) if sentence else None
     return replace(
-        verdict,
+        _verdict(case, outcome, sentence, diagnosis),
         human=f"{planned.instance} of {session.target.name}",
         foreign="",
         dispatch={"path": "probe", **bench.found},
-        seconds={**verdict.seconds, "kernel": round(perf_counter() - started, 6)},
         fingerprint=session.fingerprint(planned.family),
     )
 

@@ -1,4 +1,5 @@
-"""How far sums are exact: 2^p + 1 is summed for every p below the range that a fragment declares.
+"""How far sums are exact: 2^p + 1 is summed for every p below the range that a fragment declares. And whether operands
+are multiplied with all their bits.
 
 The two terms meet in three ways, since hardware may align the products of one instruction differently from the sums of
 two: side by side in one multiplication, the large one first, the small one first; each way with both signs.
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitgate.verify.platform.workbench import Fragment, Tiles, Workbench
+from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbench
 
 _EXPONENT = {"i8": 6, "f8ocp": 8, "f8fnuz": 7, "bf8ocp": 15, "bf8fnuz": 15, "f16": 15}
 """The largest power of two of an operand; 2^30 will do for the others."""
@@ -29,15 +30,32 @@ class _Term:
     repeats: int
 
 
-def accumulators(bench: Workbench) -> Iterator[str]:
-    """One sentence for each fragment whose sums are exact for fewer integers than it declares."""
+def accumulators(bench: Workbench) -> Iterator[Finding]:
+    """A finding for each fragment whose sums are exact for fewer integers than it declares."""
     measured: dict[str, int] = {}
     for fragment in bench.fragments():
-        said, exact = _measure(bench, fragment)
-        measured[fragment.name] = exact
+        if said := _operands(bench, fragment):
+            yield Finding(said, fragment.name)
+        said, measured[fragment.name] = _measure(bench, fragment)
         if said:
-            yield f"{fragment.name}: {said}"
+            yield Finding(said, fragment.name)
     bench.found["exact_range"] = measured
+
+
+def _operands(bench: Workbench, fragment: Fragment) -> str:
+    """The largest integer with all bits of an operand's type, times 1: xf32 and its like have fewer."""
+    for operand, dtype in (("A", fragment.a), ("B", fragment.b)):
+        value = min(dtype.exact_integer - dtype.is_float, fragment.exact_range)
+        a = np.zeros((1, 1, fragment.m, fragment.k))
+        b = np.zeros((1, 1, fragment.k, fragment.n))
+        a[..., 0], b[..., 0, :] = (value, 1) if operand == "A" else (1, value)
+        sums = bench.sums(fragment, a, b).astype(np.float64)
+        wrong = sums[sums != value]
+        if wrong.size:
+            return (
+                f"elements of {operand} are multiplied with fewer bits than {dtype} has: {value} became {wrong[0]:.17g}"
+            )
+    return ""
 
 
 def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:

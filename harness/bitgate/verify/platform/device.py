@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.kernel.declaration import wave_sizes
-from bitgate.verify.platform.workbench import Workbench
+from bitgate.verify.platform.workbench import Finding, Workbench
 
 BLOCK = 256
 """Threads of a block in these kernels."""
@@ -19,16 +19,18 @@ LDS_BYTES = {"gfx950": 160 * 1024, "sm_": 48 * 1024}
 ATOMIC_BLOCKS = 16
 
 
-def wave(bench: Workbench) -> Iterator[str]:
+def wave(bench: Workbench) -> Iterator[Finding]:
     """Does the hardware see waves as long as the declared ones?"""
     sizes = wave_sizes(bench.target)
     told = bench.device.attributes.wave_size
     if told not in sizes:
-        yield f"the device says that waves have {told} lanes, kernels for {bench.target} are built for {sizes[0]}"
+        yield Finding(
+            f"the device says that waves have {told} lanes, kernels for {bench.target} are built for {sizes[0]}"
+        )
     for size in sizes:
         words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
         if said := _judge_wave(words, size):
-            yield f"wave {size}: {said}"
+            yield Finding(said, f"wave {size}")
     bench.found["wave_sizes"] = list(sizes)
 
 
@@ -48,23 +50,23 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
     return ""
 
 
-def lds(bench: Workbench) -> Iterator[str]:
+def lds(bench: Workbench) -> Iterator[Finding]:
     """Can a block have the declared LDS, and does it keep what is written there?"""
     declared = next((size for begin, size in LDS_BYTES.items() if bench.target.startswith(begin)), 64 * 1024)
     told = bench.device.attributes.lds_per_block
     bench.found["lds_bytes"] = {"declared": declared, "device": told}
     if told < declared:
-        yield f"the device gives a block {told} bytes of LDS, kernels for {bench.target} may take {declared}"
+        yield Finding(f"the device gives a block {told} bytes of LDS, kernels for {bench.target} may take {declared}")
         return
     size, wrong, before_end = (int(word) for word in bench.figures("lds", 3))
     if size != declared:
-        yield f"the kernel took {size} bytes of LDS, {declared} are declared"
+        yield Finding(f"the kernel took {size} bytes of LDS, {declared} are declared")
     if wrong:
         first = size // 4 - before_end
-        yield f"{wrong} words of LDS do not hold what was written, the first is word {first} of {size // 4}"
+        yield Finding(f"{wrong} words of LDS do not hold what was written, the first is word {first} of {size // 4}")
 
 
-def atomics(bench: Workbench) -> Iterator[str]:
+def atomics(bench: Workbench) -> Iterator[Finding]:
     """Do additions of many threads to one word all arrive?"""
     terms = 1 + np.arange(ATOMIC_BLOCKS * BLOCK) % 7
     expected = int(terms.sum())
@@ -77,4 +79,4 @@ def atomics(bench: Workbench) -> Iterator[str]:
     }
     for what, found in asked.items():
         if found != expected:
-            yield f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}"
+            yield Finding(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.problem import DTYPES
-from bitgate.verify.platform.workbench import Fragment, Tiles, Workbench
+from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbench
 
 Sums = NDArray[np.float64]
 
@@ -28,15 +28,15 @@ QUESTIONS = ("row", "column", "k")
 _FLAVOURS = {"f8ocp": "f8fnuz", "f8fnuz": "f8ocp", "bf8ocp": "bf8fnuz", "bf8fnuz": "bf8ocp"}
 
 
-def lanes(bench: Workbench) -> Iterator[str]:
-    """One sentence for each fragment that puts an element where it does not belong."""
+def lanes(bench: Workbench) -> Iterator[Finding]:
+    """A finding for each fragment that puts an element where it does not belong."""
     fragments = bench.fragments()
     bench.found["fragments"] = [fragment.name for fragment in fragments]
     for fragment in fragments:
         a, b = tiles(fragment)
         found = bench.sums(fragment, a[:, None], b[:, None]).astype(np.float64)
         if said := judge(fragment, a, b, found):
-            yield f"{fragment.name}: {said}"
+            yield Finding(said, fragment.name)
 
 
 def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:

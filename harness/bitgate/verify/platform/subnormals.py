@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from bitgate.verify.platform.workbench import Fragment, Workbench
+from bitgate.verify.platform.workbench import Finding, Fragment, Workbench
 
 KEPT, FLUSHED = "kept", "flushed to zero"
 
@@ -18,8 +18,8 @@ _LIFT = {"bf16": 40}
 """Power of two of the other factor: the product must be no subnormal f32, which is another question."""
 
 
-def subnormals(bench: Workbench) -> Iterator[str]:
-    """One sentence for each fragment that does not treat them as its target is known to."""
+def subnormals(bench: Workbench) -> Iterator[Finding]:
+    """A finding for each fragment that does not treat them as its target is known to."""
     declared = next((what for begin, what in DECLARED.items() if bench.target.startswith(begin)), "")
     found: dict[str, str] = {}
     for fragment in bench.fragments():
@@ -30,7 +30,8 @@ def subnormals(bench: Workbench) -> Iterator[str]:
             found[f"{fragment.name} {operand}"] = said
             if said not in ((declared,) if declared else (KEPT, FLUSHED)):
                 wanted = declared or f"{KEPT} or {FLUSHED}"
-                yield f"{fragment.name}: subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
+                text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
+                yield Finding(text, fragment.name)
     bench.found["subnormals"] = found
 
 
@@ -43,6 +44,7 @@ def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:
     b = np.zeros((1, 1, fragment.k, fragment.n))
     a[..., 0], b[..., 0, :] = (smallest, factor) if operand == "A" else (factor, smallest)
     sums = bench.sums(fragment, a, b).astype(np.float64)
-    if (sums == smallest * factor).all():
+    wrong = sums[sums != smallest * factor]
+    if not wrong.size:
         return KEPT
-    return FLUSHED if (sums == 0).all() else f"made {sums.flat[0]:g} of {smallest * factor:g}"
+    return FLUSHED if (sums == 0).all() else f"taken for others ({smallest * factor:g} became {wrong[0]:g})"

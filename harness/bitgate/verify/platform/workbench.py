@@ -53,6 +53,14 @@ class Fragment:
     exact_range: int
 
 
+@dataclass(frozen=True)
+class Finding:
+    """``text`` is what is not as declared; ``subject`` the fragment of which it is true, empty for the device."""
+
+    text: str
+    subject: str = ""
+
+
 @dataclass(eq=False)
 class Workbench:
     """A library of probes on its open device. ``problem`` is what the probes are planned on. ``found`` collects what a
