@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact import counter
+from bitgate.exact.factors import gain
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass
@@ -27,6 +28,7 @@ NAMES = {
     Pass.FWD: {"in": "x", "wei": "w", "out": "y"},
     Pass.BWD_DATA: {"in": "dx", "wei": "w", "out": "dy"},
     Pass.BWD_WEIGHT: {"in": "x", "wei": "dw", "out": "dy"},
+    Pass.GEMM: {"in": "A", "wei": "B", "out": "C"},
 }
 """The tensors as people call them."""
 
@@ -46,6 +48,12 @@ def plan_probe(
     first, second = sorted(problem.operands, key=lambda name: name == "wei")
     hot, other = (first, second) if seed % 2 == 0 else (second, first)
     return hot, {hot: 1, other: _distinct_values(problem, accumulation, other, d_range)}
+
+
+def product_of_ones(problem: ConvProblem) -> int:
+    """What the product of two ones is, once their operations have scaled them."""
+    first, second = problem.operands
+    return gain(problem.operation_of(first)) * gain(problem.operation_of(second))
 
 
 def make_hot(problem: ConvProblem, name: str, seed: int) -> HostTensor:
@@ -123,10 +131,10 @@ def _distinct_values(problem: ConvProblem, accumulation: Accumulation, other: st
     """How many integers from 1 up survive every type on the way: a prime, so that no stride of a layout hits the same
     value again soon."""
     tensors, op = problem.tensors, problem.op
-    compute = problem.dtypes.compute or tensors[other].dtype
     behind = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
-    room = (behind - int(op.beta or 1) * d_range) // int(op.alpha)
-    held = min(tensors[other].dtype.exact_integer, compute.exact_integer, _MOST)
+    room = (behind - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
+    factor = problem.multiplicand(other).exact_integer // gain(problem.operation_of(other))
+    held = min(tensors[other].dtype.exact_integer, factor, _MOST)
     return _prime_up_to(max(1, min(held, room)))
 
 

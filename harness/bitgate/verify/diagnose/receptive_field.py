@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.probe import NAMES, ROLES, Index, met, shared_axes
+from bitgate.exact.probe import NAMES, ROLES, Index, met, product_of_ones, shared_axes
 from bitgate.problem import ConvProblem
 from bitgate.verify.compare import Array
 from bitgate.verify.diagnose.scene import Finding, Role, Scene, holds_bits
@@ -78,10 +78,10 @@ def _index(row: NDArray[np.int64]) -> Index:
 
 
 def _sum(problem: ConvProblem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
-    """What a cell summed, before its element-wise operation."""
+    """What a cell summed, before its element-wise operation and without those of the operands."""
     op = problem.op
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
-    return (value - (op.beta or 1.0) * d0) / op.alpha
+    return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class _Words:
     hot: str
 
     def name(self, tensor: str, index: Index) -> str:
-        return f"{NAMES[self.problem.direction][tensor]}({','.join(map(str, index))})"
+        return f"{NAMES[self.problem.operation][tensor]}({','.join(map(str, index))})"
 
     def other(self, index: Index) -> str:
         """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
