@@ -17,6 +17,9 @@ from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbenc
 _EXPONENT = {"i8": 6, "f8ocp": 8, "f8fnuz": 7, "bf8ocp": 15, "bf8fnuz": 15, "f16": 15}
 """The largest power of two of an operand; 2^30 will do for the others."""
 
+LONG = 32
+"""Multiplications."""
+
 WAYS = ("in one multiplication", "the large one first", "the small one first")
 
 
@@ -62,7 +65,7 @@ def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
     """What is wrong, and the measured range: every integer up to it is a sum that comes out."""
     powers = [p for p in range(1, 63) if 2**p + 1 <= fragment.exact_range]
     blocks = [(p, way, sign) for p in powers for way in WAYS for sign in (1, -1)]
-    blocks = [block for block in blocks if block[1] != WAYS[0] or block[0] <= sum(_exponents(fragment))]
+    blocks = [block for block in blocks if _is_worth_it(fragment, *block)]
     a = np.zeros((len(blocks), 2, fragment.m, fragment.k))
     b = np.zeros((len(blocks), 2, fragment.k, fragment.n))
     repeats = np.ones((len(blocks), 2), np.int32)
@@ -84,6 +87,13 @@ def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
             words = f"2^{p} + 1 = {2**p + 1}, {way}, came out as {abs(wrong[0]):.17g}"
             return f"sums are exact up to {2**p} only, it declares {fragment.exact_range}: {words}", 2**p
     return "", min(fragment.exact_range, 2 ** (powers[-1] + 1))
+
+
+def _is_worth_it(fragment: Fragment, power: int, way: str, sign: int) -> bool:
+    """One product holds a power only up to what its operands hold; sums that take long are tried one way."""
+    if _term(fragment, power).repeats > LONG:
+        return way == WAYS[1] and sign == 1
+    return way != WAYS[0] or power <= sum(_exponents(fragment))
 
 
 def _exponents(fragment: Fragment) -> tuple[int, int]:

@@ -93,6 +93,10 @@ def _transposed_c(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
     return (a.astype(np.float64) @ b.astype(np.float64)).transpose(0, 2, 1) if square else None
 
 
+def _counted_twice(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
+    return 2 * (a.astype(np.float64) @ b.astype(np.float64))
+
+
 def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
     """The same bytes, read as the other kind of 8-bit float."""
     if not {fragment.a.name, fragment.b.name} & set(_FLAVOURS):
@@ -117,6 +121,7 @@ _EXPLANATIONS: tuple[tuple[Callable[[Fragment, Tiles, Tiles], Sums | None], Call
     (_transposed_a, _says("A element (0, 1) is taken for (1, 0): A's lane map is transposed")),
     (_transposed_b, _says("B element (0, 1) is taken for (1, 0): B's lane map is transposed")),
     (_transposed_c, _says("C element (0, 1) came out at (1, 0): C's lane map is transposed")),
+    (_counted_twice, _says("every product is counted twice")),
     (_other_flavour, _says_flavour),
 )
 
