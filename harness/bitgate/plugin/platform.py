@@ -35,7 +35,7 @@ class Platform:
     def wait(self) -> None:
         """Return once every probe has a verdict, or one is red. Only a worker has to: another one may be at them."""
         limit = time.monotonic() + sum(self.run.patience(test) for test in self.probes.values())
-        while self.run.is_worker and time.monotonic() < limit:
+        while self.run.is_worker and not self._clear and time.monotonic() < limit:
             verdicts = self._verdicts()
             if len(verdicts) == len(self.probes) or not all(verdict.green for verdict in verdicts.values()):
                 return
@@ -62,14 +62,14 @@ class Platform:
     def _verdicts(self) -> dict[str, Verdict]:
         """The last verdict on each probe: of this run, or of the one that it resumes if that need not be repeated."""
         found: dict[str, Verdict] = {}
-        if self._clear or not self.probes or not self.run.results.is_file():
+        if not self.run.results.is_file():
             return found
-        names = [name.encode() for name in self.probes]
+        kernels = [f'"kernel":"{test.planned.family}"'.encode() for test in self.probes.values()]
         settled = {name for name, _ in self.run.done}
         offset = 0
         for line in self.run.results.read_bytes().split(b"\n")[:-1]:
             is_new, offset = offset >= self.run.record_start, offset + len(line) + 1
-            if any(name in line for name in names):
+            if any(kernel in line for kernel in kernels):
                 verdict = from_event(json.loads(line))
                 if verdict.test in self.probes and (is_new or verdict.test in settled):
                     found[verdict.test] = verdict
