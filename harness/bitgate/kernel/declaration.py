@@ -129,7 +129,8 @@ class KernelFamily:
 
     ``sources`` are relative to ``folder``, one translation unit each. ``library`` names a prebuilt shared library
     instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
-    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction.
+    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
+    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.verify.platform).
     """
 
     name: str
@@ -143,6 +144,7 @@ class KernelFamily:
     dispatch: Predict
     factors: tuple[str, ...] = ()
     is_reference: bool = False
+    is_probe: bool = False
     library: Path | None = None
 
     def on(self, target: str) -> KernelFamily:

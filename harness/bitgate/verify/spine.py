@@ -26,6 +26,7 @@ from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.platform import PROBES, Finding, Workbench, sentence_of
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import How, Launch, Run, run_once
@@ -33,6 +34,9 @@ from bitgate.verify.session import ZEROS, Inputs, Reference, Session
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "none")
 """``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
+
+PROBE_FINDINGS = 16
+"""Of a probe that is red, as evidence; the sentence tells each kind once."""
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
@@ -87,6 +91,8 @@ def _verify(case: _Case, observer: Observer | None, on_run: OnRun | None) -> Ver
     refused = _refusal(case, library)
     if refused is not None:
         return refused
+    if case.family.is_probe:
+        return _probe(case, library)
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
     if shortage:
         return _verdict(case, Outcome.INFRA, shortage)
@@ -119,6 +125,32 @@ def _verify(case: _Case, observer: Observer | None, on_run: OnRun | None) -> Ver
     if observer is not None:
         _observe(case, observer)
     return _judge(case)
+
+
+def _probe(case: _Case, library: KernelLibrary) -> Verdict:
+    """The verdict of a probe of the platform: its sentences, if there are any."""
+    planned, session = case.planned, case.session
+    bench = Workbench(session.device, library, planned.problem)
+    started = perf_counter()
+    wrong: list[Finding] = []
+    crash = ""
+    try:
+        wrong = list(PROBES[planned.instance](bench))
+    except (HipError, KernelFailed) as error:
+        fault = session.device.fault()
+        crash = str(error) if fault is None else fault.text
+    case.seconds["kernel"] = perf_counter() - started
+    sentence = crash or sentence_of(wrong)
+    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if wrong else Outcome.PASS
+    evidence = {"wrong": [f"{finding.subject}: {finding.text}" for finding in wrong[:PROBE_FINDINGS]]}
+    diagnosis = Diagnosis(("platform",), sentence, evidence) if sentence else None
+    return replace(
+        _verdict(case, outcome, sentence, diagnosis),
+        human=f"{planned.instance} of {session.target.name}",
+        foreign="",
+        dispatch={"path": "probe", **bench.found},
+        fingerprint=session.fingerprint(planned.family),
+    )
 
 
 def _refusal(case: _Case, library: KernelLibrary) -> Verdict | None:

@@ -23,6 +23,7 @@ from bitgate.verify.diagnose.overflow import overflow
 from bitgate.verify.diagnose.pad_side import pad_side
 from bitgate.verify.diagnose.poison import poison
 from bitgate.verify.diagnose.race import race
+from bitgate.verify.diagnose.receptive_field import receptive_field
 from bitgate.verify.diagnose.rounding import rounding
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.shifted import shifted
@@ -37,6 +38,7 @@ __all__ = ["Finding", "Role", "Scene", "diagnose"]
 
 RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     race,
+    receptive_field,
     missing_sub_gemm,
     never_written,
     aliased_d,
