@@ -57,27 +57,39 @@ inline int32_t check_index_range(const ConvShape& shape, int tile_m, int tile_n,
   return BITGATE_OK;
 }
 
+// A is dy, B is w, C is dx.
+template <class Tiling>
+constexpr bitgate::ConvDtypes dtypes{code_of<typename Tiling::ElementC>, code_of<typename Tiling::ElementB>,
+                                     code_of<typename Tiling::ElementA>, Tiling::compute};
+
 template <class Tiling> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
-  using Element = typename Tiling::Element;
   using Vector = typename Tiling::Vector;
   const bitgate_problem& problem = request.problem;
-  const int bytes = sizeof(Element);
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   const auto check = [&](auto test) {
     if (status == BITGATE_OK)
       status = test();
   };
-  check([&] { return bitgate::check_dtypes(problem, bitgate::Number<Element>::dtype, reason); });
+  check([&] { return bitgate::check_dtypes(problem, dtypes<Tiling>, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
   check([&] { return bitgate::check_unsplit(problem, reason); });
   check([&] { return check_layout(problem, shape, reason); });
   check([&] { return check_vector("k_vector", "K", shape.k, Vector::A, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::C, reason); });
-  check([&] { return check_alignment(problem.out, "out", Vector::A, bytes, problem.alignment, reason); });
-  check([&] { return check_alignment(problem.wei, "wei", Vector::B, bytes, problem.alignment, reason); });
-  check([&] { return check_alignment(problem.in, "in", Vector::C, bytes, problem.alignment, reason); });
+  check([&] {
+    return check_alignment(problem.out, "out", Vector::A, sizeof(typename Tiling::ElementA),
+                           problem.alignment, reason);
+  });
+  check([&] {
+    return check_alignment(problem.wei, "wei", Vector::B, sizeof(typename Tiling::ElementB),
+                           problem.alignment, reason);
+  });
+  check([&] {
+    return check_alignment(problem.in, "in", Vector::C, sizeof(typename Tiling::ElementC), problem.alignment,
+                           reason);
+  });
   check([&] { return check_index_range(shape, Tiling::Tile::M, Tiling::Tile::N, Tiling::block, reason); });
   return status;
 }
@@ -147,16 +159,15 @@ inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& 
 
 template <class Tiling>
 void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  using Element = typename Tiling::Element;
   const bitgate_problem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
   const Strides d_strides = problem.num_d > 0 ? bitgate::strides_of(problem.d[0], problem.ndim) : Strides{};
   const Geometry geometry = make_geometry(shape, bitgate::elementwise(problem.out_op), d_strides);
-  const auto* dy = static_cast<const Element*>(buffers.out);
-  const auto* w = static_cast<const Element*>(buffers.wei);
-  const auto* d = static_cast<const Element*>(buffers.d[0]);
-  auto* dx = static_cast<Element*>(buffers.in);
+  const auto* dy = static_cast<const typename Tiling::ElementA*>(buffers.out);
+  const auto* w = static_cast<const typename Tiling::ElementB*>(buffers.wei);
+  const auto* d = static_cast<const typename Tiling::ElementC*>(buffers.d[0]);
+  auto* dx = static_cast<typename Tiling::ElementC*>(buffers.in);
   fill_output(problem, shape, geometry, dx, d, context);
 
   std::vector<SubGemm> gemms = sub_gemms(geometry);
@@ -198,15 +209,17 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     record_gemm(record, problem, geometry, gemms[i], i, i / bucket_size, launched[i], Tiling::Tile::K);
 }
 
-template <class Tiling> bitgate::Instance instance(const char* name) {
+// Named like f16_128x64x64_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
+template <class Tiling> bitgate::Instance instance(const char* dtypes) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
-  return {name,
+  static const std::string name = dtypes + tiling_name<Tiling>() + (Tiling::wave == 32 ? "_w32" : "");
+  return {name.c_str(),
           BITGATE_BWD_DATA,
-          bitgate::dtype_name(bitgate::Number<typename Tiling::Element>::dtype),
+          dtypes,
           "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
-          "f32",
+          bitgate::dtype_name(code_of<typename Tiling::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
           Tiling::block,
@@ -217,5 +230,11 @@ template <class Tiling> bitgate::Instance instance(const char* name) {
           bitgate::no_workspace,
           run<Tiling>};
 }
+
+// An instance for each tiling.
+template <class... Tilings> struct Registrations {
+  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Tilings>(dtypes))...} {}
+  bitgate::Registration each[sizeof...(Tilings)];
+};
 
 } // namespace grouped_bwd_data

@@ -75,11 +75,11 @@ BITGATE_HD __forceinline__ Tap tap_at(const Geometry& geometry, const SubGemm& g
 
 // The rows' dy cells at one tap: their addresses at k = 0, null where the tap falls outside the output.
 template <class Tiling> struct CellsOfA {
-  const typename Tiling::Element* cell[Tiling::CoverA::passes];
+  const typename Tiling::ElementA* cell[Tiling::CoverA::passes];
 };
 
 template <class Tiling>
-BITGATE_HD __forceinline__ CellsOfA<Tiling> cells_of_a(const typename Tiling::Element* dy,
+BITGATE_HD __forceinline__ CellsOfA<Tiling> cells_of_a(const typename Tiling::ElementA* dy,
                                                        const Geometry& geometry, const RowsOfA<Tiling>& rows,
                                                        const Tap& tap) {
   CellsOfA<Tiling> cells;
@@ -98,15 +98,15 @@ BITGATE_HD __forceinline__ CellsOfA<Tiling> cells_of_a(const typename Tiling::El
 // A tile: rows of dy, channels k .. k + Tile::K, zeros outside.
 template <class Tiling>
 BITGATE_HD __forceinline__ void load_a(const Geometry& geometry, const CellsOfA<Tiling>& cells,
-                                       int32_t first_k, int thread, typename Tiling::Element* tile) {
+                                       int32_t first_k, int thread, typename Tiling::FactorA* tile) {
   using Cover = typename Tiling::CoverA;
   const int column = Cover::column(thread);
   const int32_t k = first_k + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const auto* cell = cells.cell[pass];
-    ChunkOf<typename Tiling::Element, Tiling::Vector::A> chunk{};
+    ChunkOf<typename Tiling::FactorA, Tiling::Vector::A> chunk{};
     if (cell != nullptr && k < geometry.k)
-      chunk = read_chunk<Tiling::Vector::A>(cell + k);
+      chunk = read_factors<typename Tiling::FactorA, Tiling::Vector::A>(cell + k);
     write_chunk(tile + Cover::row(thread, pass) * Tiling::pitch_a + column, chunk);
   }
 }
@@ -117,17 +117,17 @@ using CoverB = Cover<Tiling::Tile::K, Tiling::Tile::N, Tiling::Vector::B, Tiling
 
 // B tile: channels k .. k + Tile::K of one tap of w, columns c, zeros outside.
 template <class Tiling>
-BITGATE_HD __forceinline__ void load_b(const typename Tiling::Element* w_tap, const Geometry& geometry,
-                                       int32_t first_k, const Place& place, typename Tiling::Element* tile) {
+BITGATE_HD __forceinline__ void load_b(const typename Tiling::ElementB* w_tap, const Geometry& geometry,
+                                       int32_t first_k, const Place& place, typename Tiling::FactorB* tile) {
   using Cover = CoverB<Tiling>;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int row = Cover::row(place.thread, pass);
     const int32_t k = first_k + row;
-    ChunkOf<typename Tiling::Element, Tiling::Vector::B> chunk{};
+    ChunkOf<typename Tiling::FactorB, Tiling::Vector::B> chunk{};
     if (k < geometry.k && c < geometry.c)
-      chunk = read_chunk<Tiling::Vector::B>(w_tap + k * geometry.w.row + c);
+      chunk = read_factors<typename Tiling::FactorB, Tiling::Vector::B>(w_tap + k * geometry.w.row + c);
     write_chunk(tile + row * Tiling::pitch_b + column, chunk);
   }
 }
@@ -152,9 +152,9 @@ BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubG
 
 // The tile of sums, through the element-wise operation, to dx.
 template <class Tiling>
-__device__ __forceinline__ void epilogue(const float* tile, const Geometry& geometry, const SubGemm& gemm,
-                                         const Place& place, const typename Tiling::Element* d,
-                                         typename Tiling::Element* dx) {
+__device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const Geometry& geometry,
+                                         const SubGemm& gemm, const Place& place,
+                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx) {
   using Cover = typename Tiling::CoverC;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
@@ -165,7 +165,7 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
     int64_t dx_offset, d_offset;
     if (!cell_of_row(geometry, gemm, place.first_row + row, place.group, dx_offset, d_offset))
       continue;
-    typename Tiling::Element values[Tiling::Vector::C];
+    typename Tiling::ElementC values[Tiling::Vector::C];
     for (int i = 0; i < Tiling::Vector::C; ++i)
       values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
                                   d + d_offset + (c + i) * geometry.d.column);
@@ -175,10 +175,10 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
 
 // One tile of one sub-GEMM; `block` counts within the sub-GEMM, columns fastest.
 template <class Tiling>
-__device__ __forceinline__ void run_tile(const typename Tiling::Element* dy,
-                                         const typename Tiling::Element* w, const typename Tiling::Element* d,
-                                         typename Tiling::Element* dx, const Geometry& geometry,
-                                         const SubGemm& gemm, int block) {
+__device__ __forceinline__ void run_tile(const typename Tiling::ElementA* dy,
+                                         const typename Tiling::ElementB* w,
+                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
+                                         const Geometry& geometry, const SubGemm& gemm, int block) {
   using Lds = typename Tiling::Lds;
   BITGATE_LDS(Lds, lds);
   const int column_blocks = (geometry.c + Tiling::Tile::N - 1) / Tiling::Tile::N;
@@ -212,8 +212,8 @@ __device__ __forceinline__ void run_tile(const typename Tiling::Element* dy,
 // Flat path: one sub-GEMM a launch.
 template <class Tiling>
 __global__ void __launch_bounds__(Tiling::block)
-    kernel_flat(const typename Tiling::Element* dy, const typename Tiling::Element* w,
-                const typename Tiling::Element* d, typename Tiling::Element* dx, Geometry geometry,
+    kernel_flat(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                 SubGemm gemm) {
   run_tile<Tiling>(dy, w, d, dx, geometry, gemm, static_cast<int>(blockIdx.x));
 }
@@ -222,8 +222,8 @@ __global__ void __launch_bounds__(Tiling::block)
 // to. Their reductions differ in length, so some may run one K block where others run many.
 template <class Tiling>
 __global__ void __launch_bounds__(Tiling::block)
-    kernel_grouped(const typename Tiling::Element* dy, const typename Tiling::Element* w,
-                   const typename Tiling::Element* d, typename Tiling::Element* dx, Geometry geometry,
+    kernel_grouped(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                   const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                    Bucket bucket) {
   const int block = static_cast<int>(blockIdx.x);
   int index = 0;

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.layout import INPUT_LAYOUTS
 
@@ -24,7 +24,7 @@ INSTANCES = tuple(
         vector=(1, 1, 1),
         operations=(direction,),
     )
-    for direction in Pass
+    for direction in CONVOLUTIONS
     for dtype, accumulator in ACCUMULATORS.items()
 )
 
@@ -48,7 +48,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="naive_conv",
-    operations=tuple(Pass),
+    operations=CONVOLUTIONS,
     sources=("library.hip.cpp", *(f"naive_conv_{dtype}.hip.cpp" for dtype in ACCUMULATORS)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -202,10 +202,11 @@ __global__ void __launch_bounds__(block_size)
 // ------------------------------------------------------------------------------------------------
 
 template <class T> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+  constexpr int32_t dtype = Number<T>::dtype;
   ConvShape shape;
   int32_t status = bitgate::read_conv(request.problem, shape, reason);
   if (status == BITGATE_OK)
-    status = bitgate::check_dtypes(request.problem, Number<T>::dtype, reason);
+    status = bitgate::check_dtypes(request.problem, {dtype, dtype, dtype, dtype}, reason);
   if (status == BITGATE_OK)
     status = bitgate::check_operations(request.problem, reason);
   if (status == BITGATE_OK)

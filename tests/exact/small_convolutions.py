@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
@@ -21,7 +21,7 @@ EVERY = (*UNIFORM, "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
 
 
 @st.composite
-def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = tuple(Pass)) -> ConvProblem:
+def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = CONVOLUTIONS) -> ConvProblem:
     """Of any pass, rank, layout and operation, with asymmetric pads, dilation and gaps; the filter always fits."""
     ndim = draw(st.integers(1, 3))
 

@@ -12,7 +12,7 @@ from bitgate.exact import native, reference
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import InexactError, exact_reference
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor
-from bitgate.problem import ConvProblem, Pass, parse_case_id
+from bitgate.problem import CONVOLUTIONS, ConvProblem, Pass, parse_case_id
 from bitgate.problem.dtype import Dtype
 
 
@@ -67,7 +67,7 @@ def test_chunks_and_threads_change_nothing(problem: ConvProblem, image_bytes: in
     ],
 )
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i8", "f64"])
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_references_agree_on_middling_problems(direction: Pass, dtype: str, shape: str) -> None:
     """Large enough for vector loops, several blocks of channels and several threads; positions that reach nothing."""
     problem = parse_case_id(f"{direction}_{dtype}_{shape}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Dtype, DtypeSet, Pass
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
@@ -19,7 +19,7 @@ def dtype_sets(draw) -> DtypeSet:
 
 
 @st.composite
-def problems(draw, passes: tuple[Pass, ...] = tuple(Pass), largest: int = 9) -> ConvProblem:
+def problems(draw, passes: tuple[Pass, ...] = CONVOLUTIONS, largest: int = 9) -> ConvProblem:
     """Small problems of every kind; the input is made large enough for the filter."""
     ndim = draw(st.integers(1, 3))
 

@@ -124,7 +124,7 @@ class _Run:
         # The first axis of more than one cell: a range of its rows is one piece of a packed image.
         lengths = enumerate(zip(problem.input, problem.output, strict=True))
         self.row_axis = next((axis for axis, pair in lengths if max(pair) > 1), 0)
-        row_sizes = problem.input if problem.direction is Pass.BWD_DATA else problem.output
+        row_sizes = (problem.input if problem.direction is Pass.BWD_DATA else problem.output) or (1,)  # GEMM: no space
         bytes_each = prod(problem.output) * self.taps * problem.c * dtype.itemsize
         self.chunks = _chunks(problem.g, problem.n, row_sizes[self.row_axis], bytes_each, self.threads)
         self.outer = min(self.threads, len(self.chunks))

@@ -24,7 +24,7 @@ def c_problem(problem: ConvProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProb
     """
     tensors = problem.tensors
     value: CProblem = sized(CProblem)
-    value.operation = problem.direction.code
+    value.operation = problem.operation.code
     value.ndim = problem.ndim
     value.num_d = problem.op.num_d
     value.compute_dtype = problem.dtypes.compute_dtype.code

@@ -1,6 +1,7 @@
 """Case ids: the canonical one-line spelling of a problem, which round-trips, and the form people read.
 
 ``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_gap][_sk<n>|_skauto]``
+``gemm_f16_rcr_b2m64n64k32[_<op>][_gap][_sk<n>|_skauto]``
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from bitgate.problem.conv import ConvProblem, Pass, ProblemError, default_layout
 from bitgate.problem.decomposition import gemms_count
 from bitgate.problem.dtype import DTYPES, DtypeSet
 from bitgate.problem.elementwise import OPERATIONS, Elementwise, operation_named
+from bitgate.problem.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 _DIMENSIONS = re.compile(r"(?:g(?P<g>\d+))?n(?P<n>\d+)k(?P<k>\d+)c(?P<c>\d+)")
+_MATRICES = re.compile(r"(?:b(?P<batch>\d+))?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 _NUMBERS = re.compile(r"(?P<key>[yhsdpq])(?P<values>\d+(?:x\d+)*)")
 _SPATIAL_KEYS = {
     "y": "filter",
@@ -29,12 +32,12 @@ _ALL_WEIGHT_LAYOUTS = {name: ndim for ndim, names in WEIGHT_LAYOUTS.items() for 
 
 def case_id(problem: ConvProblem) -> str:
     """The canonical id: every field written, characters ``[a-z0-9_]`` only."""
-    parts = [str(problem.direction), str(problem.dtypes), problem.layout]
-    if problem.wei_layout != default_weight_layout(problem.ndim):
-        parts.append(problem.wei_layout)
-    parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
-    for key, name in _SPATIAL_KEYS.items():
-        parts.append(key + "x".join(str(v) for v in getattr(problem, name)))
+    parts = [str(problem.operation), str(problem.dtypes), problem.layout]
+    if isinstance(problem, GemmProblem):
+        m, n, k = problem.sizes
+        parts.append(f"b{problem.batch}m{m}n{n}k{k}")
+    else:
+        parts += _conv_parts(problem)
     if problem.op.name != "pass":
         parts.append(problem.op.name)
     if problem.gap:
@@ -42,6 +45,12 @@ def case_id(problem: ConvProblem) -> str:
     if problem.split_k != 1:
         parts.append("skauto" if problem.split_k == -1 else f"sk{problem.split_k}")
     return "_".join(parts)
+
+
+def _conv_parts(problem: ConvProblem) -> list[str]:
+    parts = [] if problem.wei_layout == default_weight_layout(problem.ndim) else [problem.wei_layout]
+    parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
+    return parts + [key + "x".join(str(v) for v in getattr(problem, name)) for key, name in _SPATIAL_KEYS.items()]
 
 
 def parse_case_id(text: str) -> ConvProblem:
@@ -55,6 +64,8 @@ def parse_case_id(text: str) -> ConvProblem:
         raise ProblemError(f"case '{text}': starts with none of {', '.join(p.value for p in Pass)}")
     words = rest[len(direction.value) + 1 :].split("_")
     dtypes = _take_dtypes(text, words)
+    if direction is Pass.GEMM:
+        return _parse_gemm(text, dtypes, words)
     layout, wei_layout = _take_layouts(text, words)
     dims = _DIMENSIONS.fullmatch(words[0]) if words else None
     if dims is None:
@@ -86,9 +97,43 @@ def parse_case_id(text: str) -> ConvProblem:
     )
 
 
+def _parse_gemm(text: str, dtypes: DtypeSet, words: list[str]) -> GemmProblem:
+    layout = words.pop(0) if words else ""
+    if layout not in GEMM_LAYOUTS:
+        raise ProblemError(f"case '{text}': expected a layout of {', '.join(GEMM_LAYOUTS)}, found '{layout}'")
+    sizes = _MATRICES.fullmatch(words[0]) if words else None
+    if sizes is None:
+        raise ProblemError(
+            f"case '{text}': expected b..m..n..k.. after the layout, found '{words[0] if words else ''}'"
+        )
+    spatial, op, gap, split_k = _take_rest(text, words[1:])
+    if spatial:
+        raise ProblemError(f"case '{text}': a GEMM has no {', '.join(_SPATIAL_KEYS[key] for key in spatial)}")
+    batch, m, n, k = (int(sizes[name] or 1) for name in ("batch", "m", "n", "k"))
+    return gemm_problem(dtypes, layout, batch, m, n, k, op, gap, split_k)
+
+
 def human(problem: ConvProblem) -> str:
-    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``."""
-    words = [str(problem.direction), str(problem.dtypes), problem.layout.upper()]
+    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``, ``gemm f16 RCR batch=2 64x64x32``."""
+    words = [str(problem.operation), str(problem.dtypes), problem.layout.upper()]
+    if isinstance(problem, GemmProblem):
+        words += [f"batch={problem.batch}", "x".join(map(str, problem.sizes))]
+    else:
+        words += _conv_words(problem)
+    if problem.op.name != "pass":
+        words.append(problem.op.name)
+    if problem.gap:
+        words.append("strided")
+    if problem.split_k != 1:
+        words.append("split-K " + ("auto" if problem.split_k == -1 else str(problem.split_k)))
+    if problem.direction is Pass.BWD_DATA:
+        count = gemms_count(problem)
+        words.append(f"-> {count} sub-GEMM{'s' if count > 1 else ''}")
+    return " ".join(words)
+
+
+def _conv_words(problem: ConvProblem) -> list[str]:
+    words: list[str] = []
     if problem.wei_layout != default_weight_layout(problem.ndim):
         words.append(problem.wei_layout.upper())
     words.append(f"G={problem.g} N={problem.n} K={problem.k} C={problem.c}")
@@ -102,16 +147,7 @@ def human(problem: ConvProblem) -> str:
             words.append(key + _compact(values))
     if problem.right_pad != problem.left_pad:
         words.append("q" + _compact(problem.right_pad))
-    if problem.op.name != "pass":
-        words.append(problem.op.name)
-    if problem.gap:
-        words.append("strided")
-    if problem.split_k != 1:
-        words.append("split-K " + ("auto" if problem.split_k == -1 else str(problem.split_k)))
-    if problem.direction is Pass.BWD_DATA:
-        count = gemms_count(problem)
-        words.append(f"-> {count} sub-GEMM{'s' if count > 1 else ''}")
-    return " ".join(words)
+    return words
 
 
 def _compact(values: tuple[int, ...]) -> str:

@@ -26,11 +26,13 @@ MAX_LENGTH = 2**31 - 1
 
 
 class Pass(str, Enum):
-    """The three passes of a convolution layer. ``code`` is the value of ``enum bitgate_operation``."""
+    """What kernels compute: the three passes of a convolution layer, and a batched GEMM. ``code`` is the value of
+    ``enum bitgate_operation``."""
 
     FWD = "fwd"
     BWD_DATA = "bwd_data"
     BWD_WEIGHT = "bwd_weight"
+    GEMM = "gemm"
 
     @property
     def code(self) -> int:
@@ -38,6 +40,9 @@ class Pass(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+CONVOLUTIONS = (Pass.FWD, Pass.BWD_DATA, Pass.BWD_WEIGHT)
 
 
 class ProblemError(ValueError):
@@ -98,6 +103,11 @@ class ConvProblem:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @property
+    def operation(self) -> Pass:
+        """What a kernel has to offer to take the problem; ``direction`` is how its maths goes."""
+        return self.direction
 
     @property
     def ndim(self) -> int:

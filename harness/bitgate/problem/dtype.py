@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -86,6 +86,11 @@ class DtypeSet:
         if self.compute is not None:
             return self.compute
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
+
+    @property
+    def canonical(self) -> str:
+        """The spelling without a compute type that goes without saying: how instances name what they take."""
+        return str(self if self.compute != replace(self, compute=None).compute_dtype else replace(self, compute=None))
 
     def __str__(self) -> str:
         names = [self.inp.name] if self.inp == self.wei == self.out else [self.inp.name, self.wei.name, self.out.name]

@@ -57,7 +57,7 @@ def select_for(
     supporting: list[Choice] = []
     refusing: list[Choice] = []
     for family, instance in chosen:
-        if problem.direction not in family.operations_of(instance):
+        if problem.operation not in family.operations_of(instance):
             continue
         refusal = family.supports(problem, instance, options)
         if refusal is None:

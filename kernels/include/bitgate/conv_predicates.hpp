@@ -7,23 +7,30 @@
 
 namespace bitgate {
 
-// dtypes: all three tensors, D and the multiplicands have the instance's one type.
-inline int32_t check_dtypes(const bitgate_problem& problem, int32_t dtype, bitgate_reason* reason) noexcept {
+// The types that an instance takes, by the tensors' roles in the forward pass.
+struct ConvDtypes {
+  int32_t in, wei, out, compute;
+};
+
+// dtypes: the tensors, the multiplicands and D (of the result's type) are as the instance wants them.
+inline int32_t check_dtypes(const bitgate_problem& problem, const ConvDtypes& wanted,
+                            bitgate_reason* reason) noexcept {
   const struct {
     const char* name;
-    int32_t dtype;
-  } parts[] = {{"in", problem.in.dtype},
-               {"wei", problem.wei.dtype},
-               {"out", problem.out.dtype},
-               {"compute", problem.compute_dtype}};
+    int32_t dtype, wanted;
+  } parts[] = {{"in", problem.in.dtype, wanted.in},
+               {"wei", problem.wei.dtype, wanted.wei},
+               {"out", problem.out.dtype, wanted.out},
+               {"compute", problem.compute_dtype, wanted.compute}};
   for (const auto& part : parts)
-    if (part.dtype != dtype)
-      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s throughout", part.name,
-                     dtype_name(part.dtype), dtype_name(dtype));
+    if (part.dtype != part.wanted)
+      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s", part.name, dtype_name(part.dtype),
+                     dtype_name(part.wanted));
+  const int32_t result = result_of(problem).dtype;
   for (int i = 0; i < problem.num_d && i < BITGATE_MAX_D; ++i)
-    if (problem.d[i].dtype != dtype)
-      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s throughout", i,
-                     dtype_name(problem.d[i].dtype), dtype_name(dtype));
+    if (problem.d[i].dtype != result)
+      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s", i,
+                     dtype_name(problem.d[i].dtype), dtype_name(result));
   return BITGATE_OK;
 }
 

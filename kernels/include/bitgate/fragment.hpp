@@ -1,7 +1,8 @@
 // Matrix fragments: one matrix instruction's worth of D(MxN) += A(MxK) * B(KxN), shared by the lanes of a
 // wave.
 //
-//   Fragment<T, M, N, K, Wave>
+//   Fragment<A, B, M, N, K, Wave>       A, B: types of the operands' elements
+//     Sum                               type of the sums: float, or int32_t for integers
 //     OperandA, OperandB, Accumulator   what a lane holds of each
 //     exact_range                       every integer in [-exact_range, exact_range] survives accumulation
 //     together(work)                    all lanes of the wave do `work`, which may hold any number of the
@@ -18,7 +19,7 @@
 #include "bitgate/number.hpp"
 
 namespace bitgate {
-template <class T, int M, int N, int K, int Wave> struct Fragment;
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment;
 }
 
 #if defined(BITGATE_PLATFORM_HOST)

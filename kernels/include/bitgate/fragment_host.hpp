@@ -62,11 +62,12 @@ inline void multiply_4x16(const A& a, const B& b, int first_row, int first_colum
 
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   static_assert(M % 4 == 0 && N % 16 == 0);
 
-  using OperandA = detail::FloatOperand<T, M, K>;
-  using OperandB = detail::FloatOperand<T, K, N>;
+  using Sum = float;
+  using OperandA = detail::FloatOperand<A, M, K>;
+  using OperandB = detail::FloatOperand<B, K, N>;
   struct Accumulator {
     alignas(32) float values[M * N];
   };
@@ -81,8 +82,8 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
     for (float& value : accumulator.values)
       value = 0;
   }
-  static void load_a(const T* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
-  static void load_b(const T* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
+  static void load_a(const A* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
+  static void load_b(const B* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
   static void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
     for (int row = 0; row < M; row += 4)
       for (int column = 0; column < N; column += 16)

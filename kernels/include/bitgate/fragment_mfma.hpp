@@ -10,19 +10,19 @@
 namespace bitgate {
 namespace detail {
 
-// Mfma<T, M, N, K>: the operand's register type and the instruction. Device code only; the host's pass of the
-// compiler sees the types and no builtin.
-template <class T, int M, int N, int K> struct Mfma;
+// Mfma<A, B, M, N, K>: the operand's register type and the instruction. Device code only; the host's pass of
+// the compiler sees the types and no builtin.
+template <class A, class B, int M, int N, int K> struct Mfma;
 
 #if defined(__HIP_DEVICE_COMPILE__)
 #define BITGATE_MFMA(builtin) return builtin(a, b, c, 0, 0, 0)
 #else
 #define BITGATE_MFMA(builtin) return a, b, c
 #endif
-#define BITGATE_MFMA_FRAGMENT(T, M, N, K, Operand, Sum, builtin)                                             \
-  template <> struct Mfma<T, M, N, K> {                                                                      \
+#define BITGATE_MFMA_FRAGMENT(A, B, M, N, K, Operand, Sums, builtin)                                         \
+  template <> struct Mfma<A, B, M, N, K> {                                                                   \
     using operand_type = Operand;                                                                            \
-    using sum_type = Sum;                                                                                    \
+    using sum_type = Sums;                                                                                   \
     static __device__ sum_type run(operand_type a, operand_type b, sum_type c) {                             \
       BITGATE_MFMA(builtin);                                                                                 \
     }                                                                                                        \
@@ -33,29 +33,30 @@ using short4_ = __attribute__((ext_vector_type(4))) short;
 using floats4 = __attribute__((ext_vector_type(4))) float;
 using floats16 = __attribute__((ext_vector_type(16))) float;
 
-BITGATE_MFMA_FRAGMENT(f16, 32, 32, 8, half4, floats16, __builtin_amdgcn_mfma_f32_32x32x8f16)
-BITGATE_MFMA_FRAGMENT(f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfma_f32_16x16x16f16)
-BITGATE_MFMA_FRAGMENT(bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
-BITGATE_MFMA_FRAGMENT(bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
-BITGATE_MFMA_FRAGMENT(float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
+BITGATE_MFMA_FRAGMENT(f16, f16, 32, 32, 8, half4, floats16, __builtin_amdgcn_mfma_f32_32x32x8f16)
+BITGATE_MFMA_FRAGMENT(f16, f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfma_f32_16x16x16f16)
+BITGATE_MFMA_FRAGMENT(bf16, bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
+BITGATE_MFMA_FRAGMENT(bf16, bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
+BITGATE_MFMA_FRAGMENT(float, float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
 #undef BITGATE_MFMA_FRAGMENT
 #undef BITGATE_MFMA
 
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   static_assert(Wave == 64, "MFMA works on waves of 64 lanes");
-  using Instruction = detail::Mfma<T, M, N, K>;
+  using Instruction = detail::Mfma<A, B, M, N, K>;
+  using Sum = float;
 
   static constexpr int per_lane = K * M / Wave; // operand elements a lane holds
   static constexpr int sums = M * N / Wave;
-  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(T));
+  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(A));
 
   struct OperandA {
-    T values[per_lane];
+    A values[per_lane];
   };
   struct OperandB {
-    T values[per_lane];
+    B values[per_lane];
   };
   struct Accumulator {
     typename Instruction::sum_type values;
@@ -63,12 +64,12 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+  static __device__ __forceinline__ void load_a(const A* tile, int pitch, OperandA& a) {
     const int lane = __lane_id(), row = lane % M, first = lane / M * per_lane;
     for (int e = 0; e < per_lane; ++e)
       a.values[e] = tile[row * pitch + first + e];
   }
-  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+  static __device__ __forceinline__ void load_b(const B* tile, int pitch, OperandB& b) {
     const int lane = __lane_id(), column = lane % N, first = lane / N * per_lane;
     for (int e = 0; e < per_lane; ++e)
       b.values[e] = tile[(first + e) * pitch + column];

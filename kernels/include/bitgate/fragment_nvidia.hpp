@@ -33,7 +33,8 @@ __device__ __forceinline__ void mma_m16n8k16(bf16, const uint32_t (&a)[4], const
 
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
+  using Sum = float;
   static_assert(Wave == 32 && M == 16 && N == 16 && K == 16,
                 "mma.sync is used for 16x16x16 on warps of 32 lanes");
   static constexpr int halves = N / 8;
@@ -50,21 +51,21 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+  static __device__ __forceinline__ void load_a(const A* tile, int pitch, OperandA& a) {
     const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const T* pair = tile + (group + 8 * (r % 2)) * pitch + 2 * member + 8 * (r / 2);
+      const A* pair = tile + (group + 8 * (r % 2)) * pitch + 2 * member + 8 * (r / 2);
       a.pairs[r] = pack(pair[0], pair[1]);
     }
   }
-  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+  static __device__ __forceinline__ void load_b(const B* tile, int pitch, OperandB& b) {
     const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
 #pragma unroll
     for (int half = 0; half < halves; ++half)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const T* pair = tile + (2 * member + 8 * r) * pitch + 8 * half + group;
+        const B* pair = tile + (2 * member + 8 * r) * pitch + 8 * half + group;
         b.pairs[half][r] = pack(pair[0], pair[pitch]);
       }
   }
@@ -79,7 +80,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
                                                   Accumulator& accumulator) {
 #pragma unroll
     for (int half = 0; half < halves; ++half)
-      detail::mma_m16n8k16(T{}, a.pairs, b.pairs[half], accumulator.values[half]);
+      detail::mma_m16n8k16(A{}, a.pairs, b.pairs[half], accumulator.values[half]);
   }
   template <class Visit>
   static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
@@ -92,7 +93,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   }
 
 private:
-  static __device__ __forceinline__ uint32_t pack(T low, T high) {
+  template <class T> static __device__ __forceinline__ uint32_t pack(T low, T high) {
     return static_cast<uint32_t>(low.bits) | static_cast<uint32_t>(high.bits) << 16;
   }
 };

@@ -63,16 +63,17 @@ __device__ __forceinline__ int wave_lane() {
 
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
+  using Sum = float;
   static_assert(Wave == 32 && M == 16 && N == 16 && K == 16, "WMMA is 16x16x16 on waves of 32 lanes");
   static constexpr int per_lane = detail::Wmma::per_lane;
   static constexpr int sums = M * N / Wave;
 
   struct OperandA {
-    T values[per_lane];
+    A values[per_lane];
   };
   struct OperandB {
-    T values[per_lane];
+    B values[per_lane];
   };
   struct Accumulator {
     detail::Floats8 values;
@@ -80,13 +81,13 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   static constexpr int64_t exact_range = int64_t{1} << 24;
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+  static __device__ __forceinline__ void load_a(const A* tile, int pitch, OperandA& a) {
     const int lane = detail::wave_lane(), row = lane % M, first = detail::Wmma::first_k(lane);
 #pragma unroll
     for (int e = 0; e < per_lane; ++e)
       a.values[e] = tile[row * pitch + first + e];
   }
-  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+  static __device__ __forceinline__ void load_b(const B* tile, int pitch, OperandB& b) {
     const int lane = detail::wave_lane(), column = lane % N, first = detail::Wmma::first_k(lane);
 #pragma unroll
     for (int e = 0; e < per_lane; ++e)
@@ -95,7 +96,7 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
   static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = 0.0f; }
   static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
                                                   Accumulator& accumulator) {
-    using Operand = typename detail::WmmaOperand<T>::type;
+    using Operand = typename detail::WmmaOperand<A>::type;
     accumulator.values = detail::wmma(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
   }
   template <class Visit>

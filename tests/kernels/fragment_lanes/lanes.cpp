@@ -7,7 +7,7 @@
 // The lane's operands as they lie in registers; returns how many elements each has.
 template <class T, int M, int N, int K, int Wave>
 static int load(int lane, const T* a, const T* b, T* a_registers, T* b_registers) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
+  using Fragment = bitgate::Fragment<T, T, M, N, K, Wave>;
   current_lane = lane;
   typename Fragment::OperandA operand_a;
   typename Fragment::OperandB operand_b;
@@ -22,7 +22,7 @@ static int load(int lane, const T* a, const T* b, T* a_registers, T* b_registers
 // The lane's part of the result, from its accumulator's registers.
 template <class T, int M, int N, int K, int Wave>
 static void store(int lane, const float* registers, float* result) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
+  using Fragment = bitgate::Fragment<T, T, M, N, K, Wave>;
   current_lane = lane;
   typename Fragment::Accumulator accumulator;
   static_assert(sizeof accumulator == M * N / Wave * sizeof(float));
@@ -34,7 +34,7 @@ static void store(int lane, const float* registers, float* result) {
 // A fragment that needs no instruction, from the operands to the result.
 template <class T, int M, int N, int K, int Wave>
 static void multiply(int lane, const T* a, const T* b, float* result) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
+  using Fragment = bitgate::Fragment<T, T, M, N, K, Wave>;
   current_lane = lane;
   typename Fragment::OperandA operand_a;
   typename Fragment::OperandB operand_b;
