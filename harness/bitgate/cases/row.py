@@ -294,6 +294,12 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
 
 
+def check_tier(tier: str) -> None:
+    """UsageError with the nearest name if there is no such tier."""
+    if tier not in TIERS:
+        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
+
+
 def name_of(fields: Mapping[str, Any], number: int) -> str:
     """What to call a row in messages: its name, else its shape or case, else its place in the set."""
     for key in ("name", "shape", "case"):

@@ -21,7 +21,7 @@ from bitgate.verify.planned import PlannedCase
 
 app = typer.Typer(add_completion=False)
 
-REFERENCES = ("auto", "exact", "ordered", "gpu")
+REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum")
 
 
 @dataclass(frozen=True)

@@ -188,4 +188,5 @@ def _meetings(p: ConvProblem, channels: int) -> Iterator[tuple[int, NDArray[np.u
 def _cells(groups: int, rows: int, channels: int, size: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Logical indices (g, row, channel, place) of a tensor with ``size`` spatial cells."""
     outer = np.arange(groups * rows * channels, dtype=np.uint64).reshape(groups, rows, channels, 1)
-    return outer * np.uint64(size) + places
+    cells: NDArray[np.uint64] = outer * np.uint64(size) + places
+    return cells

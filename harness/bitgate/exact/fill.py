@@ -86,6 +86,13 @@ def make_inputs(problem: ConvProblem, plan: FillPlan, threads: int | None = None
 
 def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None = None) -> HostTensor:
     host = HostTensor.empty(tensor)
+    write_tensor(host, fill, seed, threads)
+    return host
+
+
+def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | None = None) -> None:
+    """Fill the cells of a tensor that has its memory already; its gaps stay as they are."""
+    tensor = host.tensor
     stream = counter.stream(seed, tensor.name)
     if fill.kind == "integer":
         # Elements of up to two bytes are looked up; wider ones are converted natively and need no table.
@@ -94,7 +101,6 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
         native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
     elif not native.fill_reals(host, stream, threads):
         host.logical[...] = definition(tensor, fill, seed)
-    return host
 
 
 def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:

@@ -94,7 +94,8 @@ class Run:
         """Opens the device at the first verdict of the process."""
         from bitgate.verify.session import Session
 
-        return Session(self.target, load=self.load, progress=progress)
+        folders = {test.row.origin.path.parent.parent for test in self.tests.values()}
+        return Session(self.target, load=self.load, progress=progress, suites=sorted(folders))
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:

@@ -11,6 +11,7 @@ from bitgate.build.errors import BuildError
 from bitgate.device.errors import HipError
 from bitgate.device.host import parse_schedule
 from bitgate.errors import UsageError
+from bitgate.exact.checksum import why_not
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import check_options, find_instance
@@ -19,18 +20,20 @@ from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.problem import ConvProblem, human
 from bitgate.problem.foreign import ck_profiler_line
-from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
-from bitgate.verify.memory import memory_shortage
+from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Inputs, Reference, Session
+from bitgate.verify.shortcut import Look, look, route_of
+from bitgate.verify.stored import REFRESH
 
-REFERENCES = ("auto", "exact", "ordered", "gpu")
+REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum")
 
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
@@ -48,6 +51,8 @@ class _Case:
     seconds: dict[str, float] = field(
         default_factory=lambda: {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
     )
+    look: Look | None = None
+    """What the short way saw; inputs and reference are those of the long way."""
     inputs: Inputs | None = None
     reference: Reference | None = None
     runs: list[Run] = field(default_factory=list)
@@ -80,36 +85,101 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return refused
-    shortage = memory_shortage(planned.problem, session.target.platform == "host")
-    if shortage:
-        return _verdict(case, Outcome.INFRA, shortage)
-    started = perf_counter()
-    case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
-    filled = perf_counter()
-    case.reference = _reference(case)
-    case.seconds["fill"], case.seconds["reference"] = filled - started, perf_counter() - filled
     options = dict(planned.options)
     try:
         workspace = library.workspace_size(planned.problem, planned.instance, options)
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
-        for how in _hows(planned, session):
-            run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-            bounds = case.reference.bounds
-            if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
-                run.result = None
-            case.runs.append(run)
-            for name, value in run.seconds.items():
-                case.seconds[name] += value
-            if run.crash or run.damage:
-                break
+        # A dump needs the tensors, which the short way never sees.
+        verdict = _short_way(case, launch) if observer is None else None
+        return verdict or _long_way(case, launch, observer)
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
         return _verdict(case, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
         return _verdict(case, Outcome.CRASHED, str(error))
+
+
+def _short_way(case: _Case, launch: Launch) -> Verdict | None:
+    """The verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
+    planned, session = case.planned, case.session
+    route = route_of(planned, session, case.instance)
+    if route is None:
+        return None
+    case.look = look(planned, session, route, launch, _hows(planned, session))
+    if case.look.shortage:
+        return replace(_verdict(case, Outcome.NOT_RUN, case.look.shortage), expected=True)
+    case.runs = list(case.look.runs)
+    _add_seconds(case)
+    case.seconds["reference"] = case.look.reference_seconds
+    if case.look.last.crash:
+        return _judge(case)
+    return None if case.look.doubt else _check_dispatch(case)
+
+
+def _long_way(case: _Case, launch: Launch, observer: Observer | None) -> Verdict:
+    """Inputs and reference in host memory: all that is needed to say what is wrong."""
+    planned, session = case.planned, case.session
+    case.runs = []
+    shortage = memory_shortage(planned.problem, session.target.platform == "host")
+    if shortage and case.look is not None:
+        return _told_by_the_device(case, case.look, shortage)
+    shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
+    if shortage:
+        return replace(_verdict(case, Outcome.NOT_RUN, shortage), expected=True)
+    started = perf_counter()
+    case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
+    filled = perf_counter()
+    case.reference = _reference(case)
+    case.seconds["fill"], case.seconds["reference"] = filled - started, perf_counter() - filled
+    for how in _hows(planned, session):
+        run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
+        bounds = case.reference.bounds
+        if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+            run.result = None
+        case.runs.append(run)
+        if run.crash or run.damage:
+            break
+    _add_seconds(case)
     if observer is not None:
         _observe(case, observer)
-    return _judge(case)
+    verdict = _judge(case)
+    return verdict if case.look is None or verdict.outcome is not Outcome.PASS else _contradiction(case, case.look)
+
+
+def _add_seconds(case: _Case) -> None:
+    for run in case.runs:
+        for name, value in run.seconds.items():
+            case.seconds[name] += value
+
+
+def _contradiction(case: _Case, seen: Look) -> Verdict:
+    """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
+    kernel does not do the same twice."""
+    stored = seen.route.stored
+    if stored is not None and case.reference is not None and stored.digest != case.reference.digest:
+        reason = (
+            f"the stored digest is not the reference's: {stored.path} says {stored.digest}, the {case.reference.kind}"
+            f" reference gives {case.reference.digest}; {REFRESH}"
+        )
+        return _verdict(case, Outcome.INFRA, reason)
+    again = "launches on uploaded data, later, found nothing wrong"
+    if seen.last.damage:
+        sentence = f"{seen.last.damage}; {again}"
+        return _verdict(case, Outcome.CORRUPTED, sentence, _told(seen.last, sentence))
+    sentence = f"{seen.doubt}; {again}"
+    diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
+    return _verdict(case, Outcome.NONDETERMINISTIC, sentence, diagnosis)
+
+
+def _told_by_the_device(case: _Case, seen: Look, shortage: str) -> Verdict:
+    """What can be said of a wrong result that is too large to be looked at."""
+    case.runs = list(seen.runs)
+    last = seen.last
+    evidence = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+    if last.differences is not None:
+        evidence["largest_difference"] = str(last.differences.largest)
+    outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
+    return _verdict(case, outcome, seen.doubt, Diagnosis(("other",), seen.doubt, evidence))
 
 
 def _refusal(case: _Case, library: KernelLibrary) -> Verdict | None:
@@ -164,6 +234,11 @@ def _reference(case: _Case) -> Reference:
             f"{planned.case} on {planned.kernel}: bits depend on the order of summation ({inputs.certificate.note});"
             " leave --reference out: each cell is then held to a bound"
         )
+    elif kind == "checksum":
+        if case.look is None:
+            why = why_not(planned.problem, inputs.certificate.bound)
+            raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
+        kind = "exact"  # the identity does not hold: which cells are wrong?
     elif kind == "gpu" and is_reference:
         raise UsageError(f"{planned.kernel} is the kernel that --reference gpu compares with: take exact or ordered")
     return case.session.reference(planned.problem, case.instance, planned.fill, planned.seed, kind)
@@ -285,7 +360,7 @@ def _verdict(
     diagnosis: Diagnosis | None = None,
     result: HostTensor | None = None,
 ) -> Verdict:
-    planned, session, reference = case.planned, case.session, case.reference
+    planned, session = case.planned, case.session
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in case.runs if run.record is not None), None)
     fingerprint: dict[str, str] = {}
@@ -304,9 +379,9 @@ def _verdict(
         platform=session.target.platform,
         device_kind=session.target.kind,
         device_name=session.target.device_name,
-        digest=_digest(reference, result) if compared else "",
-        reference="" if reference is None else reference.kind,
-        certificate=None if case.inputs is None else case.inputs.certificate,
+        digest=_digest(case, result) if compared else "",
+        reference=_kind(case),
+        certificate=_certificate(case),
         dispatch={} if record is None else record.summary(),
         seconds=seconds,
         diagnosis=diagnosis,
@@ -317,11 +392,26 @@ def _verdict(
     )
 
 
-def _digest(reference: Reference | None, result: HostTensor | None) -> str:
+def _digest(case: _Case, result: HostTensor | None) -> str:
     """Of the result: the reference's where they agree. Real numbers have none, they differ between targets."""
-    if reference is None or reference.bounds is not None:
+    reference = case.reference
+    if reference is None:
+        return "" if case.look is None or not case.look.runs else case.look.last.digest
+    if reference.bounds is not None:
         return ""
     return reference.digest if result is None else digest(result)
+
+
+def _kind(case: _Case) -> str:
+    if case.reference is not None:
+        return case.reference.kind
+    return "" if case.look is None else case.look.route.kind
+
+
+def _certificate(case: _Case) -> Certificate | None:
+    if case.inputs is not None:
+        return case.inputs.certificate
+    return None if case.look is None else case.look.route.certificate
 
 
 @lru_cache(maxsize=1024)
