@@ -24,6 +24,7 @@ from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.plugin import leases
 from bitgate.plugin.options import pairs
 from bitgate.record import Key, Verdict
 
@@ -174,6 +175,8 @@ def _decide(config: pytest.Config) -> Run:
     if worker_input:
         _share_machine(worker_input)
     target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
+    if not worker_input:
+        leases.devices(target)  # an outer list that leaves nothing is told before anything is built
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
     timeout = _timeout(option.bitgate_case_timeout)
