@@ -93,6 +93,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only fwd, not {problem.direction}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     tensors = problem.tensors

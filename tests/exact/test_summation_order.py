@@ -10,7 +10,7 @@ from math import floor, log2
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from small_convolutions import convolutions, inputs_of
+from small_convolutions import convolutions, inputs_of, through_operation
 
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.rounding import rounded
@@ -38,7 +38,7 @@ def factors(
     g, first, second, *at = cell
 
     def arrays(*names: str) -> list[np.ndarray]:
-        return [inputs[name].logical.astype(np.float64) for name in names]
+        return [through_operation(p, name, inputs[name].logical.astype(np.float64)) for name in names]
 
     def inner(count: int) -> range:
         return range(count)[:: -1 if backwards else 1]

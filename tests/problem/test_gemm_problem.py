@@ -19,14 +19,14 @@ from bitgate.problem.gemm import GEMM_LAYOUTS
 SIZES = st.integers(1, 40)
 GEMMS = st.builds(
     gemm_problem,
-    st.just(DtypeSet.parse("f16")),
-    st.sampled_from(GEMM_LAYOUTS),
-    st.integers(1, 3),
-    SIZES,
-    SIZES,
-    SIZES,
-    st.sampled_from(list(OPERATIONS.values())),
-    st.booleans(),
+    dtypes=st.just(DtypeSet.parse("f16")),
+    layout=st.sampled_from(GEMM_LAYOUTS),
+    batch=st.integers(1, 3),
+    m=SIZES,
+    n=SIZES,
+    k=SIZES,
+    op=st.sampled_from(list(OPERATIONS.values())),
+    gap=st.booleans(),
 )
 
 

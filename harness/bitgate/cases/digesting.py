@@ -17,6 +17,8 @@ from bitgate.exact.reference import exact_reference
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.problem import ConvProblem
 from bitgate.problem.accumulation import Accumulation
+from bitgate.verify.bounds import nan_class
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.stored import FILE, StoredDigest, key_of, read, write
 
 LARGEST = 2**30
@@ -36,12 +38,15 @@ class Wish:
     accumulation: Accumulation
 
     def compute(self) -> StoredDigest | None:
-        """By the CPU's exact reference; None where the data are such that the order of summation shows."""
+        """By the CPU's exact reference; None where the order of summation shows in the bits, or a NaN does."""
         inputs = make_inputs(self.problem, self.plan)
         certificate = certify(self.problem, self.plan, inputs, self.accumulation)
         if not certificate.holds:
             return None
-        return StoredDigest.of(digest(exact_reference(self.problem, inputs)), certificate)
+        result = exact_reference(self.problem, inputs)
+        if nan_class(result, poison_bits(result.tensor.dtype)) is not None:
+            return None
+        return StoredDigest.of(digest(result), certificate)
 
 
 @dataclass(frozen=True)

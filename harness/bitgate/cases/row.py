@@ -271,7 +271,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "dtypes": _texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
     "layouts": _texts(r"[a-z]+", "nhwgc"),
     "weight_layouts": _texts(r"[a-z]+", "gkyxc"),
-    "ops": _texts(r"[a-z0-9]+", "bilinear (or pass for none)"),
+    "ops": _texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
     "gap": _booleans,
     "split_k": _split_k,
     "fills": _texts("|".join(FILLS), " or ".join(FILLS)),

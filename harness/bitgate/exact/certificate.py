@@ -11,6 +11,7 @@ from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.exact.factors import factors, gain
 from bitgate.exact.fill import FillPlan, make_tensor, terms
 from bitgate.exact.native import Measure, measure
 from bitgate.exact.tensor import HostTensor
@@ -25,8 +26,8 @@ MEASURABLE = 64 << 20
 
 @dataclass(frozen=True)
 class Bound:
-    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it. ``integers``: all data are, and every type they
-    pass through holds them. ``measures``: what was found of each tensor."""
+    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it; 0 if some are not finite.
+    ``integers``: all factors and d0 are. ``measures``: what was found of each tensor."""
 
     value: int
     integers: bool
@@ -38,7 +39,10 @@ Measuring = Callable[[str, tuple[int, ...]], Measure]
 
 
 def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
-    """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up."""
+    """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up.
+
+    ``inputs`` are the operands as they are multiplied (factors.py), and d0.
+    """
     return _bound(problem, lambda name, axes: measure(inputs[name], axes))
 
 
@@ -62,17 +66,15 @@ def _bound(problem: ConvProblem, measuring: Measuring) -> Bound:
     if problem.op.num_d:
         found["d0"] = measuring("d0", ())
         bound += max(1.0, problem.op.beta) * found["d0"].largest
-    compute = problem.dtypes.compute
-    integers = all(m.fractions == 0 for m in found.values()) and (
-        compute is None or all(found[name].largest <= compute.exact_integer for name in (first, second))
-    )
-    return Bound(ceil(bound) if isfinite(bound) else 2**1024, integers, found)
+    integers = all(m.fractions == 0 for m in found.values())
+    return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
 
 
 def certify(
     problem: ConvProblem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
     """The certificate of a case's data under a kernel's accumulation contract."""
+    inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     first, second = problem.operands
     cells = {name: inputs[name].tensor.elements for name in (first, second)}
@@ -104,10 +106,13 @@ def certify_plan(problem: ConvProblem, plan: FillPlan, accumulation: Accumulatio
     def measuring(name: str, axes: tuple[int, ...]) -> Measure:
         tensor, fill = problem.tensors[name], plan.of(name)
         if fill.density < 1 and tensor.bytes <= MEASURABLE:
-            return measure(make_tensor(tensor, fill, plan.seed), axes)
+            return measure(factors(problem, {name: make_tensor(tensor, fill, plan.seed)})[name], axes)
         kept = tuple(tensor.lengths[axis] for axis in axes)
-        sums = np.full(kept if axes else (0,), float(fill.range * (tensor.elements // prod(kept))))
-        return Measure(fill.range, round(tensor.elements * fill.density), 0, sums)
+        is_operand = name in problem.operands
+        largest = fill.range * (gain(problem.operation_of(name)) if is_operand else 1)
+        held = not is_operand or largest <= problem.multiplicand(name).exact_integer
+        sums = np.full(kept if axes else (0,), float(largest * (tensor.elements // prod(kept))))
+        return Measure(largest, round(tensor.elements * fill.density), 0 if held else tensor.elements, sums)
 
     bound = _bound(problem, measuring)
     both = prod(plan.of(name).density for name in problem.operands)

@@ -91,8 +91,9 @@ def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
 def why_not(problem: ConvProblem, bound: int) -> str:
     """Why the identity does not verify the case; empty if it does. ``bound`` is the certificate's."""
     held = problem.tensors[problem.result].dtype.exact_integer
-    if problem.op.name != "pass":
-        return f"the operation {problem.op.name} is no part of the identity"
+    for op in (problem.op, *(problem.operation_of(name) for name in problem.operands)):
+        if op.name != "pass":
+            return f"the operation {op.name} is no part of the identity"
     if bound > held:
         return f"sums may reach {bound}, {problem.tensors[problem.result].dtype} holds them exactly to {held}"
     if _cost(problem) > AFFORDABLE:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.exact import blas, native
 from bitgate.exact.certificate import measure_bound
+from bitgate.exact.factors import factors
 from bitgate.exact.native import PartView, TensorView, WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
@@ -55,6 +56,7 @@ def exact_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threads
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
     """
+    inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"

@@ -1,7 +1,7 @@
 """Case ids: the canonical one-line spelling of a problem, which round-trips, and the form people read.
 
-``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_gap][_sk<n>|_skauto]``
-``gemm_f16_rcr_b2m64n64k32[_<op>][_gap][_sk<n>|_skauto]``
+``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
+``gemm_f16_rcr_b2m64n64k32[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError, default_layout, default_weight_layout
 from bitgate.problem.decomposition import gemms_count
 from bitgate.problem.dtype import DTYPES, DtypeSet
-from bitgate.problem.elementwise import OPERATIONS, Elementwise, operation_named
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
 from bitgate.problem.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
@@ -26,6 +26,10 @@ _SPATIAL_KEYS = {
     "p": "left_pad",
     "q": "right_pad",
 }
+_OPERATION_WORDS = {name: ("op", op) for name, op in OPERATIONS.items()} | {
+    prefix + name: (f"{prefix}_op", OPERATIONS[name]) for prefix in ("in", "wei") for name in OPERAND_OPERATIONS
+}
+"""Word of a case id -> the field of the problem that it sets, and to what."""
 _ALL_LAYOUTS = {name: ndim for ndim, names in INPUT_LAYOUTS.items() for name in names}
 _ALL_WEIGHT_LAYOUTS = {name: ndim for ndim, names in WEIGHT_LAYOUTS.items() for name in names}
 
@@ -38,8 +42,7 @@ def case_id(problem: ConvProblem) -> str:
         parts.append(f"b{problem.batch}m{m}n{n}k{k}")
     else:
         parts += _conv_parts(problem)
-    if problem.op.name != "pass":
-        parts.append(problem.op.name)
+    parts += operation_words(problem)
     if problem.gap:
         parts.append("gap")
     if problem.split_k != 1:
@@ -51,6 +54,12 @@ def _conv_parts(problem: ConvProblem) -> list[str]:
     parts = [] if problem.wei_layout == default_weight_layout(problem.ndim) else [problem.wei_layout]
     parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
     return parts + [key + "x".join(str(v) for v in getattr(problem, name)) for key, name in _SPATIAL_KEYS.items()]
+
+
+def operation_words(problem: ConvProblem) -> list[str]:
+    """The operations that do something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
+    operations = {"": problem.op, "in": problem.in_op, "wei": problem.wei_op}
+    return [prefix + op.name for prefix, op in operations.items() if op.name != "pass"]
 
 
 def parse_case_id(text: str) -> ConvProblem:
@@ -72,7 +81,7 @@ def parse_case_id(text: str) -> ConvProblem:
         raise ProblemError(
             f"case '{text}': expected g..n..k..c.. after the layout, found '{words[0] if words else ''}'"
         )
-    spatial, op, gap, split_k = _take_rest(text, words[1:])
+    spatial, operations, gap, split_k = _take_rest(text, words[1:])
     ndim = _dimensions(text, layout, wei_layout, spatial)
     ones, zeros = (1,) * ndim, (0,) * ndim
     left_pad = _spread(text, "p", spatial.get("p"), ndim, zeros)
@@ -91,9 +100,9 @@ def parse_case_id(text: str) -> ConvProblem:
         dilation=_spread(text, "d", spatial.get("d"), ndim, ones),
         left_pad=left_pad,
         right_pad=_spread(text, "q", spatial.get("q"), ndim, left_pad),
-        op=op,
         gap=gap,
         split_k=split_k,
+        **operations,
     )
 
 
@@ -106,11 +115,11 @@ def _parse_gemm(text: str, dtypes: DtypeSet, words: list[str]) -> GemmProblem:
         raise ProblemError(
             f"case '{text}': expected b..m..n..k.. after the layout, found '{words[0] if words else ''}'"
         )
-    spatial, op, gap, split_k = _take_rest(text, words[1:])
+    spatial, operations, gap, split_k = _take_rest(text, words[1:])
     if spatial:
         raise ProblemError(f"case '{text}': a GEMM has no {', '.join(_SPATIAL_KEYS[key] for key in spatial)}")
     batch, m, n, k = (int(sizes[name] or 1) for name in ("batch", "m", "n", "k"))
-    return gemm_problem(dtypes, layout, batch, m, n, k, op, gap, split_k)
+    return gemm_problem(dtypes, layout, batch, m, n, k, gap=gap, split_k=split_k, **operations)
 
 
 def human(problem: ConvProblem) -> str:
@@ -120,8 +129,7 @@ def human(problem: ConvProblem) -> str:
         words += [f"batch={problem.batch}", "x".join(map(str, problem.sizes))]
     else:
         words += _conv_words(problem)
-    if problem.op.name != "pass":
-        words.append(problem.op.name)
+    words += operation_words(problem)
     if problem.gap:
         words.append("strided")
     if problem.split_k != 1:
@@ -176,15 +184,17 @@ def _take_layouts(text: str, words: list[str]) -> tuple[str | None, str | None]:
     return layout, wei_layout
 
 
-def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], Elementwise, bool, int]:
+def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], dict[str, Elementwise], bool, int]:
     spatial: dict[str, tuple[int, ...]] = {}
-    op, gap, split_k = OPERATIONS["pass"], False, 1
+    operations: dict[str, Elementwise] = {}
+    gap, split_k = False, 1
     for word in words:
         numbers = _NUMBERS.fullmatch(word)
         if numbers and numbers["key"] not in spatial:
             spatial[numbers["key"]] = tuple(int(v) for v in numbers["values"].split("x"))
-        elif word in OPERATIONS and op.name == "pass":
-            op = operation_named(word)
+        elif word in _OPERATION_WORDS and _OPERATION_WORDS[word][0] not in operations:
+            name, op = _OPERATION_WORDS[word]
+            operations[name] = op
         elif word == "gap":
             gap = True
         elif word == "skauto":
@@ -194,9 +204,9 @@ def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]],
         else:
             raise ProblemError(
                 f"case '{text}': '{word}' is not a part of a case id"
-                f" (y h s d p q with numbers, {', '.join(OPERATIONS)}, gap, sk<n>), or stands twice"
+                f" (y h s d p q with numbers, {', '.join(_OPERATION_WORDS)}, gap, sk<n>), or stands twice"
             )
-    return spatial, op, gap, split_k
+    return spatial, operations, gap, split_k
 
 
 def _dimensions(text: str, layout: str | None, wei_layout: str | None, spatial: dict[str, tuple[int, ...]]) -> int:

@@ -29,6 +29,10 @@ class Dtype:
         return self.mantissa > 0
 
     @property
+    def is_float8(self) -> bool:
+        return self.is_float and self.bytes == 1
+
+    @property
     def bits(self) -> np.dtype[Any]:
         """The unsigned integer type of the same width: results are compared through it."""
         return np.dtype(f"u{self.bytes}")
@@ -86,6 +90,11 @@ class DtypeSet:
         if self.compute is not None:
             return self.compute
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
+
+    def multiplicand(self, operand: Dtype) -> Dtype:
+        """What an operand of that type is rounded to before it is multiplied: the compute type. But 8-bit floats are
+        multiplied as they are, whichever two meet: a matrix instruction takes f8 beside bf8."""
+        return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
 
     @property
     def canonical(self) -> str:

@@ -80,6 +80,9 @@ def gemm_problem(
     n: int,
     k: int,
     op: Elementwise = OPERATIONS["pass"],
+    *,
+    in_op: Elementwise = OPERATIONS["pass"],
+    wei_op: Elementwise = OPERATIONS["pass"],
     gap: bool = False,
     split_k: int = 1,
 ) -> GemmProblem:
@@ -100,6 +103,8 @@ def gemm_problem(
         left_pad=(),
         right_pad=(),
         op=op,
+        in_op=in_op,
+        wei_op=wei_op,
         gap=gap,
         split_k=split_k,
     )

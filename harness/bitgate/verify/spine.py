@@ -13,6 +13,7 @@ from bitgate.device.host import parse_schedule
 from bitgate.errors import UsageError
 from bitgate.exact.checksum import why_not
 from bitgate.exact.digest import digest
+from bitgate.exact.factors import factors
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
@@ -133,8 +134,8 @@ def _long_way(case: _Case, launch: Launch, observer: Observer | None) -> Verdict
     case.seconds["fill"], case.seconds["reference"] = filled - started, perf_counter() - filled
     for how in _hows(planned, session):
         run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-        bounds = case.reference.bounds
-        if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+        judge = case.reference.judge
+        if run.result is not None and judge is not None and not judge.outside(run.result.logical).any():
             run.result = None
         case.runs.append(run)
         if run.crash or run.damage:
@@ -143,7 +144,9 @@ def _long_way(case: _Case, launch: Launch, observer: Observer | None) -> Verdict
     if observer is not None:
         _observe(case, observer)
     verdict = _judge(case)
-    return verdict if case.look is None or verdict.outcome is not Outcome.PASS else _contradiction(case, case.look)
+    # Where NaN is a class the device's comparison of bits says nothing.
+    settled = verdict.outcome is not Outcome.PASS or case.reference.judge is not None
+    return verdict if settled or case.look is None else _contradiction(case, case.look)
 
 
 def _add_seconds(case: _Case) -> None:
@@ -271,7 +274,7 @@ def _judge(case: _Case) -> Verdict:
 
 
 def _runs_differ(case: _Case) -> bool:
-    if len(case.runs) < 2 or case.reference is None or case.reference.bounds is not None:
+    if len(case.runs) < 2 or case.reference is None or case.reference.judge is not None:
         return False
     first, second = (run.result for run in case.runs)
     if first is None or second is None:
@@ -300,15 +303,15 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    bounds = case.reference.bounds
-    outside = None if bounds is None else bounds.outside(wrong.result.logical)
+    judge = case.reference.judge
+    outside = None if judge is None else judge.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
         outside=outside,
         poison=poison_bits(reference.tensor.dtype),
-        inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
+        inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
         tile=case.instance.tile,
         other_run=None if other is None else (other.result or reference).logical,
         runs=(wrong.how.words, "" if other is None else other.how.words),
@@ -393,11 +396,12 @@ def _verdict(
 
 
 def _digest(case: _Case, result: HostTensor | None) -> str:
-    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets."""
+    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets, and so do
+    the bits of a NaN."""
     reference = case.reference
     if reference is None:
         return "" if case.look is None or not case.look.runs else case.look.last.digest
-    if reference.bounds is not None:
+    if reference.judge is not None:
         return ""
     return reference.digest if result is None else digest(result)
 

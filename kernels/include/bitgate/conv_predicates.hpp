@@ -34,12 +34,9 @@ inline int32_t check_dtypes(const bitgate_problem& problem, const ConvDtypes& wa
   return BITGATE_OK;
 }
 
-// op, num_d: the operands pass unchanged, the result takes a known operation with the D tensors that it
-// reads, each shaped like the result (stride 0 broadcasts).
-inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
-  if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
-    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
-                   problem.in_op.kind, problem.wei_op.kind);
+// op, num_d: the result takes a known operation with the D tensors that it reads, each shaped like the result
+// (stride 0 broadcasts).
+inline int32_t check_result_operation(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
   if (problem.out_op.kind < BITGATE_PASS || problem.out_op.kind > BITGATE_RELU)
     BITGATE_REFUSE(reason, "op", "element-wise operation %d on the result is unknown", problem.out_op.kind);
   if (problem.num_d != num_d(problem.out_op.kind))
@@ -58,6 +55,31 @@ inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* 
                     static_cast<long long>(problem.d[i].strides[axis]), axis,
                     static_cast<long long>(result.lengths[axis]));
   }
+  return BITGATE_OK;
+}
+
+// op: the operands pass unchanged; and the result's operation.
+inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+  if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
+    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
+                   problem.in_op.kind, problem.wei_op.kind);
+  return check_result_operation(problem, reason);
+}
+
+// op: an operand takes an operation that reads no D tensor; the result's own is out_op, whichever tensor it
+// is.
+inline int32_t check_operand_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+  const struct {
+    const char* name;
+    int32_t kind;
+    bool is_result;
+  } parts[] = {{"in", problem.in_op.kind, problem.operation == BITGATE_BWD_DATA},
+               {"wei", problem.wei_op.kind, problem.operation == BITGATE_BWD_WEIGHT}};
+  for (const auto& part : parts)
+    if (part.kind != BITGATE_PASS &&
+        (part.is_result || (part.kind != BITGATE_SCALE && part.kind != BITGATE_RELU)))
+      BITGATE_REFUSE(reason, "op", "element-wise operation %d on %s, which is %s", part.kind, part.name,
+                     part.is_result ? "the result" : "an operand: it takes scale or relu");
   return BITGATE_OK;
 }
 
