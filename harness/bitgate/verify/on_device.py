@@ -155,14 +155,14 @@ def _doubt(result: Tensor, wanted: Wanted, run: DeviceRun, weighed: tuple[int, i
             f"{found.count} of {result.elements} cells of {result.name} differ from the GPU reference,"
             f" the first at {at}; the largest difference is {found.largest:g}"
         )
-    if wanted.digest and run.digest != wanted.digest:
-        return f"the result's digest is {run.digest}, not {wanted.digest}"
     if weighed is not None and weighed != (wanted.checksum, 0):
         fractions = f", {weighed[1]} cells are no integers" if weighed[1] else ""
         return (
             f"the checksum identity does not hold: the result sums to {weighed[0]} under the weights, its operands to"
             f" {wanted.checksum}{fractions}"
         )
+    if wanted.digest and run.digest != wanted.digest:
+        return f"the result's digest is {run.digest}, not {wanted.digest}"
     return ""
 
 

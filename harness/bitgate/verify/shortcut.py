@@ -29,7 +29,8 @@ GPU_REFERENCE_FLOPS = 10**9
 
 @dataclass(frozen=True)
 class Route:
-    """By what a result is to be judged: a stored digest, the naive kernel on the device, the checksum identity."""
+    """By what a result is to be judged: the naive kernel on the device, the checksum identity, a stored digest. That is
+    enough by itself, and held against whatever else is used."""
 
     plan: FillPlan
     certificate: Certificate
@@ -40,8 +41,8 @@ class Route:
     @property
     def kind(self) -> str:
         """What the record calls the reference."""
-        names = {"stored": self.stored is not None, "gpu": self.gpu, "checksum": self.checksum}
-        return "+".join(name for name, used in names.items() if used)
+        names = {"gpu": self.gpu, "checksum": self.checksum}
+        return "+".join(name for name, used in names.items() if used) or ("stored" if self.stored else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +71,16 @@ def route_of(planned: PlannedCase, session: Session, instance: Instance) -> Rout
         return None
     accumulation = instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
-    stored = session.digests.find(planned.case, plan) if planned.reference == "auto" else None
-    if stored is not None:
-        route = Route(plan, stored.certificate(accumulation), stored=stored)
+    stored = session.digests.find(planned.case, plan)
+    if planned.reference == "auto" and stored is not None:
+        route = Route(plan, stored.certificate(accumulation), stored)
     else:
-        wanted = _references(planned, session)
-        if not any(wanted):
+        gpu, weighed = _references(planned, session)
+        if not gpu and not weighed:
             return None
         certificate = certify_plan(problem, plan, accumulation)
-        gpu, weighed = wanted
         weighed = weighed and not checksum.why_not(problem, certificate.bound)
-        route = Route(plan, certificate, gpu=gpu, checksum=weighed)
+        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed)
     usable = route.certificate.holds and bool(route.kind)
     return route if usable and all(session.tools.can_fill(problem.tensors[n], f) for n, f in plan.tensors) else None
 
@@ -119,7 +119,7 @@ def _wanted(session: Session, problem: ConvProblem, route: Route) -> Wanted:
     wanted = Wanted() if route.stored is None else Wanted(digest=route.stored.digest)
     if route.gpu:
         reference = session.device_reference(problem, route.plan)
-        wanted = replace(wanted, digest=reference.digest, reference=reference.buffer.pointer)
+        wanted = replace(wanted, digest=wanted.digest or reference.digest, reference=reference.buffer.pointer)
     if route.checksum:
         weights = WeightPlan.of(problem.tensors[problem.result], route.plan.seed)
         values = checksum.planned_values(problem, route.plan)
