@@ -72,10 +72,11 @@ def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, 
 
 @dataclass(frozen=True, eq=False)
 class DeviceReference:
-    """The result of a trusted kernel, kept in device memory; free its buffer."""
+    """The result of a trusted kernel, kept in device memory; free its buffer. ``seconds`` took the launch."""
 
     buffer: Buffer
     digest: str
+    seconds: float
 
 
 def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan) -> DeviceReference:
@@ -88,7 +89,10 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
         before = _prepare(tools, launch, plan, buffers)
         if how.schedule:
             device.set_schedule(how.schedule)
+        device.synchronize()
+        started = perf_counter()
         execute(device, launch, buffers.named, run)
+        seconds = perf_counter() - started
         if not run.crash:
             _inspect(tools, launch.problem, buffers.named, before, Wanted(), run)
             kept = buffers.named.pop(launch.problem.result)
@@ -97,7 +101,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
             kept.free()
         what = run.crash or run.damage or buffers.damage
         raise UsageError(f"the reference kernel {launch.library.family.name}.{launch.instance} failed: {what}")
-    return DeviceReference(kept, run.digest)
+    return DeviceReference(kept, run.digest, seconds)
 
 
 def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers) -> dict[str, int]:
