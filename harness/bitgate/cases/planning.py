@@ -150,7 +150,7 @@ def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, se
     if not instance.fits(setting.target):
         return False
     kernels = candidate.row.kernels
-    return _matches(family, instance, kernels) if kernels else not family.is_reference
+    return _matches(family, instance, kernels) if kernels else not (family.is_reference or family.is_probe)
 
 
 def _one_each(problem: ConvProblem, runners: Sequence[Runner]) -> list[Runner]:

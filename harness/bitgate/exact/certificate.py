@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bitgate.exact.factors import factors, gain
 from bitgate.exact.fill import FillPlan, make_tensor, terms
 from bitgate.exact.native import Measure, measure
+from bitgate.exact.probe import shared_axes
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass
@@ -62,12 +63,22 @@ def _bound(problem: ConvProblem, measuring: Measuring) -> Bound:
             found[first].largest * float(found[second].sums.max()),
             found[second].largest * float(found[first].sums.max()),
         )
-    bound = problem.op.alpha * sums
+    bound = problem.op.alpha * min(sums, _few_terms(problem, measuring, found))
     if problem.op.num_d:
         found["d0"] = measuring("d0", ())
         bound += max(1.0, problem.op.beta) * found["d0"].largest
     integers = all(m.fractions == 0 for m in found.values())
     return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
+
+
+def _few_terms(problem: ConvProblem, measuring: Measuring, found: dict[str, Measure]) -> float:
+    """A bound for operands with zeros: a cell meets no more of one than what shares the cell's own indices."""
+    best = float("inf")
+    for name, other in zip(problem.operands, reversed(problem.operands), strict=True):
+        if found[name].nonzeros < problem.tensors[name].elements:
+            sums = measuring(name, shared_axes(problem, name)).sums
+            best = min(best, found[other].largest * float(sums.max()))
+    return best
 
 
 def certify(

@@ -14,6 +14,7 @@ from bitgate.cases.planning import PlannedTest
 from bitgate.cases.row import Row
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.platform import Platform
 from bitgate.plugin.record import stand_in
 from bitgate.plugin.run import BROKEN, End, Run
 from bitgate.plugin.watchdog import Watchdog
@@ -32,6 +33,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
+        self.platform = Platform(run)
         self.watchdog = Watchdog(self._hung)
 
     @pytest.fixture
@@ -52,6 +54,8 @@ class Gating:
             __tracebackhide__ = True
             verdict = self._verdict(planned, bitgate_test, request.node.nodeid)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
+            if verdict.outcome is Outcome.NOT_RUN and not bitgate_test.nobody:
+                pytest.skip(verdict.reason)  # the probe that is red has failed; one line is enough
             if not verdict.green:
                 pytest.fail(_in_words(verdict), pytrace=False)
             return verdict
@@ -63,6 +67,8 @@ class Gating:
 
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
+        if obstacle := self.platform.obstacle(test):
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(verify(planned, self.run.session), test, node_id)
 
     @pytest.hookimpl(wrapper=True)
@@ -70,6 +76,8 @@ class Gating:
         test = planned_test(item)
         if test is None:
             return (yield)
+        if not self.run.is_probe(test):
+            self.platform.wait()
         self.box.write(item.nodeid)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):

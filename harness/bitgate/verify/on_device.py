@@ -25,7 +25,7 @@ from bitgate.exact.tensor import has_gaps
 from bitgate.problem import ConvProblem, Tensor
 from bitgate.verify.compare import number
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import WORKSPACE, WORKSPACE_POISON, Buffers, How, Launch, Run, execute
+from bitgate.verify.running import IN_PLACE, WORKSPACE, WORKSPACE_POISON, Buffers, How, Launch, Run, execute
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,18 @@ def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers) -> 
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
+    shared = IN_PLACE if problem.op.in_place else ()
     for name, fill in plan.tensors:
-        data = buffers.add(name, tensors[name].bytes).pointer
-        tools.fill(data, tensors[name], fill, plan.seed)
-        before[name] = tools.memory(data, tensors[name])
+        if name not in shared:
+            data = buffers.add(name, tensors[name].bytes).pointer
+            tools.fill(data, tensors[name], fill, plan.seed)
+            before[name] = tools.memory(data, tensors[name])
     result = tensors[problem.result]
-    tools.fill_bits(buffers.add(problem.result, result.bytes).pointer, result, poison_bits(result.dtype))
+    data = buffers.add(problem.result, result.bytes).pointer
+    if shared:
+        tools.fill(data, tensors[shared[0]], plan.of(shared[0]), plan.seed)
+    else:
+        tools.fill_bits(data, result, poison_bits(result.dtype))
     if launch.workspace:
         buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
     return before

@@ -80,9 +80,12 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
     """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
     with Buffers(device, how) as buffers:
+        shared = IN_PLACE if launch.problem.op.in_place else ()
         for name, tensor in inputs.items():
-            buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        buffers.add(launch.problem.result, reference.storage.nbytes).upload(poisoned(reference.tensor).storage)
+            if name not in shared:
+                buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
+        before = inputs[shared[0]] if shared else poisoned(reference.tensor)
+        buffers.add(launch.problem.result, reference.storage.nbytes).upload(before.storage)
         if launch.workspace:
             buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
         if how.schedule:
@@ -100,6 +103,8 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
 
 
 WORKSPACE = "workspace"
+IN_PLACE = ("d0",)
+"""The input that lies in the result's buffer, if the operation works in place: it starts there and is overwritten."""
 
 
 class Buffers:
@@ -145,6 +150,8 @@ def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: 
     """Launch and wait. What goes wrong is written into the run."""
     device.clear_fault()
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+    if launch.problem.op.in_place:
+        pointers |= dict.fromkeys(IN_PLACE, pointers[launch.problem.result])
     scratch = buffers.get(WORKSPACE)
     workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
     try:
@@ -186,7 +193,7 @@ def _inspect(
         if damage is not None:
             damages.append(damage.text)
     for name, tensor in inputs.items():
-        if not _same(device, buffers[name], tensor.storage):
+        if name in buffers and not _same(device, buffers[name], tensor.storage):
             damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
     if run.result is not None and has_gaps(reference.tensor):
         gaps = changed_gaps(run.result)

@@ -231,10 +231,25 @@ class Session:
         return self._on_device is not None
 
 
+ZEROS = "zeros"
+"""A fill beside those of ``FILLS``: nothing can be learned from a result of zeros, so it is never compared."""
+
+
 def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
+    if fill == ZEROS:
+        return _zero_inputs(problem, accumulation)
     plan = plan_fill(problem, accumulation, fill, seed)
     tensors = make_inputs(problem, plan)
     certificate = certify(problem, plan, tensors, accumulation)
+    return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
+
+
+def _zero_inputs(problem: ConvProblem, accumulation: Accumulation) -> tuple[Inputs, int]:
+    tensors = {name: HostTensor.empty(tensor) for name, tensor in problem.tensors.items() if name != problem.result}
+    for tensor in tensors.values():
+        tensor.bits[...] = 0
+    note = "all inputs are zero: every kernel gives the same bits"
+    certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
     return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
 
 
