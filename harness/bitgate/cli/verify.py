@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-REFERENCES = ("auto", "exact", "ordered", "gpu", "none")
+REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 
 OF_VERIFICATION = ("none", "auto", "gpu")
 """The reference that CK's verification mode means: 0 none, 1 on the CPU, 2 the naive kernel on the device."""

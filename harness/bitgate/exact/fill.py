@@ -106,6 +106,13 @@ def _make_input(problem: ConvProblem, name: str, own: TensorFill, seed: int, thr
 
 def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None = None) -> HostTensor:
     host = HostTensor.empty(tensor)
+    write_tensor(host, fill, seed, threads)
+    return host
+
+
+def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | None = None) -> None:
+    """Fill the cells of a tensor that has its memory already; its gaps stay as they are."""
+    tensor = host.tensor
     stream = counter.stream(seed, tensor.name)
     if fill.kind == "integer":
         # Elements of up to two bytes are looked up; wider ones are converted natively and need no table.
@@ -114,7 +121,6 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
         native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
     elif fill.kind != "real" or not native.fill_reals(host, stream, threads):
         host.bits[...] = definition(tensor, fill, seed).view(tensor.dtype.bits)
-    return host
 
 
 def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:

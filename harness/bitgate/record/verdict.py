@@ -42,7 +42,7 @@ MEANING: dict[Outcome, str] = {
     Outcome.NOT_RUN: "the case was not run, for the reason given",
     Outcome.KNOWN_BUG: "the case failed exactly as its known bug records",
     Outcome.LOST: "the case was planned but no result of it was found",
-    Outcome.INFRA: "the device was lost, or the host ran out of memory or disk",
+    Outcome.INFRA: "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
 }
 
 
