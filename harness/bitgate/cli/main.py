@@ -23,6 +23,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "bitgate.cli.doctor",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
+    "fuzz": "bitgate.cli.fuzz",
+    "shrink": "bitgate.cli.shrink",
     "faults": "bitgate.cli.faults",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",

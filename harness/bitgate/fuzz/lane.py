@@ -1,0 +1,150 @@
+"""What is fuzzed: lanes, each a kernel family and a pass, and the planned cases of a lane's rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bitgate.coverage.batch import OPERATION_NAMES
+from bitgate.exact.fill import FILLS
+from bitgate.fuzz.draw import SIZES, Size, draw_round
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.verify.planned import Expectation, PlannedCase
+
+THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
+"""Options that move a threshold, so that small tensors meet what in production only large ones do. Options that turn
+a gate off bring known bugs back, and are left alone."""
+
+KERNELS_A_REFERENCE = 4
+"""Rounds of a kernel for each round of a reference kernel."""
+
+UNSUPPORTED = 0.1
+"""Share of problems that no instance takes: declaration and library must refuse them for the same reason."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    family: KernelFamily
+    direction: Pass
+    instances: tuple[Instance, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name}:{self.direction}"
+
+    @cached_property
+    def dtypes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(dtypes for instance in self.instances for dtypes in instance.dtypes))
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Values of the columns beside the shape, as Batch codes: mostly what instances say they take."""
+        kinds = {
+            names.index(layout)
+            for instance in self.instances
+            for names in INPUT_LAYOUTS.values()
+            for layout in instance.layouts
+            if layout in names
+        }
+        plain = OPERATION_NAMES.index("pass")
+        return {
+            "layout": (*(sorted(kinds) * 8), 0, 1, 2),
+            "wei_layout": (0,) * 11 + (1,),
+            "gap": (0, 0, 0, 1),
+            "numd": (plain,) * 6 + tuple(range(len(OPERATION_NAMES))),
+            "split_k": (1,) * 8 + (2, 3, 4, -1),
+        }
+
+    def cases(self, seed: int, visit: int, target: str) -> Iterator[PlannedCase]:
+        """The cases of the lane's round number ``visit``, the same ones for the same seed."""
+        size = SIZES[visit % len(SIZES)]
+        key = (seed, visit, *self.name.encode())
+        rng = np.random.default_rng([*key, 2])
+        refused = UNSUPPORTED * size.problems
+        taken = 0
+        for problem in self._problems(key, size, rng):
+            choices = rng.random(5)
+            options = self._options(choices[0])
+            supporting, refusing = self._split(problem, options)
+            if supporting:
+                taken += 1
+            elif refused >= 1:
+                refused -= 1
+            else:
+                continue
+            for instance, expect in self._chosen(supporting, refusing, choices[1]):
+                yield PlannedCase(
+                    problem,
+                    self.family.name,
+                    instance.name,
+                    options=options,
+                    fill=_other(FILLS, choices[2], 0.06),
+                    seed=int(choices[4] * 1000),
+                    schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
+                    target=target,
+                    expect=expect,
+                )
+            if taken >= size.problems:
+                return
+
+    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[ConvProblem]:
+        wide = replace(size, problems=3 * size.problems)
+        batch = draw_round(self.direction, key, wide, self.columns)
+        sets = [DtypeSet.parse(text) for text in self.dtypes]
+        for row, index in enumerate(rng.integers(0, len(sets), len(batch))):
+            yield replace(batch.problem(row), dtypes=sets[index])
+
+    def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
+        known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
+        return (known[int(choice / 0.12 * len(known))],) if known and choice < 0.12 else ()
+
+    def _split(
+        self, problem: ConvProblem, options: tuple[tuple[str, str], ...]
+    ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
+        supporting, refusing = [], []
+        for instance in self.instances:
+            if str(problem.dtypes) not in instance.dtypes:
+                continue
+            refusal = self.family.supports(problem, instance, dict(options))
+            if refusal is None:
+                supporting.append((instance, Expectation()))
+            else:
+                refusing.append((instance, Expectation("refused", refusal.clause)))
+        return supporting, refusing
+
+    def _chosen(
+        self,
+        supporting: Sequence[tuple[Instance, Expectation]],
+        refusing: Sequence[tuple[Instance, Expectation]],
+        choice: float,
+    ) -> Iterator[tuple[Instance, Expectation]]:
+        """One instance of those that take the problem, now and then all of them; one that refuses it too."""
+        if choice < 0.1:
+            yield from supporting
+        elif supporting:
+            yield supporting[int(choice * 1e6) % len(supporting)]
+        if refusing:
+            yield refusing[int(choice * 1e6) % len(refusing)]
+
+
+def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
+    """The turn of lanes: each kernel several times for each time of a reference kernel."""
+    found: dict[tuple[str, Pass], Lane] = {}
+    for family, instance in chosen:
+        for direction in family.operations_of(instance):
+            known = found.get((family.name, direction))
+            instances = (*(known.instances if known else ()), instance)
+            found[family.name, direction] = Lane(family, direction, instances)
+    references = [lane for lane in found.values() if lane.family.is_reference]
+    kernels = [lane for lane in found.values() if not lane.family.is_reference]
+    return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
+
+
+def _other(values: Sequence[str], choice: float, share: float) -> str:
+    """The first value, but for a share of the choices one of the others."""
+    return values[1 + int(choice / share * (len(values) - 1))] if choice < share and len(values) > 1 else values[0]
