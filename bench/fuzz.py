@@ -21,7 +21,9 @@ from typing import Any
 
 from bitgate import rooms
 from bitgate.build import overlay as overlays
+from bitgate.coverage.batch import Batch
 from bitgate.fuzz.planting import SITES, Planted, plant
+from bitgate.problem import parse_case_id
 
 MAIN = "from bitgate.cli.main import main; main()"
 
@@ -36,6 +38,8 @@ class Result:
     minimal: bool
     case: str
     neighbours: tuple[str, ...]
+    is_planted: bool = False
+    """Does the shrunk problem have all the conditions?"""
 
 
 def hunt(planted: Planted, seconds: float, kernel: str | None, seed: int) -> Result:
@@ -69,6 +73,7 @@ def hunt(planted: Planted, seconds: float, kernel: str | None, seed: int) -> Res
         first["minimal"],
         first["case"],
         words,
+        bool(planted.holds(Batch.from_problems([parse_case_id(first["case"])]))[0]),
     )
 
 
@@ -81,6 +86,7 @@ def show(number: int, result: Result) -> None:
     print(
         f"     found after {result.seconds:.1f} s, {result.multiply_adds} multiply-adds{smallest}, {result.wall:.0f} s"
         f" with building and shrinking\n     {result.case}"
+        + ("" if result.is_planted else "  LACKS A CONDITION: another bug, or the generator's two readings differ")
     )
     for words in result.neighbours[:6]:
         print(f"       {words}")

@@ -30,6 +30,7 @@ def fuzz(
     first: Annotated[bool, typer.Option("--first", help="Stop at the first failure, once it is shrunk.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on behind an earlier run with this seed.")] = False,
     case_timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a case is HUNG.")] = 60.0,
+    shrink_seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Verify random problems on all instances, boundaries first; declared and told support must agree too.
@@ -45,7 +46,7 @@ def fuzz(
     from bitgate.fuzz.worker import Setting
 
     name = targets.named(target).name if target else targets.best().name
-    setting = Setting(name, kernel, tuple(path.absolute() for path in load or ()), seed, case_timeout)
+    setting = Setting(name, kernel, tuple(path.absolute() for path in load or ()), seed, case_timeout, shrink_seconds)
     folder = rooms.out_dir() / name / "fuzz"
     state = read_state(folder / "state.json", seed, kernel, name) if resume else State(seed, kernel, name)
     campaign = Campaign(

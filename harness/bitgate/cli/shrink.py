@@ -41,7 +41,7 @@ def shrink(
 
     Of several instances that fail the first is shrunk. Exit codes: 0 it passes, 1 a defect was found and shrunk.
     """
-    from bitgate.fuzz.failure import Found, is_failure
+    from bitgate.fuzz.failure import Found, ends_process, is_failure
     from bitgate.fuzz.shrink import Shrinker
     from bitgate.problem import ProblemError
     from bitgate.problem.foreign import problems_of
@@ -57,10 +57,12 @@ def shrink(
         raise UsageError(str(error)) from None
     options = tuple(sorted(_pair(text) for text in option or ()))
     session = Session(target, load=tuple(load or ()))
-    alone = isolate or bool(load)
 
-    def judge(planned: PlannedCase) -> Verdict:
-        return verify_isolated(planned, session.load) if alone else verify(planned, session)
+    def here(planned: PlannedCase) -> Verdict:
+        return verify(planned, session)
+
+    def alone(planned: PlannedCase) -> Verdict:
+        return verify_isolated(planned, session.load)
 
     chosen = candidates(kernel, dict(options), session.target.name, session.load)
     green = 0
@@ -78,8 +80,10 @@ def shrink(
                 target=session.target.name,
                 expect=expect,
             )
-            verdict = judge(planned)
+            # A user's kernel may end the process: the first verdict tells, and only such a case is shrunk in others.
+            verdict = (alone if isolate or load else here)(planned)
             if is_failure(verdict):
+                judge = alone if isolate or ends_process(verdict) else here
                 return _tell([Shrinker(judge, family, Found(planned, verdict), seconds).run()], green, as_json)
             green += verdict.green
     return _tell([], green, as_json)

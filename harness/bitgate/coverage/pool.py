@@ -24,7 +24,8 @@ OPERATIONS = ("pass", "pass", "nd1", "bilinear", "relu")
 @dataclass(frozen=True)
 class Taste:
     """Which values a draw prefers: each is taken as often as it stands there. ``room``: image cells beyond what one
-    output needs, in strides. ``large``: the share of problems with a tensor of about 2 GiB."""
+    output needs, in strides. ``large``: the share of problems with a tensor of about 2 GiB; ``free_pads``: of those
+    whose pads are drawn for each side and axis apart."""
 
     groups: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
     images: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
@@ -38,6 +39,7 @@ class Taste:
     long_filters: tuple[int, ...] = (12, 16, 31, 32, 33, 34, 64, 65, 66)
     room: tuple[int, ...] = (0, 1, 1, 2, 3, 7, 15)
     large: float = 0.05
+    free_pads: float = 0.0
 
 
 WIDE = Taste()
@@ -86,12 +88,21 @@ def draw(
     filters, strides, dilations = (np.where(used, column, 1) for column in (filters, strides, dilations))
     window = (filters - 1) * dilations + 1
 
-    kind = pick((0, 0, 1, 1, 2, 3, 4), size, 1)
-    pads = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0 * window, np.minimum(1, window - 1), window // 2,
-                     np.maximum(0, window - 1)], window + rng.integers(0, 3, (size, AXES)))  # fmt: skip
-    left = np.where(used, pads, 0)
+    def pads(axes: int) -> Ints:
+        """None, one cell, half the window, all but a cell of it, or more; of the same kind on all axes if ``axes`` is
+        1."""
+        kind = pick((0, 0, 1, 1, 2, 3, 4), size, axes)
+        values = [0 * window, np.minimum(1, window - 1), window // 2, np.maximum(0, window - 1)]
+        return np.where(
+            used, np.select([kind == i for i in range(4)], values, window + rng.integers(0, 3, (size, AXES))), 0
+        )
+
+    left = pads(1)
     other = np.where(used, rng.integers(0, 4, (size, AXES)), 0)
     right = np.where(chance(0.6, size, 1), left, other)
+    if taste.free_pads:
+        free = chance(taste.free_pads, size, 1)
+        left, right = np.where(free, pads(AXES), left), np.where(free, pads(AXES), right)
 
     least = np.maximum(1, window - left - right)
     zero = np.zeros_like(window)

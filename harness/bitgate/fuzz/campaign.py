@@ -17,10 +17,9 @@ from time import monotonic, time
 from bitgate import rooms
 from bitgate.device.targets import named
 from bitgate.errors import UsageError
-from bitgate.fuzz.failure import Found, Shrunk, write_rows
-from bitgate.fuzz.shrink import SECONDS as SHRINK_SECONDS
+from bitgate.fuzz.failure import Found, Shrunk, ends_process, write_rows
 from bitgate.fuzz.state import State
-from bitgate.fuzz.worker import Position, RoundDone, RoundJob, Setting, ShrinkJob, lane_of
+from bitgate.fuzz.worker import Position, RoundDone, RoundJob, Setting, ShrinkJob, Tally, lane_of
 from bitgate.problem import human
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
@@ -173,6 +172,8 @@ class Campaign:
             raise answer
         if isinstance(answer, Found):
             self._found(replace(answer, seconds=answer.seconds - self._begin))
+        elif isinstance(answer, Tally):
+            self.state.tally.join(answer)
         elif isinstance(answer, RoundDone):
             child.job = None
             self.state.tally.join(answer.tally)
@@ -226,8 +227,7 @@ class Campaign:
         if seen:
             return
         self._progress(f"{found.verdict.outcome}: {found.verdict.repro}; shrinking it")
-        ends_process = found.verdict.outcome in (Outcome.HUNG, Outcome.CRASHED) and found.verdict.diagnosis is None
-        self._to_shrink.append(ShrinkJob(found, SHRINK_SECONDS, isolated=ends_process))
+        self._to_shrink.append(ShrinkJob(found, self.setting.shrink_seconds, isolated=ends_process(found.verdict)))
 
     def _note(self, shrunk: Shrunk) -> None:
         same = [known for known in self._shrunk if known.planned == shrunk.planned]

@@ -33,8 +33,9 @@ TINY = Taste(
     long_filters=(12, 16, 33),
     room=(0, 0, 1, 1, 2, 3),
     large=0,
+    free_pads=0.4,
 )
-WIDE = Taste(large=0)
+WIDE = Taste(large=0, free_pads=0.4)
 
 
 @dataclass(frozen=True)

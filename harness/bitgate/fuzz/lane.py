@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from bitgate.exact.fill import FILLS
 from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem.conv import default_layout, default_weight_layout
 from bitgate.problem.layout import INPUT_LAYOUTS
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -25,6 +27,19 @@ KERNELS_A_REFERENCE = 4
 
 UNSUPPORTED = 0.1
 """Share of problems that no instance takes: declaration and library must refuse them for the same reason."""
+
+
+FITTED = 0.15
+"""Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
+1x1 filters has by chance."""
+
+BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
+    lambda p: replace(p, split_k=1, gap=False),
+    lambda p: replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8),
+    lambda p: replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim),
+    lambda p: replace(p, stride=(1,) * p.ndim),
+    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)),
+)
 
 
 @dataclass(frozen=True)
@@ -67,9 +82,13 @@ class Lane:
         rng = np.random.default_rng([*key, 2])
         refused = UNSUPPORTED * size.problems
         taken = 0
+        met: Counter[str] = Counter()
         for problem in self._problems(key, size, rng):
-            choices = rng.random(5)
+            choices = rng.random(6)
             options = self._options(choices[0])
+            if choices[5] < FITTED:
+                rare = min(self.instances, key=lambda instance: met[instance.name])
+                problem = self._fitted(problem, rare, options)
             supporting, refusing = self._split(problem, options)
             if supporting:
                 taken += 1
@@ -77,7 +96,9 @@ class Lane:
                 refused -= 1
             else:
                 continue
+            supporting.sort(key=lambda choice: met[choice[0].name])
             for instance, expect in self._chosen(supporting, refusing, choices[1]):
+                met[instance.name] += expect.kind == "pass"
                 yield PlannedCase(
                     problem,
                     self.family.name,
@@ -98,6 +119,15 @@ class Lane:
         sets = [DtypeSet.parse(text) for text in self.dtypes]
         for row, index in enumerate(rng.integers(0, len(sets), len(batch))):
             yield replace(batch.problem(row), dtypes=sets[index])
+
+    def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
+        """The problem, bent until the instance takes it, or as far as that goes."""
+        bent = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
+        for bend in BENDS:
+            if self.family.supports(bent, instance, dict(options)) is None:
+                break
+            bent = bend(bent)
+        return bent
 
     def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
         known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
@@ -123,11 +153,9 @@ class Lane:
         refusing: Sequence[tuple[Instance, Expectation]],
         choice: float,
     ) -> Iterator[tuple[Instance, Expectation]]:
-        """One instance of those that take the problem, now and then all of them; one that refuses it too."""
-        if choice < 0.1:
-            yield from supporting
-        elif supporting:
-            yield supporting[int(choice * 1e6) % len(supporting)]
+        """The instance with the fewest cases so far of those that take the problem, now and then all of them; and one
+        that refuses it."""
+        yield from supporting if choice < 0.1 else supporting[:1]
         if refusing:
             yield refusing[int(choice * 1e6) % len(refusing)]
 

@@ -20,7 +20,6 @@ from bitgate.verify.planned import Expectation, PlannedCase
 
 Judge = Callable[[PlannedCase], Verdict]
 
-SECONDS = 60.0
 MANY_NEIGHBOURS = 400_000_000
 """Operations beyond which a neighbour is too dear to be tried."""
 
@@ -28,7 +27,7 @@ MANY_NEIGHBOURS = 400_000_000
 class Shrinker:
     """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
 
-    def __init__(self, judge: Judge, family: KernelFamily, found: Found, seconds: float = SECONDS) -> None:
+    def __init__(self, judge: Judge, family: KernelFamily, found: Found, seconds: float = 60.0) -> None:
         self._judge = judge
         self._family = family
         self._found = found

@@ -32,6 +32,9 @@ from bitgate.verify.spine import verify
 
 _POSITION = struct.Struct("<Q")
 
+TELL_SECONDS = 0.5
+"""How often a worker tells what it has done, so that little is uncounted when it dies."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -42,6 +45,7 @@ class Setting:
     load: tuple[Path, ...] = ()
     seed: int = 0
     case_seconds: float = 60.0
+    shrink_seconds: float = 60.0
 
     def lanes(self) -> tuple[Lane, ...]:
         """Every instance that the glob names; without one all there are, references among them."""
@@ -152,7 +156,7 @@ class Worker:
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last = Tally(), None
+        tally, last, told = Tally(), None, monotonic()
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
@@ -162,6 +166,9 @@ class Worker:
             verdict = verify(planned, self._session)
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
+            if monotonic() - told > TELL_SECONDS:
+                self.send(tally)
+                tally, told = Tally(), monotonic()
             if is_failure(verdict):
                 self.send(Found(planned, verdict, monotonic(), lane.name, visit))
         return RoundDone(job.number, None, tally)
