@@ -48,7 +48,7 @@ int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   if (status == BITGATE_OK)
-    status = bitgate::check_dtypes(problem, BITGATE_F32, reason);
+    status = bitgate::check_dtypes(problem, {BITGATE_F32, BITGATE_F32, BITGATE_F32, BITGATE_F32}, reason);
   if (status == BITGATE_OK)
     status = bitgate::check_operations(problem, reason);
   if (status == BITGATE_OK)

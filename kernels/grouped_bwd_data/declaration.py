@@ -6,36 +6,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass, Tensor, gemms_count, sub_gemms
+from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION
 
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
 MAX_SUB_GEMMS = 65536
-MAX_GROUPS = 65535
+MAX_GROUPS = MAX_PARTS = 65535
+MAX_SPLIT_K = 128
 MAX_GRID_THREADS = 2**32 - 1
 
-# tile, vectors (dy, w, dx), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+PREFETCHED = "_d2"
+"""Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
+
+# tile, vectors (dy, w, dx), waves, fragment, lanes of a wave, depth. The first of each wave size takes any K and C.
 TILES_16 = (
-    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
-    ((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64),
-    ((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64),
-    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64),
-    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
-    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
-    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64, ""),
+    ((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64, ""),
+    ((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64, ""),
+    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64, ""),
+    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64, ""),
+    ((64, 64, 32), (8, 4, 4), 2, (32, 32, 8), 64, PREFETCHED),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32, ""),
+    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, ""),
+    ((64, 64, 32), (8, 4, 4), 4, (16, 16, 16), 32, PREFETCHED),
 )
 TILES_32 = (
-    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
-    ((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64),
-    ((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64),
-    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64),
-    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
-    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
-    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64, ""),
+    ((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64, ""),
+    ((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64, ""),
+    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64, ""),
+    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64, ""),
+    ((64, 64, 16), (4, 2, 2), 2, (16, 16, 4), 64, PREFETCHED),
+    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32, ""),
+    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, ""),
+    ((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
 
@@ -47,10 +56,11 @@ def _instance(
     waves: int,
     fragment: tuple[int, int, int],
     wave: int,
+    depth: str,
 ) -> Instance:
     suffix = "_w32" if wave == 32 else ""
     return Instance(
-        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + suffix,
+        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + depth + suffix,
         group=f"grouped_bwd_data_{dtype}{suffix}",
         dtypes=(dtype,),
         layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
@@ -61,6 +71,7 @@ def _instance(
         block_size=waves * wave,
         wave_size=wave,
         fragment=fragment,
+        rounds_slices=True,
     )
 
 
@@ -68,11 +79,14 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.BWD_DATA:
         return Refusal("operation", f"only bwd_data, not {problem.direction}")
-    types = {problem.dtypes.inp, problem.dtypes.wei, problem.dtypes.out, problem.dtypes.compute_dtype}
-    if {dtype.name for dtype in types} != set(instance.dtypes):
-        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]} throughout")
-    if problem.split_k not in (1, -1):
-        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    if problem.dtypes.canonical not in instance.dtypes:
+        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
+    if problem.split_k > MAX_SPLIT_K:
+        return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
+    if problem.split_k > 1 and problem.op.name != "pass":
+        return Refusal("split_k_op", f"{problem.op.name} would act on each of {problem.split_k} slices by itself")
     tensors = problem.tensors
     for name in ("out", "wei", "in"):
         if tensors[name].strides[2] != 1:
@@ -86,7 +100,7 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
         if not _is_aligned(tensors[name], vector):
             return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
-    return _index_range(problem, instance)
+    return _index_range(problem, instance, options)
 
 
 def _is_aligned(tensor: Tensor, vector: int) -> bool:
@@ -95,18 +109,20 @@ def _is_aligned(tensor: Tensor, vector: int) -> bool:
     return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
 
 
-def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
+def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
     windows = [o + d * (f - 1) for o, d, f in zip(problem.output, problem.dilation, problem.filter, strict=True)]
     padded = [i + p for i, p in zip(problem.input, problem.left_pad, strict=True)]
-    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k, problem.c)
+    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k * prod(problem.filter), problem.c)
     if largest > MAX_COORDINATE:
-        return Refusal("index_range", f"a coordinate of {largest} is over 2^30")
+        return Refusal("index_range", f"a coordinate or a reduction of {largest} is over 2^30")
     if gemms_count(problem) > MAX_SUB_GEMMS:
         return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
-    if problem.g > MAX_GROUPS:
-        return Refusal("index_range", f"{problem.g} groups are over {MAX_GROUPS}")
+    chunks = split_n(problem, options)
+    parts = chunks * split_k(problem)
+    if problem.g > MAX_GROUPS or parts > MAX_PARTS:
+        return Refusal("index_range", f"{problem.g} groups, {parts} chunks and slices: more than a grid has")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    rows = max(gemm.m for gemm in sub_gemms(problem))
+    rows = max(gemm.m for gemm in sub_gemms(problem)) // chunks
     blocks = -(-rows // tile_m) * -(-problem.c // tile_n)
     threads = blocks * int(PRODUCTION_BUCKET) * instance.block_size
     if threads > MAX_GRID_THREADS:
@@ -114,29 +130,78 @@ def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
     return None
 
 
-def takes_flat_path(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> bool:
-    """One sub-GEMM, 2D, no groups, no D tensor, and K in whole vectors. With the gate off, however many sub-GEMMs."""
-    vector_k = (instance.vector or (1, 1, 1))[0]
+def split_k(problem: ConvProblem) -> int:
+    """Slices of each reduction; auto is 1."""
+    return max(1, problem.split_k)
+
+
+def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
+    """Chunks of images: the least divisor of N that brings a chunk's dx and dy to the threshold. N if even single
+    images are larger."""
+    threshold = int(options.get("split_n_bytes", PRODUCTION_SPLIT))
+    chunks = (count for count in range(1, problem.n) if problem.n % count == 0)
+    return next((count for count in chunks if _largest_span(problem, problem.n // count) <= threshold), problem.n)
+
+
+def _largest_span(problem: ConvProblem, images: int) -> int:
+    """Bytes of dx or dy between the first and the last cell of some images of one group, whatever lies between."""
+    spans = []
+    for tensor in (problem.tensors["in"], problem.tensors["out"]):
+        lengths = (images, *tensor.lengths[2:])
+        corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
+        spans.append((corner + 1) * tensor.dtype.bytes)
+    return max(spans)
+
+
+def takes_flat_path(problem: ConvProblem, options: Mapping[str, str]) -> bool:
+    """One sub-GEMM, 2D, no groups, no D tensor, nothing split, and K in whole 16 bytes (AK1). With the gate off,
+    however many sub-GEMMs."""
+    chunk = 16 // problem.tensors["out"].dtype.bytes
     one_gemm = gemms_count(problem) == 1 or options.get("flat_path_gate") == "off"
     return (
         one_gemm
         and problem.ndim == 2
         and problem.g == 1
         and problem.op.num_d == 0
-        and problem.split_k in (1, -1)
-        and problem.k % vector_k == 0
-        and problem.k >= vector_k
+        and split_k(problem) == 1
+        and split_n(problem, options) == 1
+        and problem.k % chunk == 0
     )
+
+
+def main_loop(problem: ConvProblem, instance: Instance) -> str:
+    """Does every tile of every sub-GEMM take more than one step, or none, or some? A step is one Tile K of channels of
+    one tap; a slice has as many as the others, the last one the rest."""
+    lengths = [length for gemm in sub_gemms(problem) for length in _slices(gemm, problem, instance)]
+    loops = [length > 1 for length in lengths]
+    return "all" if all(loops) else "mixed" if any(loops) else "none"
+
+
+def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int]:
+    """The lengths of a reduction's slices, longest and last; empty slices do nothing."""
+    tile_k = (instance.tile or (1, 1, 1))[2]
+    steps = prod(gemm.taps) * -(-problem.k // tile_k)
+    length = -(-steps // split_k(problem))
+    return [length, steps % length or length]
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """dx is always cleared (or filled with op(0, d)) first; then each bucket of sub-GEMMs is one launch."""
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
-    path = "flat" if takes_flat_path(problem, instance, options) else "grouped"
-    return Dispatch(path=path, gemms_count=count, launches=buckets, buckets=buckets, zero_fill=True)
+    return Dispatch(
+        path="flat" if takes_flat_path(problem, options) else "grouped",
+        gemms_count=count,
+        launches=buckets,
+        buckets=buckets,
+        zero_fill=True,
+        split_n=split_n(problem, options),
+        split_k=split_k(problem),
+        main_loop=main_loop(problem, instance),
+    )
 
 
+PRODUCTION_SPLIT = str(2**31)
 PRODUCTION_BUCKET = "32"
 OPTIONS = (
     Option(
@@ -147,6 +212,12 @@ OPTIONS = (
         " any 2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket.",
     ),
     Option("bucket_size", ANY_INTEGER, PRODUCTION_BUCKET, "sub-GEMMs that one grouped launch takes (1 to 32)"),
+    Option(
+        "split_n_bytes",
+        ANY_INTEGER,
+        PRODUCTION_SPLIT,
+        "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many bytes.",
+    ),
 )
 
 FAMILY = KernelFamily(

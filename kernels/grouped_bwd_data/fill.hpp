@@ -12,15 +12,15 @@ inline constexpr int64_t fill_max_blocks = 1024;
 
 struct FillArguments {
   Geometry geometry;
-  int64_t groups;
-  int32_t only_unowned; // 1: leave the cells that a sub-GEMM writes alone, because d lies in dx itself
+  int64_t groups, images; // of all chunks
+  int32_t only_unowned;   // 1: leave the cells that a sub-GEMM writes alone, because d lies in dx itself
 };
 
 // One thread a cell at a time, by strides: the gaps of a strided dx stay untouched.
 template <class T>
 __global__ void __launch_bounds__(fill_block) kernel_fill(const T* d, T* dx, FillArguments arguments) {
   const Geometry& geometry = arguments.geometry;
-  const int64_t cells = arguments.groups * geometry.images * geometry.c * geometry.axis[0].input *
+  const int64_t cells = arguments.groups * arguments.images * geometry.c * geometry.axis[0].input *
                         geometry.axis[1].input * geometry.axis[2].input;
   for (int64_t cell = static_cast<int64_t>(blockIdx.x) * fill_block + threadIdx.x; cell < cells;
        cell += static_cast<int64_t>(gridDim.x) * fill_block) {
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(fill_block) kernel_fill(const T* d, T* dx, Fil
       d_offset += i * geometry.d.spatial[axis];
       owned = owned && is_owned(geometry.axis[axis], i);
     }
-    const int64_t image = rest % geometry.images, group = rest / geometry.images;
+    const int64_t image = rest % arguments.images, group = rest / arguments.images;
     dx_offset += image * geometry.dx.row + group * geometry.dx.group;
     d_offset += image * geometry.d.row + group * geometry.d.group;
     if (!owned || arguments.only_unowned == 0)

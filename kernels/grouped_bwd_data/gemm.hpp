@@ -3,29 +3,46 @@
 // channels c, and the reduction runs over the taps of the sub-GEMM's class and, within a tap, over output
 // channels k.
 //
-// One block computes one Tile::M x Tile::N tile of one sub-GEMM; blockIdx.y is the group. For each tap and
-// each Tile::K channels the block loads a tile of dy (A) and of w (B) into LDS, then its waves multiply
-// fragments. At the end the sums go through LDS, so that dx is written in vectors along c.
+// One block computes one Tile::M x Tile::N tile of one sub-GEMM; blockIdx.y is the group, blockIdx.z the
+// chunk of images (split-N) and the slice of the reduction (split-K). A step of the reduction is Tile::K
+// channels of one tap: its tiles of dy (A) and of w (B) go to LDS, where the waves multiply fragments
+// (pipeline.hpp). At the end the sums go through LDS, so that dx is written in vectors along c, or, where the
+// reduction is split, added to what other slices have left there.
 //
 // Needs: unit stride of k in dy and of c in w and dx; K a multiple of Vector::A, C of Vector::B and
 // Vector::C; vectors aligned (dispatch.hpp checks). Rows past M, k past K, c past C and dy cells outside the
 // output are loaded as zeros; dx cells outside the image are not written. Offsets are 64-bit.
 #pragma once
 
-#include "bitgate/implicit_gemm/sums.hpp"
+#include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
 namespace grouped_bwd_data {
 
 using namespace bitgate::implicit_gemm;
 
-// The place of one block: which tile of which sub-GEMM.
+// The place of one block: which tile of which sub-GEMM, of which images, and its share of the reduction.
 struct Place {
   int64_t first_row;
   int32_t first_column;
+  int32_t first_image;
+  int32_t slice;
   int group;
   int thread;
 };
+
+// `block` counts within the sub-GEMM, columns fastest.
+template <class Tiling> __device__ __forceinline__ Place place_of_block(const Geometry& geometry, int block) {
+  const int column_blocks = (geometry.c + Tiling::Tile::N - 1) / Tiling::Tile::N;
+  const auto z = static_cast<int32_t>(blockIdx.z);
+  return {static_cast<int64_t>(block / column_blocks) * Tiling::Tile::M,
+          block % column_blocks * Tiling::Tile::N,
+          z / geometry.split_k * geometry.images,
+          z % geometry.split_k,
+          static_cast<int>(blockIdx.y),
+          static_cast<int>(threadIdx.x)};
+}
 
 // What a thread keeps of the rows of A that it loads, computed once: where their dy cells lie at tap 0.
 template <class Tiling> struct RowsOfA {
@@ -45,7 +62,8 @@ BITGATE_HD __forceinline__ RowsOfA<Tiling> rows_of_a(const Geometry& geometry, c
     const int64_t m = place.first_row + Cover::row(place.thread, pass);
     row.inside = m < rows_of(geometry);
     const Row at = row_at(geometry, row.inside ? m : 0);
-    row.offset = place.group * geometry.dy.group + at.image * geometry.dy.row;
+    const int64_t image = place.first_image + at.image;
+    row.offset = place.group * geometry.dy.group + image * geometry.dy.row;
     for (int axis = 0; axis < axes; ++axis) {
       row.position[axis] = at.position[axis];
       row.offset += at.position[axis] * geometry.dy.spatial[axis];
@@ -73,73 +91,122 @@ BITGATE_HD __forceinline__ Tap tap_at(const Geometry& geometry, const SubGemm& g
   return tap;
 }
 
-// The rows' dy cells at one tap: their addresses at k = 0, null where the tap falls outside the output.
-template <class Tiling> struct CellsOfA {
-  const typename Tiling::Element* cell[Tiling::CoverA::passes];
-};
-
-template <class Tiling>
-BITGATE_HD __forceinline__ CellsOfA<Tiling> cells_of_a(const typename Tiling::Element* dy,
-                                                       const Geometry& geometry, const RowsOfA<Tiling>& rows,
-                                                       const Tap& tap) {
-  CellsOfA<Tiling> cells;
-  for (int pass = 0; pass < Tiling::CoverA::passes; ++pass) {
-    const auto& row = rows.row[pass];
-    bool inside = row.inside;
-    for (int axis = 0; axis < axes; ++axis) {
-      const int32_t o = row.position[axis] - tap.shift[axis];
-      inside = inside && o >= 0 && o < geometry.axis[axis].output;
-    }
-    cells.cell[pass] = inside ? dy + (row.offset - tap.dy_offset) : nullptr;
-  }
-  return cells;
-}
-
-// A tile: rows of dy, channels k .. k + Tile::K, zeros outside.
-template <class Tiling>
-BITGATE_HD __forceinline__ void load_a(const Geometry& geometry, const CellsOfA<Tiling>& cells,
-                                       int32_t first_k, int thread, typename Tiling::Element* tile) {
-  using Cover = typename Tiling::CoverA;
-  const int column = Cover::column(thread);
-  const int32_t k = first_k + column;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
-    const auto* cell = cells.cell[pass];
-    ChunkOf<typename Tiling::Element, Tiling::Vector::A> chunk{};
-    if (cell != nullptr && k < geometry.k)
-      chunk = read_chunk<Tiling::Vector::A>(cell + k);
-    write_chunk(tile + Cover::row(thread, pass) * Tiling::pitch_a + column, chunk);
-  }
-}
-
 // Threads read w as it lies in LDS: rows k, vectors along c.
 template <class Tiling>
 using CoverB = Cover<Tiling::Tile::K, Tiling::Tile::N, Tiling::Vector::B, Tiling::block>;
 
-// B tile: channels k .. k + Tile::K of one tap of w, columns c, zeros outside.
-template <class Tiling>
-BITGATE_HD __forceinline__ void load_b(const typename Tiling::Element* w_tap, const Geometry& geometry,
-                                       int32_t first_k, const Place& place, typename Tiling::Element* tile) {
-  using Cover = CoverB<Tiling>;
-  const int column = Cover::column(place.thread);
-  const int32_t c = place.first_column + column;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
-    const int row = Cover::row(place.thread, pass);
-    const int32_t k = first_k + row;
-    ChunkOf<typename Tiling::Element, Tiling::Vector::B> chunk{};
-    if (k < geometry.k && c < geometry.c)
-      chunk = read_chunk<Tiling::Vector::B>(w_tap + k * geometry.w.row + c);
-    write_chunk(tile + row * Tiling::pitch_b + column, chunk);
-  }
-}
+// A thread's way through the steps of a tile's reduction (a Source of pipeline.hpp): channels fastest, then
+// taps, the last axis first.
+template <class Tiling> struct Steps {
+  using CoverA = typename Tiling::CoverA;
+  using CoverB = grouped_bwd_data::CoverB<Tiling>;
+  using FactorA = typename Tiling::FactorA;
+  using FactorB = typename Tiling::FactorB;
+  using Vector = typename Tiling::Vector;
+  struct Stage {
+    ChunkOf<FactorA, Vector::A> a[CoverA::passes];
+    ChunkOf<FactorB, Vector::B> b[CoverB::passes];
+  };
 
-// dx and d offsets of a row at channel 0; false if its cell lies outside the image, or the row past M.
-BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubGemm& gemm, int64_t m,
-                                            int group, int64_t& dx_offset, int64_t& d_offset) {
+  const Geometry& geometry;
+  const SubGemm& gemm;
+  const Place& place;
+  const RowsOfA<Tiling>& rows;
+  const typename Tiling::ElementA* dy;
+  const typename Tiling::ElementB* w_group;
+  // Where it stands: the tap, its first channel, and the addresses of both at channel 0; null for a dy cell
+  // outside the output.
+  int32_t dot[axes];
+  int32_t first_k;
+  const typename Tiling::ElementA* cells[CoverA::passes];
+  const typename Tiling::ElementB* w_tap;
+
+  BITGATE_HD __forceinline__ void start_at(int32_t step) {
+    const int32_t steps_a_tap = steps_of_tap(geometry, Tiling::Tile::K);
+    first_k = step % steps_a_tap * Tiling::Tile::K;
+    int32_t tap = step / steps_a_tap;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      dot[axis] = tap % gemm.taps[axis];
+      tap /= gemm.taps[axis];
+    }
+    find_cells();
+  }
+
+  BITGATE_HD __forceinline__ void next() {
+    first_k += Tiling::Tile::K;
+    if (first_k < geometry.k)
+      return;
+    first_k = 0;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      if (++dot[axis] < gemm.taps[axis])
+        break;
+      dot[axis] = 0;
+    }
+    find_cells();
+  }
+
+  BITGATE_HD __forceinline__ void find_cells() {
+    const Tap tap = tap_at(geometry, gemm, dot);
+    w_tap = w_group + tap.w_offset;
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const auto& row = rows.row[pass];
+      bool inside = row.inside;
+      for (int axis = 0; axis < axes; ++axis) {
+        const int32_t o = row.position[axis] - tap.shift[axis];
+        inside = inside && o >= 0 && o < geometry.axis[axis].output;
+      }
+      cells[pass] = inside ? dy + (row.offset - tap.dy_offset) : nullptr;
+    }
+  }
+
+  BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
+    fetch_a(stage);
+    fetch_b(stage);
+  }
+
+  // Rows of dy, channels first_k .. first_k + Tile::K, zeros outside.
+  BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
+    const int32_t k = first_k + CoverA::column(place.thread);
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const auto* cell = cells[pass];
+      stage.a[pass] = {};
+      if (cell != nullptr && k < geometry.k)
+        stage.a[pass] = read_factors<FactorA, Vector::A>(cell + k);
+    }
+  }
+
+  // The same channels of one tap of w, columns c, zeros outside.
+  BITGATE_HD __forceinline__ void fetch_b(Stage& stage) const {
+    const int32_t c = place.first_column + CoverB::column(place.thread);
+    for (int pass = 0; pass < CoverB::passes; ++pass) {
+      const int32_t k = first_k + CoverB::row(place.thread, pass);
+      stage.b[pass] = {};
+      if (k < geometry.k && c < geometry.c)
+        stage.b[pass] = read_factors<FactorB, Vector::B>(w_tap + k * geometry.w.row + c);
+    }
+  }
+
+  BITGATE_HD __forceinline__ void store(const Stage& stage, typename Tiling::Operands& tiles) const {
+    for (int pass = 0; pass < CoverA::passes; ++pass)
+      write_chunk(tiles.a + CoverA::row(place.thread, pass) * Tiling::pitch_a + CoverA::column(place.thread),
+                  stage.a[pass]);
+    for (int pass = 0; pass < CoverB::passes; ++pass)
+      write_chunk(tiles.b + CoverB::row(place.thread, pass) * Tiling::pitch_b + CoverB::column(place.thread),
+                  stage.b[pass]);
+  }
+};
+
+// dx and d offsets of a row of the tile at channel 0; false if its cell lies outside the image, or the row
+// past M.
+BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubGemm& gemm, const Place& place,
+                                            int row_of_tile, int64_t& dx_offset, int64_t& d_offset) {
+  const int64_t m = place.first_row + row_of_tile;
   if (m >= rows_of(geometry))
     return false;
   const Row row = row_at(geometry, m);
-  dx_offset = group * geometry.dx.group + row.image * geometry.dx.row;
-  d_offset = group * geometry.d.group + row.image * geometry.d.row;
+  const int64_t image = place.first_image + row.image;
+  dx_offset = place.group * geometry.dx.group + image * geometry.dx.row;
+  d_offset = place.group * geometry.d.group + image * geometry.d.row;
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t i = dx_coordinate(geometry.axis[axis], gemm.tilde[axis], row.position[axis]);
     if (i < 0 || i >= geometry.axis[axis].input)
@@ -152,9 +219,9 @@ BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubG
 
 // The tile of sums, through the element-wise operation, to dx.
 template <class Tiling>
-__device__ __forceinline__ void epilogue(const float* tile, const Geometry& geometry, const SubGemm& gemm,
-                                         const Place& place, const typename Tiling::Element* d,
-                                         typename Tiling::Element* dx) {
+__device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const Geometry& geometry,
+                                         const SubGemm& gemm, const Place& place,
+                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx) {
   using Cover = typename Tiling::CoverC;
   const int column = Cover::column(place.thread);
   const int32_t c = place.first_column + column;
@@ -163,74 +230,66 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int row = Cover::row(place.thread, pass);
     int64_t dx_offset, d_offset;
-    if (!cell_of_row(geometry, gemm, place.first_row + row, place.group, dx_offset, d_offset))
+    if (!cell_of_row(geometry, gemm, place, row, dx_offset, d_offset))
       continue;
-    typename Tiling::Element values[Tiling::Vector::C];
+    typename Tiling::ElementC values[Tiling::Vector::C];
     for (int i = 0; i < Tiling::Vector::C; ++i)
       values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
                                   d + d_offset + (c + i) * geometry.d.column);
-    write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
+    if (geometry.split_k > 1)
+      bitgate::atomic_add(dx + dx_offset + c, values);
+    else
+      write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
 }
 
-// One tile of one sub-GEMM; `block` counts within the sub-GEMM, columns fastest.
-template <class Tiling>
-__device__ __forceinline__ void run_tile(const typename Tiling::Element* dy,
-                                         const typename Tiling::Element* w, const typename Tiling::Element* d,
-                                         typename Tiling::Element* dx, const Geometry& geometry,
-                                         const SubGemm& gemm, int block) {
+// One tile of one sub-GEMM. A block whose slice of the reduction is empty has nothing to add.
+template <class Tiling, MainLoop loop>
+__device__ __forceinline__ void run_tile(const typename Tiling::ElementA* dy,
+                                         const typename Tiling::ElementB* w,
+                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
+                                         const Geometry& geometry, const SubGemm& gemm, int block) {
   using Lds = typename Tiling::Lds;
   BITGATE_LDS(Lds, lds);
-  const int column_blocks = (geometry.c + Tiling::Tile::N - 1) / Tiling::Tile::N;
-  const Place place{static_cast<int64_t>(block / column_blocks) * Tiling::Tile::M,
-                    block % column_blocks * Tiling::Tile::N, static_cast<int>(blockIdx.y),
-                    static_cast<int>(threadIdx.x)};
+  const Place place = place_of_block<Tiling>(geometry, block);
+  const Slice slice = slice_of(steps_of(geometry, gemm, Tiling::Tile::K), geometry.split_k, place.slice);
+  if (slice.count == 0)
+    return;
   const RowsOfA<Tiling> rows = rows_of_a<Tiling>(geometry, place);
   const auto* w_group = w + place.group * geometry.w.group;
+  Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
+  steps.start_at(slice.first);
 
   Sums<Tiling> sums;
   clear(sums);
-  int32_t dot[axes];
-  for (dot[0] = 0; dot[0] < gemm.taps[0]; ++dot[0])
-    for (dot[1] = 0; dot[1] < gemm.taps[1]; ++dot[1])
-      for (dot[2] = 0; dot[2] < gemm.taps[2]; ++dot[2]) {
-        const Tap tap = tap_at(geometry, gemm, dot);
-        const CellsOfA<Tiling> cells = cells_of_a(dy, geometry, rows, tap);
-        for (int32_t k = 0; k < geometry.k; k += Tiling::Tile::K) {
-          load_a(geometry, cells, k, place.thread, lds.operands.a);
-          load_b<Tiling>(w_group + tap.w_offset, geometry, k, place, lds.operands.b);
-          __syncthreads(); // tiles are complete
-          compute(lds.operands, place.thread, sums);
-          __syncthreads(); // tiles are free again
-        }
-      }
+  reduce<Tiling, loop>(steps, slice.count, lds.operands, place.thread, sums);
   store_sums(sums, place.thread, lds.c);
   __syncthreads(); // sums are complete
   epilogue<Tiling>(lds.c, geometry, gemm, place, d, dx);
 }
 
 // Flat path: one sub-GEMM a launch.
-template <class Tiling>
+template <class Tiling, MainLoop loop>
 __global__ void __launch_bounds__(Tiling::block)
-    kernel_flat(const typename Tiling::Element* dy, const typename Tiling::Element* w,
-                const typename Tiling::Element* d, typename Tiling::Element* dx, Geometry geometry,
+    kernel_flat(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                 SubGemm gemm) {
-  run_tile<Tiling>(dy, w, d, dx, geometry, gemm, static_cast<int>(blockIdx.x));
+  run_tile<Tiling, loop>(dy, w, d, dx, geometry, gemm, static_cast<int>(blockIdx.x));
 }
 
 // Grouped path: the blocks of up to max_bucket sub-GEMMs stand in a row; each finds the one that it belongs
-// to. Their reductions differ in length, so some may run one K block where others run many.
-template <class Tiling>
+// to. Their reductions differ in length, so some may run one step where others run many.
+template <class Tiling, MainLoop loop>
 __global__ void __launch_bounds__(Tiling::block)
-    kernel_grouped(const typename Tiling::Element* dy, const typename Tiling::Element* w,
-                   const typename Tiling::Element* d, typename Tiling::Element* dx, Geometry geometry,
+    kernel_grouped(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                   const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                    Bucket bucket) {
   const int block = static_cast<int>(blockIdx.x);
   int index = 0;
   while (index + 1 < bucket.count && block >= bucket.gemms[index + 1].first_block)
     ++index;
   const SubGemm& gemm = bucket.gemms[index];
-  run_tile<Tiling>(dy, w, d, dx, geometry, gemm, block - gemm.first_block);
+  run_tile<Tiling, loop>(dy, w, d, dx, geometry, gemm, block - gemm.first_block);
 }
 
 } // namespace grouped_bwd_data

@@ -35,7 +35,9 @@ struct Axis {
 
 // What all sub-GEMMs share.
 struct Geometry {
-  int32_t images, k, c;
+  int32_t images; // of one chunk
+  int32_t k, c;
+  int32_t split_k; // slices of each reduction
   Axis axis[axes];
   Strides dy, w, dx, d;
   Elementwise op;
@@ -86,6 +88,14 @@ BITGATE_HD inline int32_t taps_of(const Axis& axis, int32_t tilde) {
   return tilde < axis.filter ? (axis.filter - tilde + axis.classes - 1) / axis.classes : 0;
 }
 
+// Steps of `tile_k` channels that a reduction takes, for one tap and for all of a sub-GEMM.
+BITGATE_HD inline int32_t steps_of_tap(const Geometry& geometry, int tile_k) {
+  return (geometry.k + tile_k - 1) / tile_k;
+}
+BITGATE_HD inline int32_t steps_of(const Geometry& geometry, const SubGemm& gemm, int tile_k) {
+  return gemm.taps[0] * gemm.taps[1] * gemm.taps[2] * steps_of_tap(geometry, tile_k);
+}
+
 // Does a sub-GEMM write this dx coordinate? A cell is written if all its coordinates are.
 BITGATE_HD inline bool is_owned(const Axis& axis, int64_t x) {
   for (int32_t tilde = 0; tilde < axis.classes && tilde < axis.filter; ++tilde) {
@@ -127,9 +137,11 @@ inline Axis make_axis(const ConvShape& shape, int axis) {
           narrow(end > begin ? end - begin : 0)};
 }
 
-inline Geometry make_geometry(const ConvShape& shape, const Elementwise& op, const Strides& d) {
+inline Geometry make_geometry(const ConvShape& shape, int64_t images, int split_k, const Elementwise& op,
+                              const Strides& d) {
   Geometry geometry{};
-  geometry.images = static_cast<int32_t>(shape.images);
+  geometry.images = static_cast<int32_t>(images);
+  geometry.split_k = split_k;
   geometry.k = static_cast<int32_t>(shape.k);
   geometry.c = static_cast<int32_t>(shape.c);
   for (int axis = 0; axis < axes; ++axis)

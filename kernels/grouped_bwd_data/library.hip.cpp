@@ -9,6 +9,10 @@ constexpr Option options[] = {
      "takes any "
      "2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket."},
     {"bucket_size", "int", "32", "sub-GEMMs that one grouped launch takes (1 to 32)", 1, 32},
+    {"split_n_bytes", "int", "2147483648",
+     "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many "
+     "bytes.",
+     1, int64_t{1} << 62},
 };
 
 } // namespace

@@ -91,9 +91,10 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.FWD:
         return Refusal("operation", f"only fwd, not {problem.direction}")
-    types = {problem.dtypes.inp, problem.dtypes.wei, problem.dtypes.out, problem.dtypes.compute_dtype}
-    if {dtype.name for dtype in types} != set(instance.dtypes):
-        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]} throughout")
+    if problem.dtypes.canonical not in instance.dtypes:
+        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     tensors = problem.tensors

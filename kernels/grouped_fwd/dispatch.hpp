@@ -17,6 +17,12 @@ inline const char* path_name(Specialisation special) {
   return names[static_cast<int>(special)];
 }
 
+// What ends an instance's name.
+inline const char* name_ending(Specialisation special) {
+  static constexpr const char* endings[] = {"", "_1x1p0", "_1x1s1p0", "_odd_c"};
+  return endings[static_cast<int>(special)];
+}
+
 // ---- what is supported
 // ---------------------------------------------------------------------------------------------
 
@@ -76,7 +82,7 @@ int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape
   if (terms > static_cast<double>(max_length))
     BITGATE_REFUSE(reason, "index_range", "a reduction over %.0f terms: at most %lld", terms,
                    static_cast<long long>(max_length));
-  const int64_t chunks = image_chunks(problem, threshold, sizeof(typename Variant::Element));
+  const int64_t chunks = image_chunks<Variant>(problem, threshold);
   if (shape.groups > max_blocks_yz || chunks > max_blocks_yz)
     BITGATE_REFUSE(reason, "index_range", "%lld groups and %lld chunks of images: at most %lld of each",
                    static_cast<long long>(shape.groups), static_cast<long long>(chunks),
@@ -90,19 +96,22 @@ int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape
   return BITGATE_OK;
 }
 
+// A is x, B is w, C is y.
+template <class Variant>
+constexpr bitgate::ConvDtypes dtypes{code_of<typename Variant::ElementA>, code_of<typename Variant::ElementB>,
+                                     code_of<typename Variant::ElementC>, Variant::compute};
+
 template <class Variant> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
-  using Element = typename Variant::Element;
   using Vector = typename Variant::Vector;
   const bitgate_problem& problem = request.problem;
   const int64_t threshold = request.options.integer("split_n_bytes");
-  const int bytes = sizeof(Element);
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   const auto check = [&](auto test) {
     if (status == BITGATE_OK)
       status = test();
   };
-  check([&] { return bitgate::check_dtypes(problem, bitgate::Number<Element>::dtype, reason); });
+  check([&] { return bitgate::check_dtypes(problem, dtypes<Variant>, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
   check([&] { return bitgate::check_unsplit(problem, reason); });
   check([&] { return check_layout(problem, shape, reason); });
@@ -110,9 +119,18 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::A, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
   check([&] { return check_vector("k_vector", "K", shape.k, Vector::C, reason); });
-  check([&] { return check_alignment(problem.in, "in", Vector::A, bytes, problem.alignment, reason); });
-  check([&] { return check_alignment(problem.wei, "wei", Vector::B, bytes, problem.alignment, reason); });
-  check([&] { return check_alignment(problem.out, "out", Vector::C, bytes, problem.alignment, reason); });
+  check([&] {
+    return check_alignment(problem.in, "in", Vector::A, sizeof(typename Variant::ElementA), problem.alignment,
+                           reason);
+  });
+  check([&] {
+    return check_alignment(problem.wei, "wei", Vector::B, sizeof(typename Variant::ElementB),
+                           problem.alignment, reason);
+  });
+  check([&] {
+    return check_alignment(problem.out, "out", Vector::C, sizeof(typename Variant::ElementC),
+                           problem.alignment, reason);
+  });
   check([&] { return check_index_range<Variant>(problem, shape, threshold, reason); });
   return status;
 }
@@ -137,22 +155,24 @@ inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& 
 
 template <class Variant>
 void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  using Element = typename Variant::Element;
+  using A = typename Variant::ElementA;
+  using B = typename Variant::ElementB;
+  using C = typename Variant::ElementC;
   using Tile = typename Variant::Tile;
   const bitgate_problem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
-  const int64_t chunks = image_chunks(problem, request.options.integer("split_n_bytes"), sizeof(Element));
+  const int64_t chunks = image_chunks<Variant>(problem, request.options.integer("split_n_bytes"));
   const Strides d_strides = problem.num_d > 0 ? bitgate::strides_of(problem.d[0], problem.ndim) : Strides{};
   const Geometry geometry =
       make_geometry(shape, shape.images / chunks, bitgate::elementwise(problem.out_op), d_strides);
   const int64_t blocks = ceil_div(rows_of(geometry), Tile::M) * ceil_div(shape.k, Tile::N);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(shape.groups),
                   static_cast<unsigned>(chunks));
-  const bool launched = bitgate::launch(
-      context, "kernel_fwd", kernel_fwd<Variant>, grid, dim3(Variant::block), 0,
-      static_cast<const Element*>(buffers.in), static_cast<const Element*>(buffers.wei),
-      static_cast<const Element*>(buffers.d[0]), static_cast<Element*>(buffers.out), geometry);
+  const bool launched =
+      bitgate::launch(context, "kernel_fwd", kernel_fwd<Variant>, grid, dim3(Variant::block), 0,
+                      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+                      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
 
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "%s", path_name(Variant::special));
@@ -165,15 +185,18 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   record_gemm(record, problem, shape, blocks * chunks, launched, steps > 1);
 }
 
-template <class Variant> bitgate::Instance instance(const char* name) {
+// Named like f16_128x64x64_a8b8c8_odd_c_w32. `dtypes` in canonical spelling; it lives as long as the program.
+template <class Variant> bitgate::Instance instance(const char* dtypes) {
   using Tile = typename Variant::Tile;
   using Vector = typename Variant::Vector;
   using Extent = typename Variant::FragmentExtent;
-  return {name,
+  static const std::string name =
+      dtypes + tiling_name<Variant>() + name_ending(Variant::special) + (Variant::wave == 32 ? "_w32" : "");
+  return {name.c_str(),
           BITGATE_FWD,
-          bitgate::dtype_name(bitgate::Number<typename Variant::Element>::dtype),
+          dtypes,
           "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
-          "f32",
+          bitgate::dtype_name(code_of<typename Variant::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
           Variant::block,
@@ -184,5 +207,11 @@ template <class Variant> bitgate::Instance instance(const char* name) {
           bitgate::no_workspace,
           run<Variant>};
 }
+
+// An instance for each variant.
+template <class... Variants> struct Registrations {
+  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Variants>(dtypes))...} {}
+  bitgate::Registration each[sizeof...(Variants)];
+};
 
 } // namespace grouped_fwd

@@ -75,11 +75,11 @@ BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, 
 
 // The rows' x cells at one tap: their addresses at c = 0, null where the tap falls into the padding.
 template <class Variant> struct CellsOfA {
-  const typename Variant::Element* cell[Variant::CoverA::passes];
+  const typename Variant::ElementA* cell[Variant::CoverA::passes];
 };
 
 template <class Variant>
-BITGATE_HD __forceinline__ CellsOfA<Variant> cells_of_a(const typename Variant::Element* x,
+BITGATE_HD __forceinline__ CellsOfA<Variant> cells_of_a(const typename Variant::ElementA* x,
                                                         const Geometry& geometry,
                                                         const RowsOfA<Variant>& rows, const Tap& tap) {
   CellsOfA<Variant> cells;
@@ -99,13 +99,13 @@ BITGATE_HD __forceinline__ CellsOfA<Variant> cells_of_a(const typename Variant::
 // A tile: the thread's vector at channel c of its rows, zeros outside.
 template <class Variant>
 BITGATE_HD __forceinline__ void load_a(const CellsOfA<Variant>& cells, int32_t c, bool c_inside, int thread,
-                                       typename Variant::Element* tile) {
+                                       typename Variant::FactorA* tile) {
   using Cover = typename Variant::CoverA;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const auto* cell = cells.cell[pass];
-    ChunkOf<typename Variant::Element, Variant::Vector::A> chunk{};
+    ChunkOf<typename Variant::FactorA, Variant::Vector::A> chunk{};
     if (cell != nullptr && c_inside)
-      chunk = read_chunk<Variant::Vector::A>(cell + c);
+      chunk = read_factors<typename Variant::FactorA, Variant::Vector::A>(cell + c);
     write_chunk(tile + Cover::row(thread, pass) * Variant::pitch_a + Cover::column(thread), chunk);
   }
 }
@@ -113,19 +113,19 @@ BITGATE_HD __forceinline__ void load_a(const CellsOfA<Variant>& cells, int32_t c
 // B tile: the thread's vector at channel c of one tap for its rows k, zeros outside; the tile has a column
 // for each k.
 template <class Variant>
-BITGATE_HD __forceinline__ void load_b(const typename Variant::Element* w_tap, const Geometry& geometry,
+BITGATE_HD __forceinline__ void load_b(const typename Variant::ElementB* w_tap, const Geometry& geometry,
                                        int32_t c, bool c_inside, const Place& place,
-                                       typename Variant::Element* tile) {
+                                       typename Variant::FactorB* tile) {
   using Cover = typename Variant::CoverB;
   struct Elements {
-    typename Variant::Element at[Variant::Vector::B];
+    typename Variant::FactorB at[Variant::Vector::B];
   };
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int column = Cover::row(place.thread, pass);
     const int32_t k = place.first_column + column;
-    ChunkOf<typename Variant::Element, Variant::Vector::B> chunk{};
+    ChunkOf<typename Variant::FactorB, Variant::Vector::B> chunk{};
     if (c_inside && k < geometry.k)
-      chunk = read_chunk<Variant::Vector::B>(w_tap + k * geometry.w.row + c);
+      chunk = read_factors<typename Variant::FactorB, Variant::Vector::B>(w_tap + k * geometry.w.row + c);
     const auto elements = bitgate::bits_as<Elements>(chunk);
     for (int i = 0; i < Variant::Vector::B; ++i)
       tile[(Cover::column(place.thread) + i) * Variant::pitch_b + column] = elements.at[i];
@@ -143,8 +143,8 @@ __device__ __forceinline__ void multiply_tiles(const typename Variant::Operands&
 
 // The reduction tap by tap, channels in steps of Tile::K.
 template <class Variant>
-__device__ __forceinline__ void sum_by_taps(const typename Variant::Element* x,
-                                            const typename Variant::Element* w_group,
+__device__ __forceinline__ void sum_by_taps(const typename Variant::ElementA* x,
+                                            const typename Variant::ElementB* w_group,
                                             const Geometry& geometry, const Place& place,
                                             typename Variant::Operands& tiles, Sums<Variant>& sums) {
   const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
@@ -168,10 +168,10 @@ __device__ __forceinline__ void sum_by_taps(const typename Variant::Element* x,
 
 // The reduction in steps of Tile::K over taps and channels together: a tile may hold several taps.
 template <class Variant>
-__device__ __forceinline__ void sum_merged(const typename Variant::Element* x,
-                                           const typename Variant::Element* w_group, const Geometry& geometry,
-                                           const Place& place, typename Variant::Operands& tiles,
-                                           Sums<Variant>& sums) {
+__device__ __forceinline__ void sum_merged(const typename Variant::ElementA* x,
+                                           const typename Variant::ElementB* w_group,
+                                           const Geometry& geometry, const Place& place,
+                                           typename Variant::Operands& tiles, Sums<Variant>& sums) {
   const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
   const int column_a = Variant::CoverA::column(place.thread),
             column_b = Variant::CoverB::column(place.thread);
@@ -187,8 +187,9 @@ __device__ __forceinline__ void sum_merged(const typename Variant::Element* x,
 
 // The tile of sums, through the element-wise operation, to y.
 template <class Variant>
-__device__ __forceinline__ void epilogue(const float* tile, const Geometry& geometry, const Place& place,
-                                         const typename Variant::Element* d, typename Variant::Element* y) {
+__device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
+                                         const Place& place, const typename Variant::ElementC* d,
+                                         typename Variant::ElementC* y) {
   using Cover = typename Variant::CoverC;
   const int column = Cover::column(place.thread);
   const int32_t k = place.first_column + column;
@@ -207,7 +208,7 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
       y_offset += at.position[axis] * geometry.y.spatial[axis];
       d_offset += at.position[axis] * geometry.d.spatial[axis];
     }
-    typename Variant::Element values[Variant::Vector::C];
+    typename Variant::ElementC values[Variant::Vector::C];
     for (int i = 0; i < Variant::Vector::C; ++i)
       values[i] = bitgate::finish(tile[row * Variant::pitch_c + column + i], geometry.op,
                                   d + d_offset + (k + i) * geometry.d.column);
@@ -217,8 +218,8 @@ __device__ __forceinline__ void epilogue(const float* tile, const Geometry& geom
 
 template <class Variant>
 __global__ void __launch_bounds__(Variant::block)
-    kernel_fwd(const typename Variant::Element* x, const typename Variant::Element* w,
-               const typename Variant::Element* d, typename Variant::Element* y, Geometry geometry) {
+    kernel_fwd(const typename Variant::ElementA* x, const typename Variant::ElementB* w,
+               const typename Variant::ElementC* d, typename Variant::ElementC* y, Geometry geometry) {
   using Lds = typename Variant::Lds;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);

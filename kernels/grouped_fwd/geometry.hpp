@@ -146,10 +146,10 @@ inline int64_t reach(const bitgate_tensor& tensor, int64_t images, int64_t eleme
 
 // Split-N: the least divisor of N such that a chunk of that many parts reaches over at most `threshold` bytes
 // of x and of y. Offsets are 64-bit, so an image that is larger by itself makes chunks of one.
-inline int64_t image_chunks(const bitgate_problem& problem, int64_t threshold, int64_t element_bytes) {
+template <class Variant> int64_t image_chunks(const bitgate_problem& problem, int64_t threshold) {
   const auto fits = [&](int64_t images) {
-    return reach(problem.in, images, element_bytes) <= threshold &&
-           reach(problem.out, images, element_bytes) <= threshold;
+    return reach(problem.in, images, sizeof(typename Variant::ElementA)) <= threshold &&
+           reach(problem.out, images, sizeof(typename Variant::ElementC)) <= threshold;
   };
   const int64_t images = problem.in.lengths[1];
   if (!fits(1))

@@ -1,32 +1,5 @@
-#include "dispatch.hpp"
+#include "instances.hpp"
 
 #if BITGATE_HAS_WAVE(64)
-namespace grouped_fwd {
-namespace {
-
-using T = float;
-using Small = Extent<16, 16, 4>;
-
-// Block tile, waves along M and N, fragment, vectors of x, w and y.
-using OddC = Variant<Specialisation::odd_c, Tiling<T, Extent<32, 32, 16>, 1, 1, Small, Vectors<1, 1, 1>>>;
-using A2B2C1 = Variant<Specialisation::general, Tiling<T, Extent<64, 64, 16>, 2, 1, Small, Vectors<2, 2, 1>>>;
-using A4B4C2 = Variant<Specialisation::general, Tiling<T, Extent<64, 32, 16>, 1, 1, Small, Vectors<4, 4, 2>>>;
-using A4B4C4 =
-    Variant<Specialisation::general, Tiling<T, Extent<128, 64, 32>, 4, 1, Small, Vectors<4, 4, 4>>>;
-using Filter1x1Pad0 =
-    Variant<Specialisation::filter_1x1_pad_0, Tiling<T, Extent<64, 64, 16>, 2, 1, Small, Vectors<4, 4, 4>>>;
-using Filter1x1Stride1Pad0 = Variant<Specialisation::filter_1x1_stride_1_pad_0,
-                                     Tiling<T, Extent<64, 64, 32>, 1, 1, Small, Vectors<4, 4, 4>>>;
-
-const bitgate::Registration registrations[] = {
-    bitgate::Registration(instance<OddC>("f32_32x32x16_a1b1c1_odd_c")),
-    bitgate::Registration(instance<A2B2C1>("f32_64x64x16_a2b2c1")),
-    bitgate::Registration(instance<A4B4C2>("f32_64x32x16_a4b4c2")),
-    bitgate::Registration(instance<A4B4C4>("f32_128x64x32_a4b4c4")),
-    bitgate::Registration(instance<Filter1x1Pad0>("f32_64x64x16_a4b4c4_1x1p0")),
-    bitgate::Registration(instance<Filter1x1Stride1Pad0>("f32_64x64x32_a4b4c4_1x1s1p0")),
-};
-
-} // namespace
-} // namespace grouped_fwd
+static const grouped_fwd::Instances32Wave64<grouped_fwd::Types<float>> instances("f32");
 #endif

@@ -6,36 +6,55 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Pass
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.layout import INPUT_LAYOUTS
 
-ACCUMULATORS = {"f64": "f64", "f32": "f32", "f16": "f32", "bf16": "f32", "i8": "i32"}
+# Translation unit -> the types that it holds, with all three passes.
+GROUPS = {
+    **{name: (name,) for name in ("f64", "f32", "f16", "bf16", "i8")},
+    **{
+        f"f8{flavour}": tuple(
+            name.format(f8=f"f8{flavour}", bf8=f"bf8{flavour}")
+            for name in ("{f8}", "{bf8}", "{bf8}_{bf8}_{f8}", "{f8}_{bf8}_{f8}", "{bf8}_{f8}_{f8}")
+        )
+        for flavour in ("ocp", "fnuz")
+    },
+    "f16_ct": tuple(f"f16_ct{compute}" for compute in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
+}
+ROWS = (
+    *((group, dtypes, direction) for group, types in GROUPS.items() for dtypes in types for direction in CONVOLUTIONS),
+    ("bf16", "bf16_f32_bf16", Pass.BWD_WEIGHT),
+)
 LAYOUTS = tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts)
+
+
+def _accumulation(dtypes: str) -> Accumulation:
+    """f64 and i8 sum in f64 and i32, all else in f32."""
+    return Accumulation(DTYPES[{"f64": "f64", "i8": "i32"}.get(dtypes, "f32")])
+
 
 INSTANCES = tuple(
     Instance(
-        name=f"{direction}_{dtype}",
-        group=f"naive_conv_{dtype}",
-        dtypes=(dtype,),
+        name=f"{direction}_{dtypes}",
+        group=f"naive_conv_{group}",
+        dtypes=(dtypes,),
         layouts=LAYOUTS,
         ndims=(1, 2, 3),
-        accumulation=Accumulation(DTYPES[accumulator]),
+        accumulation=_accumulation(dtypes),
         vector=(1, 1, 1),
         operations=(direction,),
     )
-    for direction in Pass
-    for dtype, accumulator in ACCUMULATORS.items()
+    for group, dtypes, direction in ROWS
 )
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """Everything but a split reduction and mixed types."""
+    """Everything but a split reduction and other types."""
     if problem.direction not in (instance.operations or ()):
         return Refusal("operation", f"{instance.name} does not compute {problem.direction}")
-    types = {problem.dtypes.inp, problem.dtypes.wei, problem.dtypes.out, problem.dtypes.compute_dtype}
-    if {dtype.name for dtype in types} != set(instance.dtypes):
-        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]} throughout")
+    if problem.dtypes.canonical != instance.dtypes[0]:
+        return Refusal("dtypes", f"{problem.dtypes} is not {instance.dtypes[0]}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     return None
@@ -48,8 +67,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="naive_conv",
-    operations=tuple(Pass),
-    sources=("library.hip.cpp", *(f"naive_conv_{dtype}.hip.cpp" for dtype in ACCUMULATORS)),
+    operations=CONVOLUTIONS,
+    sources=("library.hip.cpp", *(f"naive_conv_{group}.hip.cpp" for group in GROUPS)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,

@@ -1,9 +1,10 @@
-#include "naive_conv.hpp"
+#include "instances.hpp"
 
 namespace {
-const bitgate::Registration bwd_weight{
-    naive_conv::instance<bitgate::bf16>("bwd_weight_bf16", BITGATE_BWD_WEIGHT, "f32")};
-const bitgate::Registration bwd_data{
-    naive_conv::instance<bitgate::bf16>("bwd_data_bf16", BITGATE_BWD_DATA, "f32")};
-const bitgate::Registration fwd{naive_conv::instance<bitgate::bf16>("fwd_bf16", BITGATE_FWD, "f32")};
+using bitgate::bf16;
+using naive_conv::Types;
+
+const naive_conv::Passes<Types<bf16>> all_bf16{"f32"};
+// Gradients of the weights in f32.
+const naive_conv::Naive<Types<bf16, float, bf16>> wei_f32{BITGATE_BWD_WEIGHT, "f32"};
 } // namespace

@@ -13,7 +13,7 @@ from bitgate.coverage.holes import Term
 from bitgate.coverage.pool import witnesses
 from bitgate.coverage.solve import has, search, shrink
 from bitgate.coverage.survey import Space
-from bitgate.problem import Pass, gemms_count, human
+from bitgate.problem import CONVOLUTIONS, Pass, gemms_count, human
 
 FACTOR = {factor.name: (index, factor) for index, factor in enumerate(FACTORS[Pass.BWD_DATA])}
 
@@ -65,7 +65,7 @@ def test_search_finds_what_is_possible_and_nothing_else() -> None:
     assert search([holds("gemms_count", "33"), holds("stride", "1")], pool()) is None  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_no_pair_that_the_pool_lacks_is_possible(direction: Pass) -> None:
     """The pool decides what is possible; the search tries to refute it, pair by pair."""
     space = Space(direction, frozenset({"split_k", "layout"}), Assumptions())
@@ -80,7 +80,7 @@ def test_no_pair_that_the_pool_lacks_is_possible(direction: Pass) -> None:
         assert found is None, f"{[t.cls.words for t in terms]}: {human(found.problem(0))}"
 
 
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_every_class_has_a_witness(direction: Pass) -> None:
     space = Space(direction, frozenset({"dtypes", "layout", "wei_layout", "split_k"}), Assumptions())
     codes = classify(space.pool, space.factors, Constants())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,17 +12,18 @@ from hypothesis import strategies as st
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
 from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 UNIFORM = ("f64", "f32", "f16", "bf16", "i8")
 EVERY = (*UNIFORM, "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+MIXED = ("bf16_f32_bf16", "bf8ocp_f8ocp_f8ocp", "f8fnuz_bf8fnuz_f8fnuz", "f16_ctf8ocp", "f16_ctbf8fnuz", "f32_ctbf16")
 
 
 @st.composite
-def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = tuple(Pass)) -> ConvProblem:
+def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = CONVOLUTIONS) -> ConvProblem:
     """Of any pass, rank, layout and operation, with asymmetric pads, dilation and gaps; the filter always fits."""
     ndim = draw(st.integers(1, 3))
 
@@ -34,8 +36,14 @@ def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ..
         max(1, (f - 1) * d + 1 - p - q + r) for f, d, p, q, r in zip(filters, dilation, left, right, rest, strict=True)
     )
     types = draw(st.sampled_from(dtypes))
+    direction = draw(st.sampled_from(passes))
+    operand_ops = {
+        f"{name}_op": OPERATIONS[draw(st.sampled_from(("pass", "pass", *OPERAND_OPERATIONS)))]
+        for name, written_by in (("in", Pass.BWD_DATA), ("wei", Pass.BWD_WEIGHT))
+        if direction is not written_by
+    }
     return ConvProblem(
-        direction=draw(st.sampled_from(passes)),
+        direction=direction,
         dtypes=DtypeSet.parse(types),
         layout=draw(st.sampled_from(INPUT_LAYOUTS[ndim])),
         wei_layout=draw(st.sampled_from(WEIGHT_LAYOUTS[ndim])),
@@ -51,6 +59,7 @@ def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ..
         right_pad=right,
         op=draw(st.sampled_from(list(OPERATIONS.values()))),
         gap=draw(st.booleans()),
+        **operand_ops,
     )
 
 
@@ -75,9 +84,25 @@ def cells(at: tuple[int, ...]) -> tuple[slice | int, ...]:
     return (slice(None), slice(None), slice(None), *at)
 
 
+def through_operation(problem: ConvProblem, operand: str, values: np.ndarray) -> np.ndarray:
+    """An operand's numbers as its own operation leaves them, none of which needs a rounding."""
+    op = problem.operation_of(operand)
+    return {
+        "pass": lambda: values,
+        "scale": lambda: values * values.dtype.type(op.alpha),
+        "relu": lambda: np.maximum(values, values.dtype.type(0)),
+    }[op.name]()
+
+
+def passing(problem: ConvProblem) -> ConvProblem:
+    """The problem without any operation."""
+    return replace(problem, **dict.fromkeys(("op", "in_op", "wei_op"), OPERATIONS["pass"]))
+
+
 def exact_sums(problem: ConvProblem, inputs: dict[str, HostTensor]) -> np.ndarray:
     """The result before rounding as int64, from integer inputs."""
     whole = {name: host.logical.astype(np.float64).astype(np.int64) for name, host in inputs.items()}
+    whole |= {name: through_operation(problem, name, whole[name]) for name in problem.operands}
     sums = np.zeros(problem.tensors[problem.result].lengths, np.int64)
     for position, tap, cell in terms(problem):
         x, w, y = (cells(at) for at in (cell, tap, position))

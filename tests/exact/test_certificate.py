@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, cells, convolutions, exact_sums, inputs_of, terms
+from small_convolutions import EVERY, cells, convolutions, exact_sums, inputs_of, passing, terms
 
 from bitgate.exact.certificate import certify, measure_bound, silent_indices
+from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
 from bitgate.exact.tensor import HostTensor
@@ -31,8 +32,9 @@ def absolute(inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
 @given(convolutions(("f64", "f32", "f16", "bf16")), st.integers(0, 5))
 @settings(max_examples=80, deadline=None)
 def test_no_sum_of_absolute_values_exceeds_the_bound(problem: ConvProblem, seed: int) -> None:
-    inputs = inputs_of(problem, seed=seed)
-    assert exact_sums(problem, absolute(inputs)).max() <= measure_bound(problem, inputs).value
+    multiplied = factors(problem, inputs_of(problem, seed=seed))
+    plain = replace(problem, in_op=OPERATIONS["pass"], wei_op=OPERATIONS["pass"])
+    assert exact_sums(plain, absolute(multiplied)).max() <= measure_bound(problem, multiplied).value
 
 
 @given(convolutions(EVERY), st.sampled_from([None, SPLIT_BF16, F32_ACCUMULATION]))
@@ -98,7 +100,7 @@ def test_a_single_odd_value_is_seen(value: float) -> None:
 @settings(max_examples=60, deadline=None)
 def test_silent_reduction_indices_are_counted(problem: ConvProblem, seed: int) -> None:
     """With half of each operand zero: by enumeration of every product."""
-    problem = replace(problem, op=OPERATIONS["pass"])
+    problem = passing(problem)
     inputs = inputs_of(problem, seed=seed)
     for name, host in inputs.items():
         host.logical[...] *= np.random.default_rng([seed, len(name)]).integers(0, 2, host.logical.shape)

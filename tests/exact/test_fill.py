@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, convolutions, exact_sums, gaps, inputs_of
+from small_convolutions import EVERY, convolutions, exact_sums, gaps, inputs_of, passing
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter
@@ -18,7 +18,6 @@ from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.problem import ConvProblem, parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 from bitgate.problem.dtype import DTYPES
-from bitgate.problem.elementwise import OPERATIONS
 
 FILLS = st.one_of(
     st.builds(TensorFill, st.just("integer"), st.integers(1, 100), st.integers(0, counter.FULL_DENSITY)),
@@ -99,7 +98,7 @@ def test_i8_outputs_seldom_saturate() -> None:
 @given(convolutions(("f32",)))
 @settings(max_examples=60, deadline=None)
 def test_no_cell_sums_more_products_than_are_planned_for(problem: ConvProblem) -> None:
-    problem = replace(problem, op=OPERATIONS["pass"])
+    problem = passing(problem)
     ones = inputs_of(problem)
     for host in ones.values():
         host.logical[...] = 1

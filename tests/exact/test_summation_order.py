@@ -10,12 +10,12 @@ from math import floor, log2
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from small_convolutions import convolutions, inputs_of
+from small_convolutions import convolutions, inputs_of, through_operation
 
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, ConvProblem, Pass, parse_case_id
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Pass, parse_case_id
 
 
 def nearest(value: Fraction, bits: int) -> Fraction:
@@ -38,7 +38,7 @@ def factors(
     g, first, second, *at = cell
 
     def arrays(*names: str) -> list[np.ndarray]:
-        return [inputs[name].logical.astype(np.float64) for name in names]
+        return [through_operation(p, name, inputs[name].logical.astype(np.float64)) for name in names]
 
     def inner(count: int) -> range:
         return range(count)[:: -1 if backwards else 1]
@@ -99,7 +99,7 @@ def test_decimal_sums_follow_the_stated_order(problem: ConvProblem) -> None:
     )
 
 
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_another_order_gives_other_bits(direction: Pass) -> None:
     """So the test above can fail."""
     problem = parse_case_id(f"{direction}_f32_nwgc_n4k9c9_y2_h5")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from bitgate import rooms
 from bitgate.cli.main import run
 from bitgate.record import Key, Outcome, Verdict, append
 
@@ -33,13 +35,25 @@ def test_passes_are_counted_once_a_case_from_the_recorded_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BITGATE_OUT", str(tmp_path))
-    first, second = (Key(case, "naive_conv", "fwd_f32", (), "exact", 0, "forward", "host") for case in ("a", "b"))
+    cases = ("fwd_f32_nwgc_g1n1k1c1_y1_h1", "fwd_f32_nwgc_g1n1k1c2_y1_h1")
+    first, second = (Key(case, "naive_conv", "fwd_f32", (), "exact", 0, "forward", "host") for case in cases)
     for key, outcome in ((first, Outcome.PASS), (first, Outcome.PASS), (second, Outcome.MISMATCH)):
         append(tmp_path / "host" / "results.jsonl", Verdict(key, outcome))
     append(tmp_path / "host" / "s1of2" / "results.jsonl", Verdict(second, Outcome.PASS))
     listed = rows(capsys)
     assert listed["naive_conv", "fwd_f32"]["verified"] == 2
     assert listed["naive_conv", "fwd_f16"]["verified"] == 0
+    assert listed["naive_conv", "fwd_f32"]["verified_layouts"] == ["nwgc gkxc"]
+
+
+def test_an_instance_that_no_case_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(rooms.root() / "examples" / "pointwise", tmp_path / "picky")
+    declaration = tmp_path / "picky" / "declaration.py"
+    declaration.write_text(
+        declaration.read_text().replace("    return None", '    return Refusal("mood", "not today")')
+    )
+    assert run(["kernels", "--target", "host", "--load", str(declaration), "--kernel", "pointwise*"]) == 1
+    assert "no case of any suite runs pointwise.f32 on host" in capsys.readouterr().err
 
 
 def test_a_damaged_record_is_named(

@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from ctypes import CDLL, c_void_p
+from ctypes import CDLL, c_void_p, create_string_buffer
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import product as pairs
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from bitgate import rooms
 from bitgate.build.toolchain import find_device_compiler
+from bitgate.problem.dtype import DTYPES
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang's clang (pip install ziglang)")
 
 FOLDER = Path(__file__).parent / "fragment_lanes"
-TYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32)}
+TARGETS = {"gfx90a": "__gfx90a__", "gfx942": "__gfx942__", "gfx950": "__gfx950__", "gfx11": "__GFX11__"}
+TARGETS["gfx12"] = "__GFX12__"
+"""A target -> what its compiler defines."""
 
 
 @dataclass(frozen=True)
 class Instruction:
     """``reduction(lane, element)`` is k of an operand's element; rows of A and columns of B are ``lane % m``.
-    ``row(lane, register)`` is the row of a result's register; its column is ``lane % n``."""
+    ``row(lane, register)`` is the row of a result's register; its column is ``lane % m``."""
 
+    name: str
     m: int
     k: int
     wave: int
@@ -39,9 +43,10 @@ class Instruction:
     row: Callable[[int, int], int]
 
 
-def mfma(m: int, k: int) -> Instruction:
+def mfma(name: str, m: int, k: int) -> Instruction:
     per_lane = k * m // 64
     return Instruction(
+        name,
         m,
         k,
         64,
@@ -51,66 +56,140 @@ def mfma(m: int, k: int) -> Instruction:
     )
 
 
-GFX11 = Instruction(16, 16, 32, 16, lambda lane, e: e, lambda lane, r: 2 * r + lane // 16)
-GFX12 = Instruction(16, 16, 32, 8, lambda lane, e: 8 * (lane // 16) + e, lambda lane, r: 8 * (lane // 16) + r)
-CASES = [
-    ("GFX9", "f16_32", mfma(32, 8)),
-    ("GFX9", "bf16_32", mfma(32, 8)),
-    ("GFX9", "f16_16", mfma(16, 16)),
-    ("GFX9", "bf16_16", mfma(16, 16)),
-    ("GFX9", "f32_16", mfma(16, 4)),
-    ("GFX11", "f16_16", GFX11),
-    ("GFX11", "bf16_16", GFX11),
-    ("GFX12", "f16_16", GFX12),
-    ("GFX12", "bf16_16", GFX12),
-]
+def gfx11(name: str) -> Instruction:
+    return Instruction(name, 16, 16, 32, 16, lambda lane, e: e, lambda lane, r: 2 * r + lane // 16)
+
+
+def gfx12(name: str) -> Instruction:
+    return Instruction(name, 16, 16, 32, 8, lambda lane, e: 8 * (lane // 16) + e, lambda lane, r: 8 * (lane // 16) + r)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fragment of a target, its reduction, and the instruction that does ``k / instruction.k`` steps of it, on
+    elements of type ``through`` where that is not the fragment's own."""
+
+    target: str
+    fragment: str
+    k: int
+    instruction: Instruction
+    through: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.target}-{self.fragment}"
+
+
+def cases_16_and_32_bit() -> list[Case]:
+    cases = []
+    for target in ("gfx90a", "gfx942", "gfx950"):
+        cases += [
+            Case(target, "f16_f16", 16, mfma("f32_16x16x16f16", 16, 16)),
+            Case(target, "bf16_bf16", 16, mfma("f32_16x16x16bf16_1k", 16, 16)),
+            Case(target, "f16_f16_wide", 8, mfma("f32_32x32x8f16", 32, 8)),
+            Case(target, "bf16_bf16_wide", 8, mfma("f32_32x32x8bf16_1k", 32, 8)),
+            Case(target, "f32_f32", 4, mfma("f32_16x16x4f32", 16, 4)),
+        ]
+    for target, wmma in (("gfx11", gfx11), ("gfx12", gfx12)):
+        cases += [
+            Case(target, "f16_f16", 16, wmma("f32_16x16x16_f16")),
+            Case(target, "bf16_bf16", 16, wmma("f32_16x16x16_bf16")),
+        ]
+    return cases
+
+
+def cases_i8() -> list[Case]:
+    return [
+        Case("gfx90a", "i8_i8", 32, mfma("i32_16x16x16i8", 16, 16)),
+        Case("gfx942", "i8_i8", 32, mfma("i32_16x16x32_i8", 16, 32)),
+        Case("gfx950", "i8_i8", 32, mfma("i32_16x16x32_i8", 16, 32)),
+        Case("gfx11", "i8_i8", 16, gfx11("i32_16x16x16_iu8")),
+        Case("gfx12", "i8_i8", 16, gfx12("i32_16x16x16_iu8")),
+    ]
+
+
+NATIVE_FLAVOUR = {"gfx942": "fnuz", "gfx950": "ocp", "gfx12": "ocp"}
+
+
+def cases_8_bit_floats() -> list[Case]:
+    """The target's own flavour has instructions; the other one, and both where there are none, go through bf16."""
+    cases = []
+    for target, flavour, (a, b) in pairs(TARGETS, ("ocp", "fnuz"), pairs(("f8", "bf8"), repeat=2)):
+        fragment, k = f"{a}{flavour}_{b}{flavour}", 32 if target in ("gfx90a", "gfx942", "gfx950") else 16
+        mixed = "_".join({"f8": "fp8", "bf8": "bf8"}[x] for x in (a, b))
+        if NATIVE_FLAVOUR.get(target) == flavour:
+            native = mfma(f"f32_16x16x32_{mixed}", 16, 32) if k == 32 else gfx12(f"f32_16x16x16_{mixed}")
+            cases.append(Case(target, fragment, k, native))
+        else:
+            wide = {"gfx11": gfx11("f32_16x16x16_bf16"), "gfx12": gfx12("f32_16x16x16_bf16")}
+            through = wide.get(target, mfma("f32_16x16x16bf16_1k", 16, 16))
+            cases.append(Case(target, fragment, k, through, "bf16"))
+    return cases
+
+
+CASES = cases_16_and_32_bit() + cases_i8() + cases_8_bit_floats()
 
 
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory):
-    """The lanes of one generation as a library, compiled once."""
+    """The lanes of one target as a library, compiled once."""
     built: dict[str, CDLL] = {}
 
-    def build(generation: str) -> CDLL:
-        if generation not in built:
+    def build(target: str) -> CDLL:
+        if target not in built:
             compiler = find_device_compiler()
             zig = compiler.command[0]
-            output = tmp_path_factory.mktemp(generation) / "lanes.so"
+            output = tmp_path_factory.mktemp(target) / "lanes.so"
             command = [zig, "clang", "-x", "c++", "--target=x86_64-linux-gnu", *compiler.headers, "-std=c++20", "-O1"]
-            command += ["-march=x86-64-v3", "-fPIC", f"-D__{generation}__"]
-            command += [f"-DBITGATE_WAVE={64 if generation == 'GFX9' else 32}"]
+            command += ["-march=x86-64-v3", "-fPIC", f"-D{TARGETS[target]}"]
+            command += [f"-DBITGATE_WAVE={64 if target.startswith('gfx9') else 32}"]
             command += [f"-I{FOLDER}", f"-I{rooms.room('kernels') / 'include'}", "-c", str(FOLDER / "lanes.cpp")]
             subprocess.run([*command, "-o", f"{output}.o"], check=True)
             subprocess.run([zig, "ld.lld", "-shared", f"{output}.o", "-o", str(output)], check=True)
-            built[generation] = CDLL(str(output))
-        return built[generation]
+            built[target] = CDLL(str(output))
+        return built[target]
 
     return build
 
 
-def operands(dtype: str, m: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x m) of small integers, in the type's own bits."""
+def dtype_of(name: str) -> np.dtype:
+    return DTYPES[name].numpy
+
+
+def operands(a: str, b: str, m: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """A (m x k) and B (k x m) of small integers, in the types' own bits."""
     generator = np.random.default_rng(m + k)
-    shapes = ((m, k), (k, m))
-    a, b = (generator.integers(-8, 9, shape).astype(np.float32).astype(TYPES[dtype]) for shape in shapes)
-    return a, b
+    return (
+        generator.integers(-8, 9, (m, k)).astype(np.float32).astype(dtype_of(a)),
+        generator.integers(-8, 9, (k, m)).astype(np.float32).astype(dtype_of(b)),
+    )
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) @ b.astype(np.float32)
 
 
-@pytest.mark.parametrize(("generation", "name", "instruction"), CASES, ids=[f"{g}-{n}" for g, n, _ in CASES])
-def test_a_wave_multiplies_as_the_instruction_says(lanes, generation, name, instruction):
-    library, (m, k, wave) = lanes(generation), (instruction.m, instruction.k, instruction.wave)
-    a, b = operands(name.partition("_")[0], m, k)
-    seen_a, seen_b = np.full((m, k), np.nan, np.float32), np.full((k, m), np.nan, np.float32)
+def pointer(array: np.ndarray) -> c_void_p:
+    return array.ctypes.data_as(c_void_p)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_wave_multiplies_as_the_instruction_says(lanes, case):
+    library, instruction = lanes(case.target), case.instruction
+    m, wave, steps = instruction.m, instruction.wave, case.k // instruction.k
+    type_a, type_b = case.fragment.split("_")[:2]
+    a, b = operands(type_a, type_b, m, case.k)
+    seen_a, seen_b = np.full(a.shape, np.nan, np.float32), np.full(b.shape, np.nan, np.float32)
     for lane in range(wave):
-        registers_a, registers_b = np.zeros(64, a.dtype), np.zeros(64, a.dtype)
-        pointers = [array.ctypes.data_as(c_void_p) for array in (a, b, registers_a, registers_b)]
-        assert getattr(library, f"load_{name}")(lane, *pointers) == instruction.per_lane
-        for element in range(instruction.per_lane):
-            at = instruction.reduction(lane, element)
+        count = steps * instruction.per_lane
+        registers_a = np.zeros(count, dtype_of(case.through or type_a))
+        registers_b = np.zeros(count, dtype_of(case.through or type_b))
+        names = create_string_buffer(1000)
+        multiply = getattr(library, f"multiply_{case.fragment}")
+        multiply(lane, pointer(a), pointer(b), names, pointer(registers_a), pointer(registers_b))
+        assert names.value.decode().split() == [instruction.name] * steps
+        for element in range(count):
+            step, within = divmod(element, instruction.per_lane)
+            at = step * instruction.k + instruction.reduction(lane, within)
             for seen, place, value in (
                 (seen_a, (lane % m, at), registers_a[element]),
                 (seen_b, (at, lane % m), registers_b[element]),
@@ -118,19 +197,42 @@ def test_a_wave_multiplies_as_the_instruction_says(lanes, generation, name, inst
                 # On gfx11 two lanes hold one element: they must hold the same.
                 assert np.isnan(seen[place]) or seen[place] == np.float32(value)
                 seen[place] = np.float32(value)
-    done = product(seen_a, seen_b)
-    result = np.full((m, m), np.nan, np.float32)
+    sums = np.int32 if type_a == "i8" else np.float32
+    done = product(seen_a, seen_b).astype(sums)
+    result = np.full((m, m), -1, sums)
     for lane in range(wave):
         rows = [instruction.row(lane, register) for register in range(m * m // wave)]
         registers = np.ascontiguousarray(done[rows, lane % m])
-        getattr(library, f"store_{name}")(lane, *(x.ctypes.data_as(c_void_p) for x in (registers, result)))
+        getattr(library, f"store_{case.fragment}")(lane, pointer(registers), pointer(result))
     np.testing.assert_array_equal(result, product(a, b))
 
 
-@pytest.mark.parametrize("generation", ["GFX11", "GFX12"])
-def test_f32_fragments_of_32_lanes_are_sums_by_fma(lanes, generation):
-    a, b = operands("f32", 16, 4)
+@pytest.mark.parametrize("target", ["gfx11", "gfx12"])
+def test_f32_fragments_of_32_lanes_are_sums_by_fma(lanes, target):
+    a, b = operands("f32", "f32", 16, 4)
     result = np.full((16, 16), np.nan, np.float32)
     for lane in range(32):
-        lanes(generation).multiply_f32_16(lane, *(x.ctypes.data_as(c_void_p) for x in (a, b, result)))
+        lanes(target).sum_f32_f32(lane, pointer(a), pointer(b), pointer(result))
     np.testing.assert_array_equal(result, product(a, b))
+
+
+@pytest.mark.parametrize("fragment", ["f8ocp_bf8ocp", "bf8ocp_f8ocp", "f8fnuz_bf8fnuz", "bf8fnuz_f8fnuz"])
+def test_every_code_goes_through_bf16_exactly(lanes, fragment):
+    """All 256 codes, NaN and infinities among them, as the operands of gfx90a's instruction."""
+    types = fragment.split("_")
+    codes = np.arange(256, dtype=np.uint8)
+    seen = [set(), set()]
+    for half in (codes[:128], codes[128:]):
+        tiles = [np.tile(half, 4).reshape(shape) for shape in ((16, 32), (32, 16))]
+        for lane in range(64):
+            registers, names = [np.zeros(8, dtype_of("bf16")) for _ in types], create_string_buffer(1000)
+            pointers = [*map(pointer, tiles), names, *map(pointer, registers)]
+            getattr(lanes("gfx90a"), f"multiply_{fragment}")(lane, *pointers)
+            for values, register in zip(seen, registers, strict=True):
+                values.update(register.astype(np.float32).view(np.uint32).tolist())
+    for values, name in zip(seen, types, strict=True):
+        expected = codes.view(dtype_of(name)).astype(np.float32)
+        found = np.array(sorted(values), np.uint32).view(np.float32)
+        finite = expected[~np.isnan(expected)]
+        assert np.isnan(found).any()
+        assert set(found[~np.isnan(found)].view(np.uint32)) == set(finite.view(np.uint32))

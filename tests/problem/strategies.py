@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Dtype, DtypeSet, Pass
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 _DTYPES = st.sampled_from([dtype for dtype in DTYPES.values() if dtype.name != "i32"])
@@ -19,7 +19,7 @@ def dtype_sets(draw) -> DtypeSet:
 
 
 @st.composite
-def problems(draw, passes: tuple[Pass, ...] = tuple(Pass), largest: int = 9) -> ConvProblem:
+def problems(draw, passes: tuple[Pass, ...] = CONVOLUTIONS, largest: int = 9) -> ConvProblem:
     """Small problems of every kind; the input is made large enough for the filter."""
     ndim = draw(st.integers(1, 3))
 
@@ -29,11 +29,17 @@ def problems(draw, passes: tuple[Pass, ...] = tuple(Pass), largest: int = 9) -> 
     filters, dilation = numbers(1, 5), numbers(1, 3)
     left, right = numbers(0, 3), numbers(0, 3)
     rest = numbers(0, largest)
+    direction = draw(st.sampled_from(passes))
+    operand_ops = {
+        f"{name}_op": OPERATIONS[draw(st.sampled_from(("pass", *OPERAND_OPERATIONS)))]
+        for name, written_by in (("in", Pass.BWD_DATA), ("wei", Pass.BWD_WEIGHT))
+        if direction is not written_by
+    }
     inputs = tuple(
         max(1, (f - 1) * d + 1 - p - q + r) for f, d, p, q, r in zip(filters, dilation, left, right, rest, strict=True)
     )
     return ConvProblem(
-        direction=draw(st.sampled_from(passes)),
+        direction=direction,
         dtypes=draw(dtype_sets()),
         layout=draw(st.sampled_from(INPUT_LAYOUTS[ndim])),
         wei_layout=draw(st.sampled_from(WEIGHT_LAYOUTS[ndim])),
@@ -50,4 +56,5 @@ def problems(draw, passes: tuple[Pass, ...] = tuple(Pass), largest: int = 9) -> 
         op=draw(st.sampled_from(list(OPERATIONS.values()))),
         gap=draw(st.booleans()),
         split_k=draw(st.sampled_from([1, 1, 2, 4, -1])),
+        **operand_ops,
     )

@@ -31,6 +31,13 @@ def test_defaults_may_be_left_out_and_scalars_spread():
     assert human(short) == "bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs"
 
 
+def test_operands_have_operations_of_their_own():
+    problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h4_bias_inscale_weirelu_gap")
+    assert (problem.op.name, problem.in_op.name, problem.wei_op.name) == ("bias", "scale", "relu")
+    assert "bias inscale weirelu strided" in human(problem)
+    assert parse_case_id("bwd_weight_f16_nhwgc_n1k8c8_y1_h4_inrelu").operation_of("out").name == "pass"
+
+
 def test_the_layout_may_be_left_out():
     assert parse_case_id("fwd_f32_n1k8c8_y3x3x3_h5x5x5").layout == "ndhwgc"
     assert parse_case_id("fwd_f32_n1k8c8_y3_h5").layout == "nwgc"
@@ -48,6 +55,10 @@ def test_the_layout_may_be_left_out():
         ("fwd_f16_nhwgc_g1n1k8c8_y1x1x1_h4", "y has 3 values, the layout has 2 dimensions"),
         ("fwd_f16_nhwgc_g1n1k8c8_y1_h4_h5", "'h5' is not a part of a case id"),
         ("fwd_f16_nhwgc_g1n1k8c8_y1_h4_gelu", "'gelu' is not a part of a case id"),
+        ("fwd_f16_nhwgc_g1n1k8c8_y1_h4_inbias", "'inbias' is not a part of a case id"),
+        ("fwd_f16_nhwgc_g1n1k8c8_y1_h4_inrelu_inscale", "'inscale' is not a part of a case id"),
+        ("bwd_data_f16_nhwgc_g1n1k8c8_y1_h4_inscale", "bwd_data writes 'in'; its operation is op"),
+        ("bwd_weight_f16_nhwgc_g1n1k8c8_y1_h4_weirelu", "bwd_weight writes 'wei'; its operation is op"),
         ("fwd_f16_nhwgc_g1n1k8c8_y5_h4", "the dilated filter covers 5 cells, the padded input has 4"),
         ("fwd_f16_nhwgc_g1n1k8c8_y3_h8_d4", "the dilated filter covers 9 cells, the padded input has 8"),
         ("fwd_f16_nhwgc_g0n1k8c8_y1_h4", "g = 0 is outside"),

@@ -34,7 +34,7 @@ def _record() -> DispatchRecord:
         )
         for gemm in sub_gemms(PROBLEM)
     )
-    return DispatchRecord("grouped", len(members), 3, 3, 1, 1, True, 0, "t64", members, ())
+    return DispatchRecord("grouped", len(members), 3, 3, 1, 1, True, 0, "t64", "", members, ())
 
 
 def _said(record: DispatchRecord) -> str:

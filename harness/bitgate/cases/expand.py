@@ -10,9 +10,11 @@ from typing import Any
 
 from bitgate.cases.row import AXES, Row, RowError
 from bitgate.problem import ConvProblem, ProblemError, gemms_count, parse_case_id
+from bitgate.problem.gemm import GEMM_LAYOUTS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 _NDIM = {name: ndim for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for ndim, names in table.items() for name in names}
+_NDIM |= dict.fromkeys(GEMM_LAYOUTS, 0)
 
 
 @dataclass(frozen=True)

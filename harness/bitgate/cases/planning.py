@@ -145,7 +145,7 @@ def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], lis
 
 
 def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, setting: Setting) -> bool:
-    if candidate.problem.direction not in family.operations_of(instance) or setting.platform not in family.platforms:
+    if candidate.problem.operation not in family.operations_of(instance) or setting.platform not in family.platforms:
         return False
     if not instance.fits(setting.target):
         return False

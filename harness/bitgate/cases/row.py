@@ -11,6 +11,7 @@ from typing import Any
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
+from bitgate.problem import Pass
 
 SMOKE, REGRESSION = "smoke", "regression"
 TIERS = (SMOKE, REGRESSION)
@@ -262,12 +263,15 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": _NAME,
     "why": _sentence,
     "case": _texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
-    "pass": _texts(r"fwd|bwd_data|bwd_weight", "fwd, bwd_data or bwd_weight"),
-    "shape": _texts(r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+", "g1n4k128c64_y3x3_h28x28_s3x3_p1x1"),
+    "pass": _texts("|".join(Pass), "fwd, bwd_data, bwd_weight or gemm"),
+    "shape": _texts(
+        r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+|(b\d+)?m\d+n\d+k\d+",
+        "g1n4k128c64_y3x3_h28x28_s3x3_p1x1 or b2m64n64k32",
+    ),
     "dtypes": _texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
     "layouts": _texts(r"[a-z]+", "nhwgc"),
     "weight_layouts": _texts(r"[a-z]+", "gkyxc"),
-    "ops": _texts(r"[a-z0-9]+", "bilinear (or pass for none)"),
+    "ops": _texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
     "gap": _booleans,
     "split_k": _split_k,
     "fills": _texts("|".join(FILLS), " or ".join(FILLS)),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, Pass, ProblemError, case_id, human, never_written_fraction
+from bitgate.problem import ConvProblem, GemmProblem, Pass, ProblemError, case_id, human, never_written_fraction
 from bitgate.problem.drawing import residue_map, sub_gemm_table
 from bitgate.problem.foreign import ck_profiler_line, problems_of
 from bitgate.record import KIND_MEANING, KINDS, MEANING
@@ -47,8 +47,11 @@ def _explain_case(problem: ConvProblem) -> None:
     line = ck_profiler_line(problem)
     if line is not None:
         print(f"ckProfiler: {line}")
-    output = "x".join(map(str, problem.output))
-    print(f"output {output}, {problem.flops / 1e9:.3g} GFlop, {problem.bytes / 1e6:.3g} MB in and out")
+    if not isinstance(problem, GemmProblem):
+        print(f"output {'x'.join(map(str, problem.output))}")
+    print(f"{problem.flops / 1e9:.3g} GFlop, {problem.bytes / 1e6:.3g} MB in and out")
+    if isinstance(problem, GemmProblem):
+        return
     if problem.direction is not Pass.BWD_DATA:
         print(f"one GEMM a group: {_gemm(problem)}")
         return

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from bitgate import rooms
+from bitgate.cases.row import REGRESSION
+from bitgate.cli.cases import make_plan
 from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.record import Outcome, RecordError, read
+from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.record import Key, Outcome, RecordError, read
 
 app = typer.Typer()
 
@@ -27,12 +31,16 @@ def kernels(
     load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
-    """List kernel families, their instances and options, and what each supports."""
+    """List kernel families, their instances and options, what each supports, and what the recorded runs verified.
+
+    Ends with 1 if no case of the regression tier would run some instance: what is never run is never verified.
+    """
     name = target or targets.best().name
     platform = targets.platform_of(name)
     passed = _passed(name)
+    planned = Counter((c.kernel, c.instance) for c in make_plan(REGRESSION, name, kernel, load).cases if not c.refused)
     rows = [
-        _row(family, instance, name, passed)
+        _row(family, instance, name, passed[family.name, instance.name], planned[family.name, instance.name])
         for family, instance in registry.select(kernel or None, load or (), name)
         if platform in family.platforms
     ]
@@ -41,9 +49,16 @@ def kernels(
     else:
         for line in _lines(rows):
             typer.echo(line)
+    idle = [f"{row['family']}.{row['instance']}" for row in rows if not row["planned"]]
+    if idle:
+        typer.echo(f"no case of any suite runs {', '.join(idle)} on {name}: add a row that it supports", err=True)
+        raise typer.Exit(1)
 
 
-def _row(family: KernelFamily, instance: Instance, target: str, passed: Counter[tuple[str, str]]) -> dict[str, Any]:
+def _row(
+    family: KernelFamily, instance: Instance, target: str, passed: set[tuple[Key, ConvProblem]], planned: int
+) -> dict[str, Any]:
+    problems = [problem for _, problem in passed]
     return {
         "family": family.name,
         "instance": instance.name,
@@ -62,21 +77,31 @@ def _row(family: KernelFamily, instance: Instance, target: str, passed: Counter[
         "block_size": instance.block_size,
         "wave_size": instance.wave_size,
         "reference": family.is_reference,
-        "verified": passed[family.name, instance.name],
+        "planned": planned,
+        "verified": len(passed),
+        "verified_dtypes": sorted({problem.dtypes.canonical for problem in problems}),
+        "verified_layouts": sorted({f"{problem.layout} {problem.wei_layout}" for problem in problems}),
+        "verified_ndims": sorted({problem.ndim for problem in problems}),
     }
 
 
-def _passed(target: str) -> Counter[tuple[str, str]]:
-    """How many PASS verdicts the recorded runs on this target hold, by (family, instance)."""
+def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, ConvProblem]]]:
+    """What has a PASS verdict in the recorded runs on this target, by (family, instance)."""
     folder = rooms.out_dir() / target
-    count: Counter[tuple[str, str]] = Counter()
+    found: defaultdict[tuple[str, str], set[tuple[Key, ConvProblem]]] = defaultdict(set)
     for path in sorted({*folder.glob("results.jsonl"), *folder.glob("s*of*/results.jsonl")}):
         try:
             keys = {verdict.key for verdict in read(path) if verdict.outcome is Outcome.PASS}
         except RecordError as error:
             raise UsageError(f"{error}: remove the file, or set BITGATE_OUT to another folder") from None
-        count.update((key.kernel, key.instance) for key in keys)
-    return count
+        for key in keys:
+            found[key.kernel, key.instance].add((key, _problem(key.case)))
+    return found
+
+
+@cache
+def _problem(case: str) -> ConvProblem:
+    return parse_case_id(case)
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterable[str]:
@@ -90,7 +115,7 @@ def _lines(rows: list[dict[str, Any]]) -> Iterable[str]:
             tile = " tile " + "x".join(map(str, row["tile"])) if row["tile"] else ""
             yield (
                 f"  {row['instance']:<{width}}  {' '.join(row['dtypes'])}  {' '.join(row['layouts'])}"
-                f"  {ndims}{tile}  {row['verified']} passed"
+                f"  {ndims}{tile}  {row['planned']} cases, {row['verified']} passed"
             )
         for option in members[0]["options"]:
             values = "an integer" if option["values"] == ["int"] else "|".join(option["values"])

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from itertools import product
 
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
@@ -110,8 +110,8 @@ class Assumptions:
 
     def _with(self, name: str, values: tuple[str, ...], factor_names: Sequence[str]) -> Assumptions:
         if name == "pass":
-            if values[0] not in {p.value for p in Pass}:
-                raise UsageError(f"--assume pass={values[0]}: give one of {', '.join(p.value for p in Pass)}")
+            if values[0] not in {p.value for p in CONVOLUTIONS}:
+                raise UsageError(f"--assume pass={values[0]}: give one of {', '.join(p.value for p in CONVOLUTIONS)}")
             return replace(self, direction=Pass(values[0]))
         if name in _CONSTANTS:
             return replace(self, constants=_CONSTANTS[name](self.constants, values[0]))

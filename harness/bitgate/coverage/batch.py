@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,9 @@ class Batch:
         """Row ``row`` as a problem again ('other' types come back as f32)."""
         ndim = int(self.ndim[row])
         name = DTYPE_SETS[int(self.dtypes[row])]
-        spatial = {key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL}
+        spatial: dict[str, Any] = {
+            key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL
+        }
         return ConvProblem(
             direction=self.direction,
             dtypes=DtypeSet.parse("f32" if name == "other" else name),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch
-from bitgate.problem import Pass
+from bitgate.problem import CONVOLUTIONS, Pass
 
 Codes = NDArray[np.int64]
 Measure = Callable[[Batch, Constants], Codes]
@@ -37,7 +37,7 @@ class Factor:
     dispatch: bool = False
     wide: tuple[tuple[Class, tuple[str, ...]], ...] = ()
     column: str = ""
-    passes: tuple[Pass, ...] = tuple(Pass)
+    passes: tuple[Pass, ...] = CONVOLUTIONS
 
     def index(self, name: str) -> int:
         return next(i for i, cls in enumerate(self.classes) if cls.name == name)

@@ -10,6 +10,7 @@ from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.exact.factors import factors
 from bitgate.exact.fill import FillPlan, terms
 from bitgate.exact.native import Measure, measure
 from bitgate.exact.tensor import HostTensor
@@ -21,8 +22,8 @@ from bitgate.record.verdict import Certificate
 
 @dataclass(frozen=True)
 class Bound:
-    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it. ``integers``: all data are, and every type they
-    pass through holds them. ``measures``: what was found of each tensor."""
+    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it; 0 if some are not finite.
+    ``integers``: all factors and d0 are. ``measures``: what was found of each tensor."""
 
     value: int
     integers: bool
@@ -30,7 +31,10 @@ class Bound:
 
 
 def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
-    """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up."""
+    """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up.
+
+    ``inputs`` are the operands as they are multiplied (factors.py), and d0.
+    """
     first, second = problem.operands
     if problem.direction is Pass.BWD_DATA:
         axes: tuple[int, ...] = (0, 2, *range(3, 3 + problem.ndim))
@@ -50,17 +54,15 @@ def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
     if problem.op.num_d:
         found["d0"] = measure(inputs["d0"])
         bound += max(1.0, problem.op.beta) * found["d0"].largest
-    compute = problem.dtypes.compute
-    integers = all(m.fractions == 0 for m in found.values()) and (
-        compute is None or all(found[name].largest <= compute.exact_integer for name in (first, second))
-    )
-    return Bound(ceil(bound) if isfinite(bound) else 2**1024, integers, found)
+    integers = all(m.fractions == 0 for m in found.values())
+    return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
 
 
 def certify(
     problem: ConvProblem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> Certificate:
     """The certificate of a case's data under a kernel's accumulation contract."""
+    inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     first, second = problem.operands
     cells = {name: inputs[name].tensor.elements for name in (first, second)}

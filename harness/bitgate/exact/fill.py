@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter, native
+from bitgate.exact.factors import gain
+from bitgate.exact.special import Special, specials
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass, Tensor
 from bitgate.problem.dtype import Dtype
 
-FILLS = ("exact", "decimal")
+FILLS = ("exact", "decimal", "special", "codes")
 
 # Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
 # kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
@@ -35,11 +37,14 @@ _COMFORTABLE = {"f16": 1e4, "i8": 80.0, "f8ocp": 75.0, "f8fnuz": 40.0, "bf8ocp":
 @dataclass(frozen=True)
 class TensorFill:
     """``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
-    ``real``: uniform in [-1, 1), rounded to the tensor's type."""
+    ``real``: uniform in [-1, 1), rounded to the tensor's type. ``special``: integers, but every ``spacing``-th cell
+    holds one of the bit patterns ``specials``, in turn. ``codes``: every bit pattern of the type in turn."""
 
     kind: str
     range: int = 1
     keep: int = counter.FULL_DENSITY
+    spacing: int = 1
+    specials: tuple[int, ...] = ()
 
     @property
     def density(self) -> float:
@@ -74,9 +79,13 @@ def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exa
     exact = _plan_exact(problem, accumulation, seed)
     if fill == "exact":
         return exact
+    if fill == "special":
+        return plan_special(problem, seed)
+    changed = {"decimal": TensorFill("real"), "codes": TensorFill("codes")}[fill]
     tensors = problem.tensors
-    real = tuple((name, TensorFill("real") if tensors[name].dtype.is_float else own) for name, own in exact.tensors)
-    return FillPlan(fill, seed, real)
+    # Decimals are for floats; D tensors stay as they are beside operands that hold every code.
+    keeps = {name for name, _ in exact.tensors if not tensors[name].dtype.is_float} if fill == "decimal" else {"d0"}
+    return FillPlan(fill, seed, tuple((name, own if name in keeps else changed) for name, own in exact.tensors))
 
 
 def make_inputs(problem: ConvProblem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
@@ -92,8 +101,8 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
         span = fill.range if tensor.dtype.bytes <= 2 else 0
         table = np.arange(-span, span + 1).astype(tensor.dtype.numpy)
         native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
-    elif not native.fill_reals(host, stream, threads):
-        host.logical[...] = definition(tensor, fill, seed)
+    elif fill.kind != "real" or not native.fill_reals(host, stream, threads):
+        host.bits[...] = definition(tensor, fill, seed).view(tensor.dtype.bits)
     return host
 
 
@@ -106,7 +115,16 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
             shape[axis] = -1
             steps = np.arange(tensor.lengths[axis], dtype=np.uint64) * np.uint64(prod(tensor.lengths[axis + 1 :]))
             index += steps.reshape(shape)
-    words = counter.words(counter.stream(seed, tensor.name), index)
+    stream = counter.stream(seed, tensor.name)
+    words = counter.words(stream, index)
+    if fill.kind == "codes":
+        return _codes(tensor, index, words)
+    if fill.kind == "special":
+        integers = counter.integers(words, fill.range, fill.keep).astype(tensor.dtype.numpy)
+        turn = index // np.uint64(fill.spacing) % np.uint64(len(fill.specials))
+        patterns = np.array(fill.specials, tensor.dtype.bits)[turn.astype(np.intp)]
+        here = index % np.uint64(fill.spacing) == np.uint64(stream % fill.spacing)
+        return np.where(here, patterns, integers.view(tensor.dtype.bits)).view(tensor.dtype.numpy)
     if fill.kind == "integer":
         values: NDArray[Any] = counter.integers(words, fill.range, fill.keep)
     elif tensor.dtype.name == "f64":
@@ -114,6 +132,13 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
     else:
         values = counter.real32(words)
     return values.astype(tensor.dtype.numpy)
+
+
+def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> NDArray[Any]:
+    """The index itself, modulo the number of codes, where the tensor has room for all; else the words' upper bits."""
+    bits = 8 * tensor.dtype.bytes
+    patterns = index if bits <= 16 and tensor.elements >= 2**bits else words >> np.uint64(64 - bits)
+    return patterns.astype(tensor.dtype.bits).view(tensor.dtype.numpy)
 
 
 def terms(problem: ConvProblem) -> int:
@@ -132,11 +157,13 @@ def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> 
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
         beta = max(1, int(op.beta))
-        d = TensorFill("integer", max(1, min(_largest(problem, tensors["d0"].dtype), 16, limit // (8 * beta))))
+        d = TensorFill("integer", max(1, min(preferred(tensors["d0"].dtype), 16, limit // (8 * beta))))
         d_fills = (("d0", d),)
         limit -= beta * d.range
+    for name in problem.operands:
+        alpha *= gain(problem.operation_of(name))
     budget = limit // alpha // reduction
-    caps = _largest(problem, first.dtype), _largest(problem, second.dtype)
+    caps = _largest(problem, first.name), _largest(problem, second.name)
     comfort = _COMFORTABLE.get(tensors[problem.result].dtype.name, float("inf")) / alpha
     ranges = _ranges(max(1, budget), caps, comfort, reduction)
     notes: list[str] = []
@@ -153,10 +180,16 @@ def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> 
     return FillPlan("exact", seed, fills + d_fills, "; ".join(notes))
 
 
-def _largest(problem: ConvProblem, dtype: Dtype) -> int:
-    """Largest integer for a tensor of that type which every type it passes through holds exactly."""
-    compute = problem.dtypes.compute or dtype
-    return min(_PREFERRED.get(t.name, _PREFERRED_F8) for t in (dtype, compute))
+def preferred(dtype: Dtype) -> int:
+    """Largest integer worth feeding to a tensor of that type."""
+    return _PREFERRED.get(dtype.name, _PREFERRED_F8)
+
+
+def _largest(problem: ConvProblem, operand: str) -> int:
+    """Largest integer for an operand which every type holds that it passes through on its way to the multiplication."""
+    factor = problem.multiplicand(operand)
+    own = min(preferred(problem.tensors[operand].dtype), preferred(factor))
+    return min(own, factor.exact_integer // gain(problem.operation_of(operand)))
 
 
 def _ranges(budget: int, caps: tuple[int, int], comfort: float, reduction: int) -> tuple[int, int]:
@@ -200,3 +233,60 @@ def _sparse_operand(problem: ConvProblem) -> str:
     if problem.direction is Pass.BWD_WEIGHT:
         return "out" if problem.k >= problem.c else "in"
     return "wei"
+
+
+_FEW_TERMS = 2
+"""Integers that a result cell sums on average under ``special``."""
+_SMALL_FACTORS = 2
+"""Largest integer of the operand that is not padded: half of them are units, so that an extreme number passes as it is.
+"""
+_D_SPACING = 23
+
+
+def plan_special(problem: ConvProblem, seed: int) -> FillPlan:
+    """Small integers, few of them in the operand that the border pads, so that many a cell sums little but specials.
+
+    NaN and infinities stand only in that operand (x; dy for bwd_data) and in d0: where the other one holds them, a
+    kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both are right. So
+    many as leave half of the result finite.
+    """
+    padded = "out" if problem.direction is Pass.BWD_DATA else "in"
+    fills = tuple(
+        (name, _special(problem, tensor, "d" if name == "d0" else "padded" if name == padded else "other", seed))
+        for name, tensor in problem.tensors.items()
+        if name != problem.result
+    )
+    return FillPlan("special", seed, fills, "small integers and the edges of each type")
+
+
+def _special(problem: ConvProblem, tensor: Tensor, role: str, seed: int) -> TensorFill:
+    most = terms(problem)
+    factor = tensor.dtype if role == "d" else problem.multiplicand(tensor.name)
+    cells = prod(n for n, stride in zip(tensor.lengths, tensor.strides, strict=True) if stride != 0)
+    # One cell of an operand reaches at most the share most / cells of the result.
+    endless = {"padded": cells // (2 * most), "other": 0, "d": cells // 8}[role]
+    chosen = _chosen(specials(tensor.dtype, factor), endless, seed)
+    few = min(1.0, _FEW_TERMS / most) if role == "padded" else 1.0
+    return TensorFill(
+        "special",
+        range=_SMALL_FACTORS if role == "other" else min(preferred(tensor.dtype), preferred(factor)),
+        keep=int(few * counter.FULL_DENSITY),
+        spacing=_spacing(min(cells // len(chosen), _D_SPACING if role == "d" else most)),
+        specials=tuple(special.bits for special in chosen),
+    )
+
+
+def _chosen(every: tuple[Special, ...], endless: int, seed: int) -> tuple[Special, ...]:
+    """So many that are not finite, beginning with another one for each seed, and all that are."""
+    others = [special for special in every if not special.finite]
+    first = seed % max(1, len(others))
+    turned = others[first:] + others[:first]
+    return (*turned[:endless], *(special for special in every if special.finite))
+
+
+def _spacing(most: int) -> int:
+    """At most this, and free of small factors, so that it falls in step with no axis; at least 2."""
+    spacing = max(2, most)
+    while any(spacing % factor == 0 for factor in (2, 3, 5, 7) if factor != spacing):
+        spacing -= 1
+    return spacing

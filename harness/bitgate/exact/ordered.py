@@ -1,13 +1,14 @@
 """The ordered reference: each cell's sum in a stated order with explicit fma, so that it equals the naive kernels bit
 for bit on any finite data.
 
-Order, from +0: filter taps row-major (z, y, x) outermost, then channels (c of x for fwd, k of dy for bwd_data);
-bwd_weight: images outermost, then output positions row-major. acc = fma(a, b, acc) in the accumulator's type: f64 if
-any tensor is f64, i32 (wrapping) if both operands are integers, else f32. Products cut off by the border are left out.
+Operands are first what they are multiplied as (factors.py). Order, from +0: filter taps row-major (z, y, x) outermost,
+then channels (c of x for fwd, k of dy for bwd_data); bwd_weight: images outermost, then output positions row-major.
+acc = fma(a, b, acc) in the accumulator's type: f64 if any tensor is f64, i32 (wrapping) if both operands are integers,
+else f32. Products cut off by the border are left out.
 
 Then the operation, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
 bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then one rounding
-to nearest even; integers saturate, and a NaN becomes 0 there.
+to nearest even (rounding.py).
 
 Nothing here is shared with the exact reference but the numbers: packing and rounding are numpy's, the sums are
 native/ordered.cpp's.
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from bitgate import rooms
 from bitgate.exact import native
+from bitgate.exact.factors import factors
 from bitgate.exact.native import WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
@@ -43,7 +45,8 @@ def ordered_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threa
     """The result of ``problem``; gaps hold GAP_PATTERN."""
     threads = rooms.threads() if threads is None else threads
     accumulator = accumulator_of(problem)
-    packed = {name: _pack(problem, inputs[name], accumulator) for name in problem.operands}
+    own = factors(problem, inputs)
+    packed = {name: _channels_last(own[name].logical, accumulator.numpy) for name in problem.operands}
     g, n, k, c = problem.g, problem.n, problem.k, problem.c
     taps = problem.filter
     if problem.direction is Pass.FWD:
@@ -73,13 +76,6 @@ def ordered_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threa
     result = HostTensor.empty(problem.tensors[problem.result])
     result.logical[...] = np.moveaxis(rounded(sums, result.tensor.dtype), -1, 2)
     return result
-
-
-def _pack(problem: ConvProblem, host: HostTensor, accumulator: Dtype) -> NDArray[Any]:
-    cells = host.logical
-    if problem.dtypes.compute is not None:
-        cells = rounded(cells.astype(accumulator.numpy), problem.dtypes.compute)
-    return _channels_last(cells, accumulator.numpy)
 
 
 def _channels_last(cells: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.exact import blas, native
 from bitgate.exact.certificate import measure_bound
+from bitgate.exact.factors import factors
 from bitgate.exact.native import PartView, TensorView, WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
@@ -55,6 +56,7 @@ def exact_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threads
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
     """
+    inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"
@@ -124,7 +126,7 @@ class _Run:
         # The first axis of more than one cell: a range of its rows is one piece of a packed image.
         lengths = enumerate(zip(problem.input, problem.output, strict=True))
         self.row_axis = next((axis for axis, pair in lengths if max(pair) > 1), 0)
-        row_sizes = problem.input if problem.direction is Pass.BWD_DATA else problem.output
+        row_sizes = (problem.input if problem.direction is Pass.BWD_DATA else problem.output) or (1,)  # GEMM: no space
         bytes_each = prod(problem.output) * self.taps * problem.c * dtype.itemsize
         self.chunks = _chunks(problem.g, problem.n, row_sizes[self.row_axis], bytes_each, self.threads)
         self.outer = min(self.threads, len(self.chunks))

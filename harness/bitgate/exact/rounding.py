@@ -1,26 +1,55 @@
-"""One rounding to nearest even from f32, f64 or i32 to any dtype, by numpy."""
+"""One rounding to nearest even from f32, f64 or i32 to any dtype: the rule that every kernel's conversions follow.
+
+Integers saturate, and NaN becomes 0 there. Numbers too large for f32, f16 or bf16 become infinity. In the 8-bit floats
+a finite number never does: it saturates to the largest one. Infinity stays one in bf8ocp, the only type of them that
+has it, and is NaN in the others; NaN is the type's canonical one; the FNUZ types have no -0, it is +0 there.
+kernels/include/bitgate/float8.hpp says the same in C++.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.problem.dtype import Dtype
 
+_NAN = {"f8ocp": 0x7F, "bf8ocp": 0x7E, "f8fnuz": 0x80, "bf8fnuz": 0x80}
+"""The canonical NaN of the 8-bit floats."""
+
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """``values`` in ``dtype``'s storage type. Integers saturate, and NaN becomes 0 there; what is too large for a
-    float type becomes what ml_dtypes and numpy make of it: infinity, or NaN in a type without one."""
+    """``values`` in ``dtype``'s storage type."""
     if not dtype.is_float:
         limits = np.iinfo(dtype.numpy)
         whole: NDArray[Any] = np.clip(np.nan_to_num(np.rint(values)), limits.min, limits.max)
         return whole.astype(dtype.numpy)
+    if dtype.is_float8:
+        most = largest(dtype)
+        values = np.where(np.isfinite(values), np.clip(values, -most, most), values)
     if values.dtype == np.float64 and dtype.bytes < 4:
         values = _to_odd_f32(values)
     with np.errstate(over="ignore"):
-        return values.astype(dtype.numpy)
+        result: NDArray[Any] = np.asarray(values.astype(dtype.numpy))
+    if dtype.is_float8:
+        result.view(np.uint8)[np.isnan(result)] = _NAN[dtype.name]
+    return result
+
+
+def largest(dtype: Dtype) -> float:
+    """The largest finite number of a float type."""
+    return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
+
+
+def smallest(dtype: Dtype) -> float:
+    """The smallest positive number of a float type, a subnormal one."""
+    return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)  # type: ignore[no-untyped-call]
+
+
+def smallest_normal(dtype: Dtype) -> float:
+    return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)  # type: ignore[no-untyped-call]
 
 
 def _to_odd_f32(values: NDArray[np.float64]) -> NDArray[np.float32]:

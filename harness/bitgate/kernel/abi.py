@@ -200,7 +200,7 @@ class CDispatchRecord(_Abi):
         ("split_k", c_int32),
         ("split_n", c_int32),
         ("zero_fill", c_int32),
-        ("reserved", c_int32),
+        ("main_loop", c_int32),
         ("workspace_bytes", c_int64),
         ("path", c_char * 64),
         ("instance", c_char * 96),

@@ -18,13 +18,13 @@ DEFAULT_ALIGNMENT = 16
 
 @lru_cache(maxsize=1024)
 def c_problem(problem: ConvProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProblem:
-    """The problem as a C structure. Its element-wise operation applies to the result; inputs pass as they are.
+    """The problem as a C structure. ``out_op`` applies to the result, whichever tensor that is.
 
     Shared between calls: libraries get it as const.
     """
     tensors = problem.tensors
     value: CProblem = sized(CProblem)
-    value.operation = problem.direction.code
+    value.operation = problem.operation.code
     value.ndim = problem.ndim
     value.num_d = problem.op.num_d
     value.compute_dtype = problem.dtypes.compute_dtype.code
@@ -35,9 +35,8 @@ def c_problem(problem: ConvProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProb
     _set_tensor(value.out, tensors["out"])
     for i in range(problem.op.num_d):
         _set_tensor(value.d[i], tensors[f"d{i}"])
-    value.in_op.alpha = value.wei_op.alpha = 1.0
-    value.out_op.kind = problem.op.code
-    value.out_op.alpha, value.out_op.beta = problem.op.alpha, problem.op.beta
+    for place, op in ((value.in_op, problem.in_op), (value.wei_op, problem.wei_op), (value.out_op, problem.op)):
+        place.kind, place.alpha, place.beta = op.code, op.alpha, op.beta
     for axis in range(problem.ndim):
         value.stride[axis] = problem.stride[axis]
         value.dilation[axis] = problem.dilation[axis]

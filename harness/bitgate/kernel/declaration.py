@@ -34,7 +34,10 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """What should run, predicted from the problem alone; compared with what the library says did run."""
+    """What should run, predicted from the problem alone; compared with what the library says did run.
+
+    ``main_loop`` is ``all``, ``none`` or ``mixed``; None where there is no prediction of it.
+    """
 
     path: str
     gemms_count: int
@@ -42,6 +45,8 @@ class Dispatch:
     buckets: int
     zero_fill: bool
     split_n: int = 1
+    split_k: int = 1
+    main_loop: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ class Instance:
 
     ``dtypes`` are spellings of DtypeSet, ``layouts`` input layouts; ``tile``, ``vector`` and ``fragment`` are
     (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
-    those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes.
+    those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes. ``rounds_slices``:
+    with split-K, slices add their sums to the result in the result's own type (atomics).
     """
 
     name: str
@@ -80,16 +86,22 @@ class Instance:
     wave_size: int = 0
     fragment: tuple[int, int, int] | None = None
     operations: tuple[Pass, ...] | None = None
+    rounds_slices: bool = False
 
     def fits(self, target: str) -> bool:
         """Does the target have waves of this size?"""
         return self.wave_size == 0 or self.wave_size in wave_sizes(target)
 
     def accumulation_for(self, problem: ConvProblem) -> Accumulation:
-        """The contract that holds for the problem's dtypes; KeyError names dtypes that the instance does not state."""
-        if isinstance(self.accumulation, Accumulation):
-            return self.accumulation
-        return self.accumulation[str(problem.dtypes)]
+        """The contract that holds for the problem: for its dtypes, and its split-K where slices meet in the result.
+
+        KeyError names dtypes that the instance does not state.
+        """
+        stated = self.accumulation
+        contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
+        if self.rounds_slices and problem.split_k > 1:
+            return replace(contract, partial=problem.tensors[problem.result].dtype)
+        return contract
 
 
 Supports: TypeAlias = Callable[[ConvProblem, Instance, Mapping[str, str]], "Refusal | None"]

@@ -10,6 +10,9 @@ from typing import Any
 
 from bitgate.kernel.abi import CDispatchRecord, EventKind
 
+MAIN_LOOPS = ("", "all", "none", "mixed")
+"""By the value of ``enum bitgate_main_loop``."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubGemmRecord:
@@ -52,7 +55,11 @@ class LaunchEvent:
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks."""
+    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks.
+
+    ``main_loop``: do the K loops run more than one step, in ``all`` tiles, in ``none``, or in some (``mixed``)? Empty
+    where the kernel does not tell.
+    """
 
     path: str
     gemms_count: int
@@ -63,6 +70,7 @@ class DispatchRecord:
     zero_fill: bool
     workspace_bytes: int
     instance: str
+    main_loop: str
     sub_gemms: tuple[SubGemmRecord, ...]
     events: tuple[LaunchEvent, ...]
 
@@ -81,6 +89,7 @@ class DispatchRecord:
             "split_k": self.split_k,
             "split_n": self.split_n,
             "zero_fill": self.zero_fill,
+            "main_loop": self.main_loop,
             "workspace_bytes": self.workspace_bytes,
             "launched": spans(self.launched),
         }
@@ -109,6 +118,7 @@ def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
         zero_fill=bool(record.zero_fill),
         workspace_bytes=record.workspace_bytes,
         instance=_text(record.instance),
+        main_loop=MAIN_LOOPS[record.main_loop],
         sub_gemms=_sub_gemms(record, ndim),
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
     )

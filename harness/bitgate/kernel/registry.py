@@ -15,10 +15,11 @@ from bitgate import rooms
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.problem import DtypeSet
+from bitgate.problem.gemm import GEMM_LAYOUTS
 from bitgate.problem.layout import INPUT_LAYOUTS
 
 _NAME = re.compile(r"[a-z0-9_]+")
-_LAYOUTS = {name for names in INPUT_LAYOUTS.values() for name in names}
+_LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())
 
 
 def families(load: Sequence[Path] = (), target: str | None = None) -> dict[str, KernelFamily]:

@@ -13,12 +13,14 @@ class Accumulation:
     addition (split-K partials or atomics), None if they stay in the accumulator.
 
     ``exact_range`` is the largest m such that every integer in [-m, m] survives each of these steps. A platform
-    whose matrix cores sum in fewer bits than their type states its own range.
+    whose matrix cores sum in fewer bits than their type states its own range. ``flushes_subnormals``: subnormal f16 and
+    bf16 operands may count as zero.
     """
 
     accumulator: Dtype
     partial: Dtype | None = None
     measured_range: int | None = None
+    flushes_subnormals: bool = False
 
     @property
     def exact_range(self) -> int:

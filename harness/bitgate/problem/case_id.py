@@ -1,6 +1,7 @@
 """Case ids: the canonical one-line spelling of a problem, which round-trips, and the form people read.
 
-``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_gap][_sk<n>|_skauto]``
+``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
+``gemm_f16_rcr_b2m64n64k32[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import re
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError, default_layout, default_weight_layout
 from bitgate.problem.decomposition import gemms_count
 from bitgate.problem.dtype import DTYPES, DtypeSet
-from bitgate.problem.elementwise import OPERATIONS, Elementwise, operation_named
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
+from bitgate.problem.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 _DIMENSIONS = re.compile(r"(?:g(?P<g>\d+))?n(?P<n>\d+)k(?P<k>\d+)c(?P<c>\d+)")
+_MATRICES = re.compile(r"(?:b(?P<batch>\d+))?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 _NUMBERS = re.compile(r"(?P<key>[yhsdpq])(?P<values>\d+(?:x\d+)*)")
 _SPATIAL_KEYS = {
     "y": "filter",
@@ -23,25 +26,40 @@ _SPATIAL_KEYS = {
     "p": "left_pad",
     "q": "right_pad",
 }
+_OPERATION_WORDS = {name: ("op", op) for name, op in OPERATIONS.items()} | {
+    prefix + name: (f"{prefix}_op", OPERATIONS[name]) for prefix in ("in", "wei") for name in OPERAND_OPERATIONS
+}
+"""Word of a case id -> the field of the problem that it sets, and to what."""
 _ALL_LAYOUTS = {name: ndim for ndim, names in INPUT_LAYOUTS.items() for name in names}
 _ALL_WEIGHT_LAYOUTS = {name: ndim for ndim, names in WEIGHT_LAYOUTS.items() for name in names}
 
 
 def case_id(problem: ConvProblem) -> str:
     """The canonical id: every field written, characters ``[a-z0-9_]`` only."""
-    parts = [str(problem.direction), str(problem.dtypes), problem.layout]
-    if problem.wei_layout != default_weight_layout(problem.ndim):
-        parts.append(problem.wei_layout)
-    parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
-    for key, name in _SPATIAL_KEYS.items():
-        parts.append(key + "x".join(str(v) for v in getattr(problem, name)))
-    if problem.op.name != "pass":
-        parts.append(problem.op.name)
+    parts = [str(problem.operation), str(problem.dtypes), problem.layout]
+    if isinstance(problem, GemmProblem):
+        m, n, k = problem.sizes
+        parts.append(f"b{problem.batch}m{m}n{n}k{k}")
+    else:
+        parts += _conv_parts(problem)
+    parts += operation_words(problem)
     if problem.gap:
         parts.append("gap")
     if problem.split_k != 1:
         parts.append("skauto" if problem.split_k == -1 else f"sk{problem.split_k}")
     return "_".join(parts)
+
+
+def _conv_parts(problem: ConvProblem) -> list[str]:
+    parts = [] if problem.wei_layout == default_weight_layout(problem.ndim) else [problem.wei_layout]
+    parts.append(f"g{problem.g}n{problem.n}k{problem.k}c{problem.c}")
+    return parts + [key + "x".join(str(v) for v in getattr(problem, name)) for key, name in _SPATIAL_KEYS.items()]
+
+
+def operation_words(problem: ConvProblem) -> list[str]:
+    """The operations that do something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
+    operations = {"": problem.op, "in": problem.in_op, "wei": problem.wei_op}
+    return [prefix + op.name for prefix, op in operations.items() if op.name != "pass"]
 
 
 def parse_case_id(text: str) -> ConvProblem:
@@ -55,13 +73,15 @@ def parse_case_id(text: str) -> ConvProblem:
         raise ProblemError(f"case '{text}': starts with none of {', '.join(p.value for p in Pass)}")
     words = rest[len(direction.value) + 1 :].split("_")
     dtypes = _take_dtypes(text, words)
+    if direction is Pass.GEMM:
+        return _parse_gemm(text, dtypes, words)
     layout, wei_layout = _take_layouts(text, words)
     dims = _DIMENSIONS.fullmatch(words[0]) if words else None
     if dims is None:
         raise ProblemError(
             f"case '{text}': expected g..n..k..c.. after the layout, found '{words[0] if words else ''}'"
         )
-    spatial, op, gap, split_k = _take_rest(text, words[1:])
+    spatial, operations, gap, split_k = _take_rest(text, words[1:])
     ndim = _dimensions(text, layout, wei_layout, spatial)
     ones, zeros = (1,) * ndim, (0,) * ndim
     left_pad = _spread(text, "p", spatial.get("p"), ndim, zeros)
@@ -80,15 +100,48 @@ def parse_case_id(text: str) -> ConvProblem:
         dilation=_spread(text, "d", spatial.get("d"), ndim, ones),
         left_pad=left_pad,
         right_pad=_spread(text, "q", spatial.get("q"), ndim, left_pad),
-        op=op,
         gap=gap,
         split_k=split_k,
+        **operations,
     )
 
 
+def _parse_gemm(text: str, dtypes: DtypeSet, words: list[str]) -> GemmProblem:
+    layout = words.pop(0) if words else ""
+    if layout not in GEMM_LAYOUTS:
+        raise ProblemError(f"case '{text}': expected a layout of {', '.join(GEMM_LAYOUTS)}, found '{layout}'")
+    sizes = _MATRICES.fullmatch(words[0]) if words else None
+    if sizes is None:
+        raise ProblemError(
+            f"case '{text}': expected b..m..n..k.. after the layout, found '{words[0] if words else ''}'"
+        )
+    spatial, operations, gap, split_k = _take_rest(text, words[1:])
+    if spatial:
+        raise ProblemError(f"case '{text}': a GEMM has no {', '.join(_SPATIAL_KEYS[key] for key in spatial)}")
+    batch, m, n, k = (int(sizes[name] or 1) for name in ("batch", "m", "n", "k"))
+    return gemm_problem(dtypes, layout, batch, m, n, k, gap=gap, split_k=split_k, **operations)
+
+
 def human(problem: ConvProblem) -> str:
-    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``."""
-    words = [str(problem.direction), str(problem.dtypes), problem.layout.upper()]
+    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``, ``gemm f16 RCR batch=2 64x64x32``."""
+    words = [str(problem.operation), str(problem.dtypes), problem.layout.upper()]
+    if isinstance(problem, GemmProblem):
+        words += [f"batch={problem.batch}", "x".join(map(str, problem.sizes))]
+    else:
+        words += _conv_words(problem)
+    words += operation_words(problem)
+    if problem.gap:
+        words.append("strided")
+    if problem.split_k != 1:
+        words.append("split-K " + ("auto" if problem.split_k == -1 else str(problem.split_k)))
+    if problem.direction is Pass.BWD_DATA:
+        count = gemms_count(problem)
+        words.append(f"-> {count} sub-GEMM{'s' if count > 1 else ''}")
+    return " ".join(words)
+
+
+def _conv_words(problem: ConvProblem) -> list[str]:
+    words: list[str] = []
     if problem.wei_layout != default_weight_layout(problem.ndim):
         words.append(problem.wei_layout.upper())
     words.append(f"G={problem.g} N={problem.n} K={problem.k} C={problem.c}")
@@ -102,16 +155,7 @@ def human(problem: ConvProblem) -> str:
             words.append(key + _compact(values))
     if problem.right_pad != problem.left_pad:
         words.append("q" + _compact(problem.right_pad))
-    if problem.op.name != "pass":
-        words.append(problem.op.name)
-    if problem.gap:
-        words.append("strided")
-    if problem.split_k != 1:
-        words.append("split-K " + ("auto" if problem.split_k == -1 else str(problem.split_k)))
-    if problem.direction is Pass.BWD_DATA:
-        count = gemms_count(problem)
-        words.append(f"-> {count} sub-GEMM{'s' if count > 1 else ''}")
-    return " ".join(words)
+    return words
 
 
 def _compact(values: tuple[int, ...]) -> str:
@@ -140,15 +184,17 @@ def _take_layouts(text: str, words: list[str]) -> tuple[str | None, str | None]:
     return layout, wei_layout
 
 
-def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], Elementwise, bool, int]:
+def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]], dict[str, Elementwise], bool, int]:
     spatial: dict[str, tuple[int, ...]] = {}
-    op, gap, split_k = OPERATIONS["pass"], False, 1
+    operations: dict[str, Elementwise] = {}
+    gap, split_k = False, 1
     for word in words:
         numbers = _NUMBERS.fullmatch(word)
         if numbers and numbers["key"] not in spatial:
             spatial[numbers["key"]] = tuple(int(v) for v in numbers["values"].split("x"))
-        elif word in OPERATIONS and op.name == "pass":
-            op = operation_named(word)
+        elif word in _OPERATION_WORDS and _OPERATION_WORDS[word][0] not in operations:
+            name, op = _OPERATION_WORDS[word]
+            operations[name] = op
         elif word == "gap":
             gap = True
         elif word == "skauto":
@@ -158,9 +204,9 @@ def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]],
         else:
             raise ProblemError(
                 f"case '{text}': '{word}' is not a part of a case id"
-                f" (y h s d p q with numbers, {', '.join(OPERATIONS)}, gap, sk<n>), or stands twice"
+                f" (y h s d p q with numbers, {', '.join(_OPERATION_WORDS)}, gap, sk<n>), or stands twice"
             )
-    return spatial, op, gap, split_k
+    return spatial, operations, gap, split_k
 
 
 def _dimensions(text: str, layout: str | None, wei_layout: str | None, spatial: dict[str, tuple[int, ...]]) -> int:

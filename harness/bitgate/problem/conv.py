@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from bitgate.problem.dtype import Dtype, DtypeSet
-from bitgate.problem.elementwise import OPERATIONS, Elementwise
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
 from bitgate.problem.layout import (
     GAP,
     INPUT_LAYOUTS,
@@ -26,11 +26,13 @@ MAX_LENGTH = 2**31 - 1
 
 
 class Pass(str, Enum):
-    """The three passes of a convolution layer. ``code`` is the value of ``enum bitgate_operation``."""
+    """What kernels compute: the three passes of a convolution layer, and a batched GEMM. ``code`` is the value of
+    ``enum bitgate_operation``."""
 
     FWD = "fwd"
     BWD_DATA = "bwd_data"
     BWD_WEIGHT = "bwd_weight"
+    GEMM = "gemm"
 
     @property
     def code(self) -> int:
@@ -38,6 +40,9 @@ class Pass(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+CONVOLUTIONS = (Pass.FWD, Pass.BWD_DATA, Pass.BWD_WEIGHT)
 
 
 class ProblemError(ValueError):
@@ -95,9 +100,18 @@ class ConvProblem:
     gap: bool = False
     split_k: int = 1
     """1: not split; -1: the kernel chooses."""
+    in_op: Elementwise = field(default=OPERATIONS["pass"])
+    """What each element of ``in`` goes through before it is multiplied, where the pass reads it."""
+    wei_op: Elementwise = field(default=OPERATIONS["pass"])
+    """The same for ``wei``. A result's own operation is ``op``, whichever tensor it is."""
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @property
+    def operation(self) -> Pass:
+        """What a kernel has to offer to take the problem; ``direction`` is how its maths goes."""
+        return self.direction
 
     @property
     def ndim(self) -> int:
@@ -183,6 +197,14 @@ class ConvProblem:
         first, second = (name for name in ("in", "wei", "out") if name != self.result)
         return first, second
 
+    def operation_of(self, operand: str) -> Elementwise:
+        """What an operand goes through before it is multiplied; dy passes as it is."""
+        return {"in": self.in_op, "wei": self.wei_op}.get(operand, OPERATIONS["pass"])
+
+    def multiplicand(self, operand: str) -> Dtype:
+        """The type that an operand has when it is multiplied."""
+        return self.dtypes.multiplicand(self.tensors[operand].dtype)
+
     @property
     def reduction(self) -> int:
         """Largest number of products that one result cell can sum."""
@@ -248,5 +270,12 @@ def _check(p: ConvProblem) -> None:
         raise ProblemError(f"layout '{p.layout}' is not one of {', '.join(INPUT_LAYOUTS[ndim])} ({ndim}D)")
     if p.wei_layout not in WEIGHT_LAYOUTS[ndim]:
         raise ProblemError(f"weight layout '{p.wei_layout}' is not one of {', '.join(WEIGHT_LAYOUTS[ndim])} ({ndim}D)")
+    for name, op in (("in", p.in_op), ("wei", p.wei_op)):
+        if op.name == "pass":
+            continue
+        if op.name not in OPERAND_OPERATIONS:
+            raise ProblemError(f"{name}_op = {op.name}: an operand takes {', '.join(OPERAND_OPERATIONS)} or pass")
+        if name == p.result:
+            raise ProblemError(f"{name}_op = {op.name}: {p.direction} writes '{name}'; its operation is op")
     if p.split_k != -1 and p.split_k < 1:
         raise ProblemError(f"split_k = {p.split_k}: give a positive number, or auto")

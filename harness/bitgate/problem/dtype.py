@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -27,6 +27,10 @@ class Dtype:
     @property
     def is_float(self) -> bool:
         return self.mantissa > 0
+
+    @property
+    def is_float8(self) -> bool:
+        return self.is_float and self.bytes == 1
 
     @property
     def bits(self) -> np.dtype[Any]:
@@ -86,6 +90,16 @@ class DtypeSet:
         if self.compute is not None:
             return self.compute
         return self.inp if self.inp.bytes <= self.wei.bytes else self.wei
+
+    def multiplicand(self, operand: Dtype) -> Dtype:
+        """What an operand of that type is rounded to before it is multiplied: the compute type. But 8-bit floats are
+        multiplied as they are, whichever two meet: a matrix instruction takes f8 beside bf8."""
+        return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
+
+    @property
+    def canonical(self) -> str:
+        """The spelling without a compute type that goes without saying: how instances name what they take."""
+        return str(self if self.compute != replace(self, compute=None).compute_dtype else replace(self, compute=None))
 
     def __str__(self) -> str:
         names = [self.inp.name] if self.inp == self.wei == self.out else [self.inp.name, self.wei.name, self.out.name]

@@ -1,4 +1,4 @@
-"""Element-wise operations that a kernel applies to its accumulator, as case ids name them."""
+"""Element-wise operations that a kernel applies to its operands and to its accumulator, as case ids name them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ OPERATIONS: dict[str, Elementwise] = {
         Elementwise("relu", 5, 0, 1.0, 0.0, "max(v, 0)"),
     )
 }
+
+
+OPERAND_OPERATIONS = ("scale", "relu")
+"""Those that an operand may go through: they read no D tensor. In a case id ``inscale``, ``weirelu``; none: pass."""
 
 
 def operation_named(name: str) -> Elementwise:

@@ -1,29 +1,46 @@
-"""Real numbers: each cell may differ from an f64 reference by what its own sum can lose, and by no more.
+"""Where bits depend on the order of summation: each cell may differ from an f64 reference by what its own sum can lose.
 
 For a cell that sums n products with magnitude S = sum |a||b|, a kernel that accumulates with unit roundoff u loses at
 most (n + 4) * u * S in any order (4 for the element-wise operation), each partial sum in a narrower type one rounding
 of that type more, and the last rounding half a unit of the result's type. There is no global tolerance: a border cell
-with few terms gets a small bound.
+with few terms gets a small bound. Operands are first what they are multiplied as (exact/factors.py): that rounding is
+part of the definition, not an error.
+
+Some cells are held to more or to less (docs/exactness.md states the rules): bits, where all terms are integers within
+the accumulator's exact range; the class, where the result is NaN or infinite; nothing, where several huge terms meet
+and the accumulator may or may not overflow on the way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
+from bitgate.exact.factors import factors
 from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, ConvProblem, DtypeSet, Pass, sub_gemms
+from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass, sub_gemms
 from bitgate.problem.accumulation import Accumulation
+from bitgate.problem.elementwise import OPERATIONS
+from bitgate.verify.compare import bits_of
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
 """Partial sums that a split reduction has at most: CK's cap."""
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+
+class Judge(Protocol):
+    """Says which cells of a result are wrong, where that is more than a comparison of bits."""
+
+    def outside(self, result: Array) -> Mask: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +49,45 @@ class Bounds:
 
     value: NDArray[np.float64]
     slack: NDArray[np.float64]
-    largest: float
-    """Largest finite number of the result's type: beyond it a cell may be infinite."""
+    reference: Array
+    """The value rounded to the result's type."""
+    dtype: Dtype
+    exact: Mask
+    """Cells that are compared by bits."""
+    open: Mask
+    """Cells that may hold anything: whether the accumulator overflows depends on the order."""
 
-    def outside(self, result: NDArray[Any]) -> NDArray[np.bool_]:
-        """True where a cell is farther from the value than it may be, or is NaN."""
+    def outside(self, result: Array) -> Mask:
+        """True where a cell is farther from the value than it may be, or of another class."""
+        most = largest(self.dtype)
+        finite = np.isfinite(self.value)
         with np.errstate(invalid="ignore"):
             wide = result.astype(np.float64)
-            inside = np.abs(wide - self.value) <= self.slack
-            overflow = np.isinf(wide) & (np.sign(wide) == np.sign(self.value))
-            inside |= overflow & (np.abs(self.value) + self.slack > self.largest)
-        return np.asarray(~inside)
+            # An 8-bit float ends at its largest number; the others go on to infinity.
+            value = np.where(finite, np.clip(self.value, -most, most), 0.0) if self.dtype.is_float8 else self.value
+            inside = np.abs(wide - value) <= self.slack
+            if not self.dtype.is_float8:
+                overflow = np.isinf(wide) & (np.sign(wide) == np.sign(self.value))
+                inside |= overflow & (np.abs(self.value) + self.slack > most)
+            same_class = (wide == self.reference.astype(np.float64)) | (np.isnan(wide) & np.isnan(self.reference))
+        inside = np.where(finite, inside, same_class)
+        inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
+        return np.asarray(~(inside | self.open))
+
+
+@dataclass(frozen=True, eq=False)
+class NanClass:
+    """Bits, but any NaN is as good as another: its payload is a platform's own. A cell that nobody wrote is wrong even
+    where its poison is a NaN too."""
+
+    reference: Array
+    poison: int
+
+    def outside(self, result: Array) -> Mask:
+        """True where bits differ, other than those of one NaN from another's."""
+        ours, theirs = bits_of(result), bits_of(self.reference)
+        both = np.isnan(result) & np.isnan(self.reference) & (ours != ours.dtype.type(self.poison))
+        return np.asarray((ours != theirs) & ~both)
 
 
 def bounded_reference(
@@ -50,26 +95,132 @@ def bounded_reference(
 ) -> tuple[HostTensor, Bounds]:
     """The f64 result rounded to the result's type, and the bound of each cell.
 
-    UsageError for integer results (they are exact or wrong) and for a compute type of its own, whose rounding of the
-    operands no bound here covers.
+    UsageError for integer results: they are exact or wrong.
     """
     own = problem.tensors[problem.result]
-    if not own.dtype.is_float or problem.dtypes.compute is not None:
-        raise UsageError(f"{problem.dtypes}: only float results without a compute type have bounds; use --fill exact")
-    wide = replace(problem, dtypes=DtypeSet(*[DTYPES["f64"]] * 3))
-    value = ordered_reference(wide, {name: _widened(wide, tensor) for name, tensor in inputs.items()}).logical
-    magnitude = ordered_reference(wide, {name: _widened(wide, t, absolute=True) for name, t in inputs.items()}).logical
+    if not own.dtype.is_float:
+        raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
+    terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
+    value, magnitude = terms.sums(_as_is), terms.sums(_finite_magnitude)
     unit = 2.0**-accumulation.accumulator.mantissa
     # The f64 reference rounds as well; it counts only where the kernel sums in f64 too.
-    steps = (_longest_sum(problem) + OPERATION_STEPS) * (unit + 2.0**-53)
+    length = _longest_sum(problem) + OPERATION_STEPS
+    steps = length * (unit + 2.0**-53)
     if accumulation.partial is not None:
         steps += MOST_PARTIALS * 2.0**-accumulation.partial.mantissa
-    slack = steps * magnitude
-    slack += 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + _smallest(own.dtype.numpy)
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = steps * magnitude + length * smallest(accumulation.accumulator)
+        if accumulation.flushes_subnormals:
+            slack += magnitude - terms.sums(_flushed_magnitude)
+        slack += 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
     reference = HostTensor.empty(own)
-    with np.errstate(over="ignore"):
-        reference.logical[...] = value.astype(own.dtype.numpy)
-    return reference, Bounds(value, slack, _largest(own.dtype.numpy))
+    reference.logical[...] = rounded(value, own.dtype)
+    exact = terms.integers() & (magnitude <= accumulation.exact_range)
+    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, terms.overflow(magnitude))
+
+
+class View(Protocol):
+    """One way to see the cells of a tensor of a type."""
+
+    def __call__(self, cells: NDArray[np.float64], dtype: Dtype, /) -> NDArray[np.float64]: ...
+
+
+class _Terms:
+    """Sums over the terms of each result cell, in f64, of the factors seen in one way or another."""
+
+    def __init__(self, problem: ConvProblem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
+        passing = OPERATIONS["pass"]
+        self._problem = replace(problem, dtypes=DtypeSet(*[DTYPES["f64"]] * 3), in_op=passing, wei_op=passing)
+        self._inputs = inputs
+        self._accumulator = accumulator
+
+    def sums(self, view: View) -> NDArray[np.float64]:
+        """Of all factors and d0 seen through ``view``, through the problem's operation."""
+        return self._run(self._problem, {name: _seen(host, view) for name, host in self._inputs.items()})
+
+    def integers(self) -> Mask:
+        """Cells whose terms, and d0, are all integers."""
+        limit = self._accumulator.exact_integer
+
+        def odd(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+            with np.errstate(invalid="ignore"):
+                return np.asarray(~((np.trunc(cells) == cells) & (np.abs(cells) <= limit)), np.float64)
+
+        operands = [_seen(self._inputs[name], odd) for name in self._problem.operands]
+        if any(cells.mean() > 0.5 for cells in operands):  # such as decimals: hardly a cell is without one
+            return np.zeros(self._problem.tensors[self._problem.result].lengths, np.bool_)
+        found = self._count(odd)
+        if "d0" in self._inputs:
+            found += _seen(self._inputs["d0"], odd)
+        return np.asarray(found == 0)
+
+    def overflow(self, magnitude: NDArray[np.float64]) -> Mask:
+        """Cells of which the order decides whether the accumulator overflows, and to which side: huge terms that meet
+        each other, or an infinity. One alone overflows or does not."""
+        most = largest(self._accumulator)
+        root = np.sqrt(most)
+
+        def huge(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+            with np.errstate(invalid="ignore"):
+                return np.asarray((np.abs(cells) >= root) & np.isfinite(cells), np.float64)
+
+        def endless(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+            return np.asarray(~np.isfinite(cells), np.float64)
+
+        near = magnitude > most / 4
+        if not near.any():
+            return near
+        met, infinite = self._count(huge), self._count(endless)
+        if "d0" in self._inputs:
+            met, infinite = (
+                counted + _seen(self._inputs["d0"], view) for counted, view in ((met, huge), (infinite, endless))
+            )
+        return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
+
+    def _count(self, view: View) -> NDArray[np.float64]:
+        """Terms of which either factor shows in ``view``; those of which both do count twice."""
+        plain = replace(self._problem, op=OPERATIONS["pass"])
+        count = np.zeros(plain.tensors[plain.result].lengths)
+        for name in plain.operands:
+            flags = {other: np.ones(self._inputs[other].logical.shape) for other in plain.operands}
+            flags[name] = _seen(self._inputs[name], view)
+            if flags[name].any():
+                count += self._run(plain, flags)
+        return count
+
+    def _run(self, problem: ConvProblem, cells: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        twins = {name: HostTensor.empty(problem.tensors[name]) for name in cells}
+        for name, twin in twins.items():
+            twin.logical[...] = cells[name]
+        result: NDArray[np.float64] = ordered_reference(problem, twins).logical
+        return result
+
+
+def _seen(host: HostTensor, view: View) -> NDArray[np.float64]:
+    return view(host.logical.astype(np.float64), host.tensor.dtype)
+
+
+def _as_is(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+    return cells
+
+
+def _finite_magnitude(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+    return np.where(np.isfinite(cells), np.abs(cells), 0.0)
+
+
+def _flushed_magnitude(cells: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
+    """Without the subnormals that a matrix instruction may take for zeros."""
+    kept = _finite_magnitude(cells, dtype)
+    return np.where(kept < smallest_normal(dtype), 0.0, kept) if dtype.name in FLUSHED else kept
+
+
+FLUSHED = ("f16", "bf16")
+
+
+def nan_class(reference: HostTensor, poison: int) -> NanClass | None:
+    """The judge of a reference that holds a NaN; None: bits tell."""
+    holds = reference.tensor.dtype.is_float and bool(np.isnan(reference.logical).any())
+    return NanClass(reference.logical, poison) if holds else None
 
 
 def _longest_sum(problem: ConvProblem) -> int:
@@ -77,18 +228,3 @@ def _longest_sum(problem: ConvProblem) -> int:
     if problem.direction is Pass.BWD_DATA:
         return max(gemm.k for gemm in sub_gemms(problem))
     return problem.reduction
-
-
-def _widened(wide: ConvProblem, tensor: HostTensor, absolute: bool = False) -> HostTensor:
-    twin = HostTensor.empty(wide.tensors[tensor.tensor.name])
-    cells = tensor.logical.astype(np.float64)
-    twin.logical[...] = np.abs(cells) if absolute else cells
-    return twin
-
-
-def _smallest(dtype: np.dtype[Any]) -> float:
-    return float(ml_dtypes.finfo(dtype).smallest_subnormal)  # type: ignore[no-untyped-call]
-
-
-def _largest(dtype: np.dtype[Any]) -> float:
-    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
 from bitgate.problem import ConvProblem, Pass, SubGemm, sub_gemms
 
-PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill", "split_n")
+PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill", "split_n", "split_k", "main_loop")
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 
@@ -37,7 +37,7 @@ def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str
     return [
         f"{name} is {getattr(record, name)}, predicted {getattr(predicted, name)}"
         for name in PREDICTED
-        if getattr(record, name) != getattr(predicted, name)
+        if getattr(predicted, name) not in (None, getattr(record, name))
     ]
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
-from bitgate.kernel.arguments import check_options
+from bitgate.kernel.arguments import check_options, nearest
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.registry import select
 from bitgate.problem import ConvProblem
@@ -44,7 +44,10 @@ def candidates(
     families = {family.name: family for family, _ in chosen}
     knowing = {name for name, family in families.items() if all(family.option(option) for option in options)}
     if not knowing:
-        check_options(next(iter(families.values())), options)
+        known = sorted({option.name for family in families.values() for option in family.options})
+        for name in options:
+            if name not in known:
+                raise UsageError(f"no selected kernel has an option '{name}'{nearest(name, known)}")
         raise UsageError(f"no kernel has all of the options {', '.join(options)}")
     for name in sorted(knowing):
         check_options(families[name], options)
@@ -57,7 +60,7 @@ def select_for(
     supporting: list[Choice] = []
     refusing: list[Choice] = []
     for family, instance in chosen:
-        if problem.direction not in family.operations_of(instance):
+        if problem.operation not in family.operations_of(instance):
             continue
         refusal = family.supports(problem, instance, options)
         if refusal is None:

@@ -30,8 +30,9 @@ from bitgate.kernel.registry import families
 from bitgate.problem import ConvProblem, case_id
 from bitgate.problem.accumulation import Accumulation
 from bitgate.record import Certificate
-from bitgate.verify.bounds import Bounds, bounded_reference
+from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
+from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import compute_on_device
 
 CACHE_BYTES = 1 << 30
@@ -52,12 +53,12 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a case must give, by which reference; its digest, and each cell's bound where bits are not compared."""
+    """What a case must give, by which reference; its digest, or who judges the cells where bits alone do not."""
 
     tensor: HostTensor
     kind: str
     digest: str
-    bounds: Bounds | None = None
+    judge: Judge | None = None
 
 
 class Session:
@@ -153,7 +154,8 @@ class Session:
                 tensor, bounds = bounded_reference(problem, tensors, accumulation)
                 return Reference(tensor, kind, "", bounds), tensor.storage.nbytes + 2 * bounds.value.nbytes
             computed = self._compute_reference(problem, tensors, kind)
-            return Reference(computed, kind, digest(computed)), computed.storage.nbytes
+            judge = nan_class(computed, poison_bits(computed.tensor.dtype))
+            return Reference(computed, kind, "" if judge else digest(computed), judge), computed.storage.nbytes
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
 

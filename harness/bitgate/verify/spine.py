@@ -12,6 +12,7 @@ from bitgate.device.errors import HipError
 from bitgate.device.host import parse_schedule
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
+from bitgate.exact.factors import factors
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
@@ -94,8 +95,8 @@ def _verify(case: _Case, observer: Observer | None) -> Verdict:
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
         for how in _hows(planned, session):
             run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-            bounds = case.reference.bounds
-            if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
+            judge = case.reference.judge
+            if run.result is not None and judge is not None and not judge.outside(run.result.logical).any():
                 run.result = None
             case.runs.append(run)
             for name, value in run.seconds.items():
@@ -196,7 +197,7 @@ def _judge(case: _Case) -> Verdict:
 
 
 def _runs_differ(case: _Case) -> bool:
-    if len(case.runs) < 2 or case.reference is None or case.reference.bounds is not None:
+    if len(case.runs) < 2 or case.reference is None or case.reference.judge is not None:
         return False
     first, second = (run.result for run in case.runs)
     if first is None or second is None:
@@ -225,15 +226,15 @@ def _diagnosis(case: _Case, wrong: Run, differ: bool) -> Diagnosis:
     assert wrong.result is not None
     reference = case.reference.tensor
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    bounds = case.reference.bounds
-    outside = None if bounds is None else bounds.outside(wrong.result.logical)
+    judge = case.reference.judge
+    outside = None if judge is None else judge.outside(wrong.result.logical)
     scene = Scene.thinned(
         case.planned.problem,
         wrong.result.logical,
         reference.logical,
         outside=outside,
         poison=poison_bits(reference.tensor.dtype),
-        inputs={name: tensor.logical for name, tensor in case.inputs.tensors.items()},
+        inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
         tile=case.instance.tile,
         other_run=None if other is None else (other.result or reference).logical,
         runs=(wrong.how.words, "" if other is None else other.how.words),
@@ -318,8 +319,9 @@ def _verdict(
 
 
 def _digest(reference: Reference | None, result: HostTensor | None) -> str:
-    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets."""
-    if reference is None or reference.bounds is not None:
+    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets, and so do
+    the bits of a NaN."""
+    if reference is None or reference.judge is not None:
         return ""
     return reference.digest if result is None else digest(result)
 

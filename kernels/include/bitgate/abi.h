@@ -161,6 +161,14 @@ typedef struct bitgate_sub_gemm {
   int64_t blocks;
 } bitgate_sub_gemm;
 
+/* Do the blocks' K loops run more than one step: in all tiles of all launches, in none, in some? */
+enum bitgate_main_loop {
+  BITGATE_LOOP_UNTOLD = 0,
+  BITGATE_LOOP_ALL = 1,
+  BITGATE_LOOP_NONE = 2,
+  BITGATE_LOOP_MIXED = 3
+};
+
 enum bitgate_event_kind { BITGATE_KERNEL = 0, BITGATE_MEMSET = 1, BITGATE_COPY = 2 };
 enum bitgate_arg_kind { BITGATE_ARG_VALUE = 0, BITGATE_ARG_POINTER = 1 };
 
@@ -194,7 +202,7 @@ typedef struct bitgate_dispatch_record {
   int32_t split_k;   /* resolved, never -1 */
   int32_t split_n;   /* image chunks, 1: none */
   int32_t zero_fill; /* 1: the output was cleared first */
-  int32_t reserved;
+  int32_t main_loop; /* bitgate_main_loop */
   int64_t workspace_bytes;
   char path[64]; /* "flat", "grouped", "naive" ... */
   char instance[96];

@@ -7,32 +7,36 @@
 
 namespace bitgate {
 
-// dtypes: all three tensors, D and the multiplicands have the instance's one type.
-inline int32_t check_dtypes(const bitgate_problem& problem, int32_t dtype, bitgate_reason* reason) noexcept {
+// The types that an instance takes, by the tensors' roles in the forward pass.
+struct ConvDtypes {
+  int32_t in, wei, out, compute;
+};
+
+// dtypes: the tensors, the multiplicands and D (of the result's type) are as the instance wants them.
+inline int32_t check_dtypes(const bitgate_problem& problem, const ConvDtypes& wanted,
+                            bitgate_reason* reason) noexcept {
   const struct {
     const char* name;
-    int32_t dtype;
-  } parts[] = {{"in", problem.in.dtype},
-               {"wei", problem.wei.dtype},
-               {"out", problem.out.dtype},
-               {"compute", problem.compute_dtype}};
+    int32_t dtype, wanted;
+  } parts[] = {{"in", problem.in.dtype, wanted.in},
+               {"wei", problem.wei.dtype, wanted.wei},
+               {"out", problem.out.dtype, wanted.out},
+               {"compute", problem.compute_dtype, wanted.compute}};
   for (const auto& part : parts)
-    if (part.dtype != dtype)
-      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s throughout", part.name,
-                     dtype_name(part.dtype), dtype_name(dtype));
+    if (part.dtype != part.wanted)
+      BITGATE_REFUSE(reason, "dtypes", "%s is %s, this instance takes %s", part.name, dtype_name(part.dtype),
+                     dtype_name(part.wanted));
+  const int32_t result = result_of(problem).dtype;
   for (int i = 0; i < problem.num_d && i < BITGATE_MAX_D; ++i)
-    if (problem.d[i].dtype != dtype)
-      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s throughout", i,
-                     dtype_name(problem.d[i].dtype), dtype_name(dtype));
+    if (problem.d[i].dtype != result)
+      BITGATE_REFUSE(reason, "dtypes", "d[%d] is %s, this instance takes %s", i,
+                     dtype_name(problem.d[i].dtype), dtype_name(result));
   return BITGATE_OK;
 }
 
-// op, num_d: the operands pass unchanged, the result takes a known operation with the D tensors that it
-// reads, each shaped like the result (stride 0 broadcasts).
-inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
-  if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
-    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
-                   problem.in_op.kind, problem.wei_op.kind);
+// op, num_d: the result takes a known operation with the D tensors that it reads, each shaped like the result
+// (stride 0 broadcasts).
+inline int32_t check_result_operation(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
   if (problem.out_op.kind < BITGATE_PASS || problem.out_op.kind > BITGATE_RELU)
     BITGATE_REFUSE(reason, "op", "element-wise operation %d on the result is unknown", problem.out_op.kind);
   if (problem.num_d != num_d(problem.out_op.kind))
@@ -51,6 +55,31 @@ inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* 
                     static_cast<long long>(problem.d[i].strides[axis]), axis,
                     static_cast<long long>(result.lengths[axis]));
   }
+  return BITGATE_OK;
+}
+
+// op: the operands pass unchanged; and the result's operation.
+inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+  if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
+    BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
+                   problem.in_op.kind, problem.wei_op.kind);
+  return check_result_operation(problem, reason);
+}
+
+// op: an operand takes an operation that reads no D tensor; the result's own is out_op, whichever tensor it
+// is.
+inline int32_t check_operand_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+  const struct {
+    const char* name;
+    int32_t kind;
+    bool is_result;
+  } parts[] = {{"in", problem.in_op.kind, problem.operation == BITGATE_BWD_DATA},
+               {"wei", problem.wei_op.kind, problem.operation == BITGATE_BWD_WEIGHT}};
+  for (const auto& part : parts)
+    if (part.kind != BITGATE_PASS &&
+        (part.is_result || (part.kind != BITGATE_SCALE && part.kind != BITGATE_RELU)))
+      BITGATE_REFUSE(reason, "op", "element-wise operation %d on %s, which is %s", part.kind, part.name,
+                     part.is_result ? "the result" : "an operand: it takes scale or relu");
   return BITGATE_OK;
 }
 

@@ -1,4 +1,5 @@
-// Element-wise operations on a result cell, in the epilogue's type, before its one rounding.
+// Element-wise operations on an operand's element or a result cell, in the epilogue's type, before its one
+// rounding.
 #pragma once
 
 #include "bitgate/abi.h"

@@ -1,7 +1,8 @@
 // Matrix fragments: one matrix instruction's worth of D(MxN) += A(MxK) * B(KxN), shared by the lanes of a
 // wave.
 //
-//   Fragment<T, M, N, K, Wave>
+//   Fragment<A, B, M, N, K, Wave>       A, B: types of the operands' elements
+//     Sum                               type of the sums: float, or int32_t for integers
 //     OperandA, OperandB, Accumulator   what a lane holds of each
 //     exact_range                       every integer in [-exact_range, exact_range] survives accumulation
 //     together(work)                    all lanes of the wave do `work`, which may hold any number of the
@@ -12,14 +13,27 @@
 //       multiply(a, b, accumulator)
 //       for_each(accumulator, visit)    visit(row, column, value) for the elements that this lane holds
 //
-// Each platform has one header with its implementation; kernels are written once over this interface.
+// Each platform has one header with its implementation; kernels are written once over this interface. The
+// same types and extents are there on all targets of a wave size: where an instruction sums fewer k, or takes
+// other types, the implementation takes several steps or wider elements.
+//
+//   wave   f16 bf16              f32        i8, 8-bit floats of one flavour, also mixed
+//   64     32x32x8 16x16x16      16x16x4    16x16x32
+//   32     16x16x16              16xNx4     16x16x16
 #pragma once
 
 #include "bitgate/number.hpp"
 
 namespace bitgate {
-template <class T, int M, int N, int K, int Wave> struct Fragment;
-}
+
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment;
+
+// What matrix cores' sums hold exactly. suites/platform measures it.
+template <class Sum> inline constexpr int64_t exact_range_of = 0;
+template <> inline constexpr int64_t exact_range_of<float> = int64_t{1} << 24;
+template <> inline constexpr int64_t exact_range_of<int32_t> = (int64_t{1} << 31) - 1;
+
+} // namespace bitgate
 
 #if defined(BITGATE_PLATFORM_HOST)
 #include "bitgate/fragment_host.hpp"

@@ -8,7 +8,8 @@
 
 namespace bitgate {
 
-template <int M, int N, int K> struct Fragment<float, M, N, K, 32> {
+template <int M, int N, int K> struct Fragment<float, float, M, N, K, 32> {
+  using Sum = float;
   static_assert(N == 16 && M % 2 == 0);
   static constexpr int rows = M / 2; // two half-waves share the rows
 

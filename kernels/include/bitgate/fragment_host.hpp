@@ -1,42 +1,12 @@
 // Fragments on the host: lane 0 does the whole wave's work with AVX2 while the other lanes only count the
-// operation, so that the runtime can tell when the lanes of a wave disagree. 16-bit floats are widened as
-// they are loaded.
+// operation, so that the runtime can tell when the lanes of a wave disagree. Floats are widened to f32 as
+// they are loaded, i8 to 16 bits (fragment_host_operands.hpp).
 #pragma once
 
-#include <immintrin.h>
-
-#include "bitgate/fragment.hpp"
+#include "bitgate/fragment_host_operands.hpp"
 
 namespace bitgate {
 namespace detail {
-
-inline __m256 widen8(const f16* from) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-}
-inline __m256 widen8(const bf16* from) {
-  const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
-}
-
-// A Rows x Columns operand as floats: a widened copy of the tile, or the tile itself where it holds floats.
-template <class T, int Rows, int Columns> struct FloatOperand {
-  static_assert(Columns % 8 == 0);
-  alignas(32) float values[Rows * Columns];
-
-  void load(const T* tile, int pitch) {
-    for (int row = 0; row < Rows; ++row)
-      for (int column = 0; column < Columns; column += 8)
-        _mm256_store_ps(values + row * Columns + column, widen8(tile + row * pitch + column));
-  }
-  const float* row(int index) const { return values + index * Columns; }
-};
-template <int Rows, int Columns> struct FloatOperand<float, Rows, Columns> {
-  const float* tile;
-  int pitch;
-
-  void load(const float* tile_, int pitch_) { tile = tile_, pitch = pitch_; }
-  const float* row(int index) const { return tile + index * pitch; }
-};
 
 // Four rows and sixteen columns of the accumulator stay in registers over the whole of K. For each cell the
 // terms are added in ascending k with fma.
@@ -60,17 +30,40 @@ inline void multiply_4x16(const A& a, const B& b, int first_row, int first_colum
       _mm256_store_ps(c + row * N + 8 * half, sum[row][half]);
 }
 
+// The same for i8, two k at a time: each product of the pair is exact, and sums wrap modulo 2^32.
+template <int N, int K, class A, class B>
+inline void multiply_4x16(const A& a, const B& b, int first_row, int first_column, int32_t* c) {
+  const auto at = [c](int row, int half) { return reinterpret_cast<__m256i*>(c + row * N + 8 * half); };
+  __m256i sum[4][2];
+  for (int row = 0; row < 4; ++row)
+    for (int half = 0; half < 2; ++half)
+      sum[row][half] = _mm256_load_si256(at(row, half));
+  for (int k = 0; k < K; k += 2) {
+    const auto* terms = reinterpret_cast<const __m256i*>(b.pairs(k) + 2 * first_column);
+    const __m256i left = _mm256_load_si256(terms), right = _mm256_load_si256(terms + 1);
+    for (int row = 0; row < 4; ++row) {
+      const __m256i factors = _mm256_set1_epi32(a.pair(first_row + row, k));
+      sum[row][0] = _mm256_add_epi32(_mm256_madd_epi16(factors, left), sum[row][0]);
+      sum[row][1] = _mm256_add_epi32(_mm256_madd_epi16(factors, right), sum[row][1]);
+    }
+  }
+  for (int row = 0; row < 4; ++row)
+    for (int half = 0; half < 2; ++half)
+      _mm256_store_si256(at(row, half), sum[row][half]);
+}
+
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
+template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   static_assert(M % 4 == 0 && N % 16 == 0);
 
-  using OperandA = detail::FloatOperand<T, M, K>;
-  using OperandB = detail::FloatOperand<T, K, N>;
+  using Sum = typename Number<A>::Accumulator;
+  using OperandA = detail::HostOperandA<A, M, K>;
+  using OperandB = detail::HostOperandB<B, K, N>;
   struct Accumulator {
-    alignas(32) float values[M * N];
+    alignas(32) Sum values[M * N];
   };
-  static constexpr int64_t exact_range = int64_t{1} << 24;
+  static constexpr int64_t exact_range = exact_range_of<Sum>;
 
   template <class Work> static void together(Work work) {
     bitgate_host::wave_op(static_cast<unsigned>(M << 16 | N << 8 | K));
@@ -78,11 +71,11 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
       work();
   }
   static void clear(Accumulator& accumulator) {
-    for (float& value : accumulator.values)
+    for (Sum& value : accumulator.values)
       value = 0;
   }
-  static void load_a(const T* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
-  static void load_b(const T* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
+  static void load_a(const A* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
+  static void load_b(const B* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
   static void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
     for (int row = 0; row < M; row += 4)
       for (int column = 0; column < N; column += 16)

@@ -1,79 +1,102 @@
-// Fragments on gfx90a, gfx942 and gfx950: MFMA, wave64, f32 accumulator. With kp = K * M / 64 elements a
-// lane:
+// Fragments on gfx90a, gfx942 and gfx950: MFMA, wave64, sums in f32 or, of i8, in i32. With kp = K * M / 64
+// elements a lane:
 //   A: row = lane % M, k = (lane / M) * kp + e        B: column = lane % N, k = (lane / N) * kp + e
 //   C: column = lane % N, row = 4 * ((64 / N) * (r / 4) + lane / N) + r % 4
 // gfx90a flushes subnormal f16 and bf16 inputs to zero; gfx942 and gfx950 do not.
+//
+// 8-bit floats have instructions on gfx942 (fnuz) and gfx950 (ocp); elsewhere, and in the other flavour, they
+// are multiplied as bf16 (fragment_steps.hpp).
 #pragma once
 
-#include "bitgate/fragment.hpp"
+#include "bitgate/fragment_steps.hpp"
 
 namespace bitgate {
 namespace detail {
 
-// Mfma<T, M, N, K>: the operand's register type and the instruction. Device code only; the host's pass of the
-// compiler sees the types and no builtin.
-template <class T, int M, int N, int K> struct Mfma;
+// Mfma<A, B, M, N, K>: the operand's register type and the instruction, where the target has it. Device code
+// only; the host's pass of the compiler sees the types and no builtin.
+template <class A, class B, int M, int N, int K> struct Mfma;
 
 #if defined(__HIP_DEVICE_COMPILE__)
 #define BITGATE_MFMA(builtin) return builtin(a, b, c, 0, 0, 0)
 #else
 #define BITGATE_MFMA(builtin) return a, b, c
 #endif
-#define BITGATE_MFMA_FRAGMENT(T, M, N, K, Operand, Sum, builtin)                                             \
-  template <> struct Mfma<T, M, N, K> {                                                                      \
+#define BITGATE_MFMA_FRAGMENT(A, B, M, N, K, Operand, Sums, builtin)                                         \
+  template <> struct Mfma<A, B, M, N, K> {                                                                   \
     using operand_type = Operand;                                                                            \
-    using sum_type = Sum;                                                                                    \
+    using sum_type = Sums;                                                                                   \
     static __device__ sum_type run(operand_type a, operand_type b, sum_type c) {                             \
       BITGATE_MFMA(builtin);                                                                                 \
     }                                                                                                        \
   };
+#define BITGATE_MFMA_F8(F8, BF8)                                                                             \
+  BITGATE_MFMA_FRAGMENT(F8, F8, 16, 16, 32, int64_t, floats4, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8)    \
+  BITGATE_MFMA_FRAGMENT(F8, BF8, 16, 16, 32, int64_t, floats4, __builtin_amdgcn_mfma_f32_16x16x32_fp8_bf8)   \
+  BITGATE_MFMA_FRAGMENT(BF8, F8, 16, 16, 32, int64_t, floats4, __builtin_amdgcn_mfma_f32_16x16x32_bf8_fp8)   \
+  BITGATE_MFMA_FRAGMENT(BF8, BF8, 16, 16, 32, int64_t, floats4, __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8)
 
 using half4 = __attribute__((ext_vector_type(4))) _Float16;
 using short4_ = __attribute__((ext_vector_type(4))) short;
 using floats4 = __attribute__((ext_vector_type(4))) float;
 using floats16 = __attribute__((ext_vector_type(16))) float;
+using ints4 = __attribute__((ext_vector_type(4))) int;
 
-BITGATE_MFMA_FRAGMENT(f16, 32, 32, 8, half4, floats16, __builtin_amdgcn_mfma_f32_32x32x8f16)
-BITGATE_MFMA_FRAGMENT(f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfma_f32_16x16x16f16)
-BITGATE_MFMA_FRAGMENT(bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
-BITGATE_MFMA_FRAGMENT(bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
-BITGATE_MFMA_FRAGMENT(float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
+BITGATE_MFMA_FRAGMENT(f16, f16, 32, 32, 8, half4, floats16, __builtin_amdgcn_mfma_f32_32x32x8f16)
+BITGATE_MFMA_FRAGMENT(f16, f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfma_f32_16x16x16f16)
+BITGATE_MFMA_FRAGMENT(bf16, bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
+BITGATE_MFMA_FRAGMENT(bf16, bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
+BITGATE_MFMA_FRAGMENT(float, float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+BITGATE_MFMA_FRAGMENT(int8_t, int8_t, 16, 16, 32, int64_t, ints4, __builtin_amdgcn_mfma_i32_16x16x32_i8)
+#else
+BITGATE_MFMA_FRAGMENT(int8_t, int8_t, 16, 16, 16, int, ints4, __builtin_amdgcn_mfma_i32_16x16x16i8)
+#endif
+#if defined(__gfx942__)
+BITGATE_MFMA_F8(f8fnuz, bf8fnuz)
+#elif defined(__gfx950__)
+BITGATE_MFMA_F8(f8ocp, bf8ocp)
+#endif
+#undef BITGATE_MFMA_F8
 #undef BITGATE_MFMA_FRAGMENT
 #undef BITGATE_MFMA
 
-} // namespace detail
+template <class A, class B, int M, int N, int K> struct MfmaFragment {
+  using Instruction = Mfma<A, B, M, N, K>;
+  using Sum = typename Number<A>::Accumulator;
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
-  static_assert(Wave == 64, "MFMA works on waves of 64 lanes");
-  using Instruction = detail::Mfma<T, M, N, K>;
-
-  static constexpr int per_lane = K * M / Wave; // operand elements a lane holds
-  static constexpr int sums = M * N / Wave;
-  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(T));
+  static constexpr int wave = 64;
+  static constexpr int per_lane = K * M / wave; // operand elements a lane holds
+  static constexpr int sums = M * N / wave;
+  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(A));
 
   struct OperandA {
-    T values[per_lane];
+    A values[per_lane];
   };
   struct OperandB {
-    T values[per_lane];
+    B values[per_lane];
   };
   struct Accumulator {
     typename Instruction::sum_type values;
   };
-  static constexpr int64_t exact_range = int64_t{1} << 24;
+  static constexpr int64_t exact_range = exact_range_of<Sum>;
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+  template <class Tile>
+  static __device__ __forceinline__ void load_a(const Tile& tile, int pitch, OperandA& a) {
     const int lane = __lane_id(), row = lane % M, first = lane / M * per_lane;
+#pragma unroll
     for (int e = 0; e < per_lane; ++e)
       a.values[e] = tile[row * pitch + first + e];
   }
-  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+  template <class Tile>
+  static __device__ __forceinline__ void load_b(const Tile& tile, int pitch, OperandB& b) {
     const int lane = __lane_id(), column = lane % N, first = lane / N * per_lane;
+#pragma unroll
     for (int e = 0; e < per_lane; ++e)
       b.values[e] = tile[(first + e) * pitch + column];
   }
-  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = 0.0f; }
+  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = Sum(0); }
   static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
                                                   Accumulator& accumulator) {
     using Operand = typename Instruction::operand_type;
@@ -84,8 +107,21 @@ template <class T, int M, int N, int K, int Wave> struct Fragment {
     const int lane = __lane_id(), column = lane % N;
 #pragma unroll
     for (int r = 0; r < sums; ++r)
-      visit(4 * (Wave / N * (r / 4) + lane / N) + r % 4, column, accumulator.values[r]);
+      visit(4 * (wave / N * (r / 4) + lane / N) + r % 4, column, accumulator.values[r]);
   }
 };
+
+template <class A, class B, int M, int N, int K>
+concept HasMfma = requires { typename Mfma<A, B, M, N, K>::operand_type; };
+
+} // namespace detail
+
+template <class A, class B, int M, int N, int K, int Wave>
+struct Fragment : SteppedFragment<A, B, M, N, K, Wave, 16> {
+  static_assert(Wave == 64, "MFMA works on waves of 64 lanes");
+};
+template <class A, class B, int M, int N, int K>
+  requires detail::HasMfma<A, B, M, N, K>
+struct Fragment<A, B, M, N, K, 64> : detail::MfmaFragment<A, B, M, N, K> {};
 
 } // namespace bitgate

@@ -1,13 +1,15 @@
-// Fragments on gfx11 and gfx12: WMMA, wave32, 16x16x16, f32 accumulator of 8 registers.
-//            gfx11                                        gfx12
-//   A        row = lane % 16, k = e, 16 elements          row = lane % 16, k = 8 * (lane / 16) + e, 8
-//   elements B        column = lane % 16, k = e, 16 elements       column = lane % 16, k = 8 * (lane / 16) +
-//   e C        column = lane % 16, row = 2 * r + lane / 16  column = lane % 16, row = 8 * (lane / 16) + r
-// On gfx11 lanes 16 to 31 must hold what lanes 0 to 15 hold. f32 is 16xNx4 by fma (fragment_fma.hpp): there
-// is no WMMA of f32.
+// Fragments on gfx11 and gfx12: WMMA, wave32, 16x16x16, sums of 8 registers in f32 or, of i8, in i32.
+//     gfx11                                         gfx12
+//   A row = lane % 16, k = e, 16 elements           row = lane % 16, k = 8 * (lane / 16) + e, 8 elements
+//   B column = lane % 16, k = e, 16 elements        column = lane % 16, k = 8 * (lane / 16) + e, 8 elements
+//   C column = lane % 16, row = 2 * r + lane / 16   column = lane % 16, row = 8 * (lane / 16) + r
+// On gfx11 lanes 16 to 31 must hold what lanes 0 to 15 hold.
+//
+// gfx12 has instructions for 8-bit floats of the ocp flavour; the others are multiplied as bf16
+// (fragment_steps.hpp). f32 is 16xNx4 by fma (fragment_fma.hpp): there is no WMMA of f32.
 #pragma once
 
-#include "bitgate/fragment.hpp"
+#include "bitgate/fragment_steps.hpp"
 
 namespace bitgate {
 namespace detail {
@@ -19,84 +21,110 @@ struct Wmma {
   static __device__ __forceinline__ int first_k(int lane) { return lane / 16 * 8; }
   static __device__ __forceinline__ int row(int lane, int r) { return lane / 16 * 8 + r; }
 };
-#define BITGATE_WMMA(type) __builtin_amdgcn_wmma_f32_16x16x16_##type##_w32_gfx12
+#define BITGATE_WMMA(types) __builtin_amdgcn_wmma_##types##_w32_gfx12
 #elif defined(__GFX11__)
 struct Wmma {
   static constexpr int per_lane = 16;
   static __device__ __forceinline__ int first_k(int) { return 0; }
   static __device__ __forceinline__ int row(int lane, int r) { return 2 * r + lane / 16; }
 };
-#define BITGATE_WMMA(type) __builtin_amdgcn_wmma_f32_16x16x16_##type##_w32
+#define BITGATE_WMMA(types) __builtin_amdgcn_wmma_##types##_w32
 #else
 #error "bitgate: matrix fragments of 32 lanes are for gfx11 and gfx12; this target has no WMMA"
 #endif
 
 using Halves = __attribute__((ext_vector_type(Wmma::per_lane))) _Float16;
 using Shorts = __attribute__((ext_vector_type(Wmma::per_lane))) short;
+using Bytes = __attribute__((ext_vector_type(Wmma::per_lane / 4))) int; // four elements each
 using Floats8 = __attribute__((ext_vector_type(8))) float;
+using Ints8 = __attribute__((ext_vector_type(8))) int;
 
-template <class T> struct WmmaOperand;
-template <> struct WmmaOperand<f16> {
-  using type = Halves;
-};
-template <> struct WmmaOperand<bf16> {
-  using type = Shorts;
-};
+// The operand's register type and the instruction for elements A and B, where the target has it.
+template <class A, class B> struct WmmaOf;
 
 #if defined(__HIP_DEVICE_COMPILE__)
-__device__ __forceinline__ Floats8 wmma(Halves a, Halves b, Floats8 c) {
-  return BITGATE_WMMA(f16)(a, b, c);
-}
-__device__ __forceinline__ Floats8 wmma(Shorts a, Shorts b, Floats8 c) {
-  return BITGATE_WMMA(bf16)(a, b, c);
-}
+#define BITGATE_WMMA_RUN(...) return __VA_ARGS__
 #else
-template <class Operand> __device__ Floats8 wmma(Operand, Operand, Floats8 c) {
-  return c;
-}
+#define BITGATE_WMMA_RUN(...) return a, b, c
 #endif
+#define BITGATE_WMMA_FRAGMENT(A, B, Operand, Sums, ...)                                                      \
+  template <> struct WmmaOf<A, B> {                                                                          \
+    using operand_type = Operand;                                                                            \
+    using sum_type = Sums;                                                                                   \
+    static __device__ __forceinline__ sum_type run(operand_type a, operand_type b, sum_type c) {             \
+      BITGATE_WMMA_RUN(__VA_ARGS__);                                                                         \
+    }                                                                                                        \
+  };
+
+BITGATE_WMMA_FRAGMENT(f16, f16, Halves, Floats8, BITGATE_WMMA(f32_16x16x16_f16)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf16, bf16, Shorts, Floats8, BITGATE_WMMA(f32_16x16x16_bf16)(a, b, c))
+// Both operands are signed, and the sums wrap.
+BITGATE_WMMA_FRAGMENT(int8_t, int8_t, Bytes, Ints8,
+                      BITGATE_WMMA(i32_16x16x16_iu8)(true, a, true, b, c, false))
+#if defined(__GFX12__)
+BITGATE_WMMA_FRAGMENT(f8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_fp8_fp8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(f8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_fp8_bf8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_bf8_fp8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_bf8_bf8)(a, b, c))
+#endif
+#undef BITGATE_WMMA_FRAGMENT
+#undef BITGATE_WMMA_RUN
 #undef BITGATE_WMMA
 
 __device__ __forceinline__ int wave_lane() {
   return static_cast<int>(__lane_id());
 }
 
+template <class A, class B, int M, int N, int K>
+concept HasWmma = M == 16 && N == 16 && K == 16 && requires { typename WmmaOf<A, B>::operand_type; };
+
 } // namespace detail
 
-template <class T, int M, int N, int K, int Wave> struct Fragment {
-  static_assert(Wave == 32 && M == 16 && N == 16 && K == 16, "WMMA is 16x16x16 on waves of 32 lanes");
+template <class A, class B, int M, int N, int K, int Wave>
+struct Fragment : SteppedFragment<A, B, M, N, K, Wave, 16> {
+  static_assert(Wave == 32 && M == 16 && N == 16, "WMMA is 16x16x16 on waves of 32 lanes");
+};
+
+template <class A, class B, int M, int N, int K>
+  requires detail::HasWmma<A, B, M, N, K>
+struct Fragment<A, B, M, N, K, 32> {
+  using Instruction = detail::WmmaOf<A, B>;
+  using Sum = typename Number<A>::Accumulator;
   static constexpr int per_lane = detail::Wmma::per_lane;
-  static constexpr int sums = M * N / Wave;
+  static constexpr int sums = M * N / 32;
+  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(A));
 
   struct OperandA {
-    T values[per_lane];
+    A values[per_lane];
   };
   struct OperandB {
-    T values[per_lane];
+    B values[per_lane];
   };
   struct Accumulator {
-    detail::Floats8 values;
+    typename Instruction::sum_type values;
   };
-  static constexpr int64_t exact_range = int64_t{1} << 24;
+  static constexpr int64_t exact_range = exact_range_of<Sum>;
 
   template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+  template <class Tile>
+  static __device__ __forceinline__ void load_a(const Tile& tile, int pitch, OperandA& a) {
     const int lane = detail::wave_lane(), row = lane % M, first = detail::Wmma::first_k(lane);
 #pragma unroll
     for (int e = 0; e < per_lane; ++e)
       a.values[e] = tile[row * pitch + first + e];
   }
-  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+  template <class Tile>
+  static __device__ __forceinline__ void load_b(const Tile& tile, int pitch, OperandB& b) {
     const int lane = detail::wave_lane(), column = lane % N, first = detail::Wmma::first_k(lane);
 #pragma unroll
     for (int e = 0; e < per_lane; ++e)
       b.values[e] = tile[(first + e) * pitch + column];
   }
-  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = 0.0f; }
+  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = Sum(0); }
   static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
                                                   Accumulator& accumulator) {
-    using Operand = typename detail::WmmaOperand<T>::type;
-    accumulator.values = detail::wmma(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
+    using Operand = typename Instruction::operand_type;
+    accumulator.values = Instruction::run(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
   }
   template <class Visit>
   static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "bitgate/abi.h"
-#include "bitgate/platform.hpp"
+#include "bitgate/bits.hpp"
+#include "bitgate/float8.hpp"
 
 #if defined(BITGATE_PLATFORM_HOST)
 #include <immintrin.h>
@@ -21,13 +22,6 @@ struct f16 {
 struct bf16 {
   uint16_t bits;
 };
-
-template <class To, class From> BITGATE_HD inline To bits_as(const From& value) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  __builtin_memcpy(&to, &value, sizeof to);
-  return to;
-}
 
 BITGATE_HD inline float widen(f16 value) {
 #if defined(BITGATE_PLATFORM_HOST)
@@ -106,6 +100,20 @@ template <> struct Number<int8_t> {
   BITGATE_HD static int32_t widen(int8_t v) { return v; }
   BITGATE_HD static int8_t narrow(double v) { return narrow_i8(v); }
 };
+
+// What the four 8-bit floats share.
+struct AnyFloat8 {};
+template <class T, int code> struct NumberF8 : AnyFloat8 {
+  using Accumulator = float;
+  using Epilogue = float;
+  static constexpr int dtype = code;
+  BITGATE_HD static float widen(T v) { return widen_f8(v); }
+  BITGATE_HD static T narrow(float v) { return narrow_f8<T>(v); }
+};
+template <> struct Number<f8ocp> : NumberF8<f8ocp, BITGATE_F8_OCP> {};
+template <> struct Number<bf8ocp> : NumberF8<bf8ocp, BITGATE_BF8_OCP> {};
+template <> struct Number<f8fnuz> : NumberF8<f8fnuz, BITGATE_F8_FNUZ> {};
+template <> struct Number<bf8fnuz> : NumberF8<bf8fnuz, BITGATE_BF8_FNUZ> {};
 
 // a * b + c with one rounding.
 BITGATE_HD inline float fused(float a, float b, float c) {

@@ -1,41 +1,16 @@
-// What one lane loads of each operand, and which elements of the result it holds, for every fragment of a
-// target.
+// What one lane gives to the matrix instructions, and which elements of the result it holds, for every
+// fragment of a target.
 #include <cstring>
 
 #include "bitgate/fragment.hpp"
 
-// The lane's operands as they lie in registers; returns how many elements each has.
-template <class T, int M, int N, int K, int Wave>
-static int load(int lane, const T* a, const T* b, T* a_registers, T* b_registers) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
+// Multiplies a tile of A and one of B as one lane does. The instructions' names, and their operands'
+// registers one instruction after the other, are written to the last three.
+template <class A, class B, int M, int N, int K>
+static void multiply(int lane, const A* a, const B* b, char* names, void* a_registers, void* b_registers) {
+  using Fragment = bitgate::Fragment<A, B, M, N, K, BITGATE_WAVE>;
   current_lane = lane;
-  typename Fragment::OperandA operand_a;
-  typename Fragment::OperandB operand_b;
-  Fragment::load_a(a, K, operand_a);
-  Fragment::load_b(b, N, operand_b);
-  static_assert(sizeof operand_a == sizeof operand_b);
-  std::memcpy(a_registers, &operand_a, sizeof operand_a);
-  std::memcpy(b_registers, &operand_b, sizeof operand_b);
-  return sizeof operand_a / sizeof(T);
-}
-
-// The lane's part of the result, from its accumulator's registers.
-template <class T, int M, int N, int K, int Wave>
-static void store(int lane, const float* registers, float* result) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
-  current_lane = lane;
-  typename Fragment::Accumulator accumulator;
-  static_assert(sizeof accumulator == M * N / Wave * sizeof(float));
-  std::memcpy(&accumulator, registers, sizeof accumulator);
-  Fragment::for_each(accumulator,
-                     [result](int row, int column, float value) { result[row * N + column] = value; });
-}
-
-// A fragment that needs no instruction, from the operands to the result.
-template <class T, int M, int N, int K, int Wave>
-static void multiply(int lane, const T* a, const T* b, float* result) {
-  using Fragment = bitgate::Fragment<T, M, N, K, Wave>;
-  current_lane = lane;
+  calls = {};
   typename Fragment::OperandA operand_a;
   typename Fragment::OperandB operand_b;
   typename Fragment::Accumulator accumulator;
@@ -43,28 +18,72 @@ static void multiply(int lane, const T* a, const T* b, float* result) {
   Fragment::load_b(b, N, operand_b);
   Fragment::clear(accumulator);
   Fragment::multiply(operand_a, operand_b, accumulator);
-  Fragment::for_each(accumulator,
-                     [result](int row, int column, float value) { result[row * N + column] = value; });
+  std::strcpy(names, calls.names);
+  std::memcpy(a_registers, calls.a, calls.bytes);
+  std::memcpy(b_registers, calls.b, calls.bytes);
 }
 
-#define FRAGMENT(name, T, M, N, K, Wave)                                                                     \
-  extern "C" int load_##name(int lane, const T* a, const T* b, T* a_registers, T* b_registers) {             \
-    return load<T, M, N, K, Wave>(lane, a, b, a_registers, b_registers);                                     \
-  }                                                                                                          \
-  extern "C" void store_##name(int lane, const float* registers, float* result) {                            \
-    store<T, M, N, K, Wave>(lane, registers, result);                                                        \
-  }
+template <class Fragment, int N>
+static void write(const typename Fragment::Accumulator& accumulator, typename Fragment::Sum* result) {
+  using Sum = typename Fragment::Sum;
+  Fragment::for_each(accumulator,
+                     [result](int row, int column, Sum value) { result[row * N + column] = value; });
+}
 
-using bitgate::bf16;
-using bitgate::f16;
-FRAGMENT(f16_16, f16, 16, 16, 16, BITGATE_WAVE)
-FRAGMENT(bf16_16, bf16, 16, 16, 16, BITGATE_WAVE)
+// The lane's part of the result, from its accumulator's registers.
+template <class A, class B, int M, int N, int K>
+static void store(int lane, const void* registers, void* result) {
+  using Fragment = bitgate::Fragment<A, B, M, N, K, BITGATE_WAVE>;
+  current_lane = lane;
+  typename Fragment::Accumulator accumulator;
+  static_assert(sizeof accumulator == M * N / BITGATE_WAVE * 4);
+  std::memcpy(&accumulator, registers, sizeof accumulator);
+  write<Fragment, N>(accumulator, static_cast<typename Fragment::Sum*>(result));
+}
+
+#define FRAGMENT(name, A, B, M, N, K)                                                                        \
+  extern "C" void multiply_##name(int lane, const A* a, const B* b, char* names, void* a_registers,          \
+                                  void* b_registers) {                                                       \
+    multiply<A, B, M, N, K>(lane, a, b, names, a_registers, b_registers);                                    \
+  }                                                                                                          \
+  extern "C" void store_##name(int lane, const void* registers, void* result) {                              \
+    store<A, B, M, N, K>(lane, registers, result);                                                           \
+  }                                                                                                          \
+  static_assert(bitgate::Fragment<A, B, M, N, K, BITGATE_WAVE>::exact_range > 0);
+#define FRAGMENTS_F8(flavour, K)                                                                             \
+  FRAGMENT(f8##flavour##_f8##flavour, f8##flavour, f8##flavour, 16, 16, K)                                   \
+  FRAGMENT(f8##flavour##_bf8##flavour, f8##flavour, bf8##flavour, 16, 16, K)                                 \
+  FRAGMENT(bf8##flavour##_f8##flavour, bf8##flavour, f8##flavour, 16, 16, K)                                 \
+  FRAGMENT(bf8##flavour##_bf8##flavour, bf8##flavour, bf8##flavour, 16, 16, K)
+
+using namespace bitgate;
+using f32 = float;
+using i8 = int8_t;
+FRAGMENT(f16_f16, f16, f16, 16, 16, 16)
+FRAGMENT(bf16_bf16, bf16, bf16, 16, 16, 16)
 #if BITGATE_WAVE == 64
-FRAGMENT(f16_32, f16, 32, 32, 8, 64)
-FRAGMENT(bf16_32, bf16, 32, 32, 8, 64)
-FRAGMENT(f32_16, float, 16, 16, 4, 64)
+FRAGMENT(f16_f16_wide, f16, f16, 32, 32, 8)
+FRAGMENT(bf16_bf16_wide, bf16, bf16, 32, 32, 8)
+FRAGMENT(f32_f32, f32, f32, 16, 16, 4)
+FRAGMENT(i8_i8, i8, i8, 16, 16, 32)
+FRAGMENTS_F8(ocp, 32)
+FRAGMENTS_F8(fnuz, 32)
 #else
-extern "C" void multiply_f32_16(int lane, const float* a, const float* b, float* result) {
-  multiply<float, 16, 16, 4, 32>(lane, a, b, result);
+FRAGMENT(i8_i8, i8, i8, 16, 16, 16)
+FRAGMENTS_F8(ocp, 16)
+FRAGMENTS_F8(fnuz, 16)
+
+// A fragment that needs no instruction, from the operands to the result.
+extern "C" void sum_f32_f32(int lane, const float* a, const float* b, float* result) {
+  using Fragment = bitgate::Fragment<float, float, 16, 16, 4, 32>;
+  current_lane = lane;
+  Fragment::OperandA operand_a;
+  Fragment::OperandB operand_b;
+  Fragment::Accumulator accumulator;
+  Fragment::load_a(a, 4, operand_a);
+  Fragment::load_b(b, 16, operand_b);
+  Fragment::clear(accumulator);
+  Fragment::multiply(operand_a, operand_b, accumulator);
+  write<Fragment, 16>(accumulator, result);
 }
 #endif

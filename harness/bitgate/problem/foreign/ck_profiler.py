@@ -86,7 +86,8 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
 
 def ck_profiler_line(problem: ConvProblem) -> str | None:
     """The same problem for ckProfiler, None where it has no number for the types, layout or operation."""
-    if problem.op.name != "pass" or problem.gap:
+    operations = (problem.op, problem.in_op, problem.wei_op)
+    if problem.gap or problem.operation is Pass.GEMM or any(op.name != "pass" for op in operations):
         return None
     name = next(n for n, operation in OPERATIONS.items() if operation.direction is problem.direction)
     operation = OPERATIONS[name]

@@ -25,7 +25,7 @@ def _tail(scene: Scene, axis: int, letter: str) -> Finding | None:
         return None
     channels, length = scene.channels, scene.result.shape[axis]
     if axis == 2 and channels is not None:
-        first, length = channels[first], scene.problem.k if letter == "k" else scene.problem.c
+        first, length = channels[first], scene.problem.tensors[scene.problem.result].lengths[axis]
     tail = length - first
     if 2 * tail > length or scene.by_chance(tail / length):
         return None

@@ -91,6 +91,8 @@ def _lengths(problem: ConvProblem) -> tuple[tuple[str, str, int], ...]:
     """The orders in which a reduction may lose its end: (order, in words, length), the simpler one first."""
     if problem.direction is Pass.BWD_WEIGHT:
         return (("flat", "terms of the GEMM's K = N * outputs", problem.reduction),)
+    if problem.operation is Pass.GEMM:
+        return (("channel", "terms of K", problem.c),)
     letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
     return (
         ("channel", f"channels of {letter}", channels),

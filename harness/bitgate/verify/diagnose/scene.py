@@ -111,7 +111,7 @@ class Scene:
     @property
     def tensor_name(self) -> str:
         """The result as people call it."""
-        return {Pass.FWD: "y", Pass.BWD_DATA: "dx", Pass.BWD_WEIGHT: "dw"}[self.problem.direction]
+        return {Pass.FWD: "y", Pass.BWD_DATA: "dx", Pass.BWD_WEIGHT: "dw", Pass.GEMM: "C"}[self.problem.operation]
 
     @property
     def letters(self) -> str:

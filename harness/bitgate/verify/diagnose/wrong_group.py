@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bitgate.problem import Pass
 from bitgate.verify.diagnose.scene import Finding, Scene
 from bitgate.verify.diagnose.slices import slice_finding
 
@@ -9,4 +10,5 @@ from bitgate.verify.diagnose.slices import slice_finding
 def wrong_group(scene: Scene) -> Finding | None:
     if scene.problem.g < 2:
         return None
-    return slice_finding(scene, axis=0, kind="wrong_group", noun="group")
+    noun = "batch item" if scene.problem.operation is Pass.GEMM else "group"
+    return slice_finding(scene, axis=0, kind="wrong_group", noun=noun)

@@ -8,6 +8,6 @@ from bitgate.verify.diagnose.slices import slice_finding
 
 
 def wrong_image(scene: Scene) -> Finding | None:
-    if scene.problem.n < 2 or scene.problem.direction is Pass.BWD_WEIGHT:
+    if scene.problem.n < 2 or scene.problem.operation in (Pass.BWD_WEIGHT, Pass.GEMM):
         return None
     return slice_finding(scene, axis=1, kind="wrong_image", noun="image")

@@ -16,14 +16,14 @@ inline int32_t check_vector(const char* clause, const char* dimension, int64_t l
 }
 
 // alignment: every vector that a thread moves starts at a multiple of its size. Vectors lie along dimension
-// 2, the channels.
+// `along`: 2, the channels, of a convolution.
 inline int32_t check_alignment(const bitgate_tensor& tensor, const char* name, int vector, int element_bytes,
-                               int promised, bitgate_reason* reason) {
+                               int promised, bitgate_reason* reason, int along = 2) {
   if (promised % (vector * element_bytes) != 0)
     BITGATE_REFUSE(reason, "alignment", "vectors of %d bytes in %s: only %d bytes of alignment are promised",
                    vector * element_bytes, name, promised);
   for (int i = 0; i < tensor.rank; ++i)
-    if (i != 2 && tensor.lengths[i] > 1 && tensor.strides[i] % vector != 0)
+    if (i != along && tensor.lengths[i] > 1 && tensor.strides[i] % vector != 0)
       BITGATE_REFUSE(reason, "alignment",
                      "%s has stride %lld in dimension %d: not a multiple of the vector of %d", name,
                      static_cast<long long>(tensor.strides[i]), i, vector);

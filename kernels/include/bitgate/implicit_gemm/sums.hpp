@@ -52,15 +52,16 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
 
 // The sums of all waves, as one tile in LDS.
 template <class Tiling>
-__device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread, float* tile) {
+__device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread, typename Tiling::Sum* tile) {
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
-  float* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
+  using Sum = typename Tiling::Sum;
+  Sum* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
   Fragment::together([corner, &sums] {
     for (int i = 0; i < Tiling::repeat_m; ++i)
       for (int j = 0; j < Tiling::repeat_n; ++j) {
-        float* fragment = corner + i * Extent::M * Tiling::pitch_c + j * Extent::N;
-        Fragment::for_each(sums.fragment[i][j], [fragment](int row, int column, float value) {
+        Sum* fragment = corner + i * Extent::M * Tiling::pitch_c + j * Extent::N;
+        Fragment::for_each(sums.fragment[i][j], [fragment](int row, int column, Sum value) {
           fragment[row * Tiling::pitch_c + column] = value;
         });
       }

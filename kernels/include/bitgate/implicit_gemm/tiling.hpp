@@ -3,6 +3,10 @@
 // read and write.
 #pragma once
 
+#include <cstdio>
+#include <string>
+#include <type_traits>
+
 #include "bitgate/fragment.hpp"
 #include "bitgate/lds.hpp"
 
@@ -17,7 +21,7 @@ template <int A_, int B_, int C_> struct Vectors {
   static constexpr int A = A_, B = B_, C = C_;
 };
 
-// What one thread moves at once, as raw bits: 2 to 16 bytes in integers, which compilers keep in registers.
+// What one thread moves at once, as raw bits: 1 to 16 bytes in integers, which compilers keep in registers.
 // They may alias elements of any type.
 template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
   uint64_t words[Bytes / 8];
@@ -28,6 +32,9 @@ template <> struct alignas(4) [[gnu::may_alias]] Chunk<4> {
 template <> struct alignas(2) [[gnu::may_alias]] Chunk<2> {
   uint16_t words[1];
 };
+template <> struct [[gnu::may_alias]] Chunk<1> {
+  uint8_t words[1];
+};
 template <class T, int Count> using ChunkOf = Chunk<static_cast<int>(sizeof(T)) * Count>;
 
 // Both addresses are multiples of the chunk's size. Not by memcpy: nvcc would move single bytes.
@@ -36,6 +43,27 @@ template <int Count, class T> BITGATE_HD __forceinline__ ChunkOf<T, Count> read_
 }
 template <int Bytes, class T> BITGATE_HD __forceinline__ void write_chunk(T* to, const Chunk<Bytes>& chunk) {
   *reinterpret_cast<Chunk<Bytes>*>(to) = chunk;
+}
+
+// A chunk of an operand as it is multiplied: the same bits, or each element rounded to the factor's type.
+template <class Factor, int Count, class Element>
+BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_factors(const Element* from) {
+  const auto chunk = read_chunk<Count>(from);
+  if constexpr (std::is_same_v<Factor, Element>) {
+    return chunk;
+  } else {
+    struct Elements {
+      Element at[Count];
+    };
+    struct Factors {
+      Factor at[Count];
+    };
+    const auto elements = bits_as<Elements>(chunk);
+    Factors factors;
+    for (int i = 0; i < Count; ++i)
+      factors.at[i] = Number<Factor>::narrow(Number<Element>::widen(elements.at[i]));
+    return bits_as<ChunkOf<Factor, Count>>(factors);
+  }
 }
 
 // How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times
@@ -51,15 +79,37 @@ template <int Rows, int Columns, int Vector, int Block> struct Cover {
   static BITGATE_HD int row(int thread, int pass) { return thread / lanes + pass * rows; }
 };
 
+template <class T> inline constexpr int32_t code_of = Number<T>::dtype;
+template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
+
+// Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as.
+template <class A_, class B_ = A_, class C_ = A_, class FactorA_ = A_, class FactorB_ = B_> struct Types {
+  using A = A_;
+  using B = B_;
+  using C = C_;
+  using FactorA = FactorA_;
+  using FactorB = FactorB_;
+  // What a problem of these types calls its compute type: the factors', of mixed ones that of the forward
+  // pass's x.
+  static constexpr int32_t compute = code_of<FactorA>;
+};
+
 // WavesM x WavesN waves of Wave lanes share the block tile; each wave holds RepeatM x RepeatN fragments.
-template <class Element_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,
+template <class Types_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,
           int Wave_ = 64>
 struct Tiling {
-  using Element = Element_;
+  using ElementA = typename Types_::A;
+  using ElementB = typename Types_::B;
+  using ElementC = typename Types_::C;
+  using FactorA = typename Types_::FactorA;
+  using FactorB = typename Types_::FactorB;
+  static constexpr int32_t compute = Types_::compute;
   using Tile = Tile_;
   using Vector = Vectors_;
   using FragmentExtent = FragmentExtent_;
-  using Fragment = bitgate::Fragment<Element, FragmentExtent::M, FragmentExtent::N, FragmentExtent::K, Wave_>;
+  using Fragment =
+      bitgate::Fragment<FactorA, FactorB, FragmentExtent::M, FragmentExtent::N, FragmentExtent::K, Wave_>;
+  using Sum = typename Fragment::Sum;
 
   static constexpr int wave = Wave_;
   static constexpr int waves_n = WavesN_;
@@ -74,19 +124,29 @@ struct Tiling {
   using CoverC = Cover<Tile::M, Tile::N, Vector::C, block>;
 
   // Rows are 16 bytes longer than the tile, so that rows below each other start in different LDS banks.
-  static constexpr int pad = 16 / sizeof(Element);
-  static constexpr int pitch_a = Tile::K + pad, pitch_b = Tile::N + pad, pitch_c = Tile::N + 4;
+  static constexpr int pitch_a = Tile::K + 16 / sizeof(FactorA), pitch_b = Tile::N + 16 / sizeof(FactorB),
+                       pitch_c = Tile::N + 4;
 
   struct Operands {
-    alignas(16) Element a[Tile::M * pitch_a];
-    alignas(16) Element b[Tile::K * pitch_b];
+    alignas(16) FactorA a[Tile::M * pitch_a];
+    alignas(16) FactorB b[Tile::K * pitch_b];
   };
   // The epilogue reuses the operands' place for the sums.
   union Lds {
     Operands operands;
-    alignas(16) float c[Tile::M * pitch_c];
+    alignas(16) Sum c[Tile::M * pitch_c];
   };
   static_assert(sizeof(Lds) <= 65536, "LDS of one block");
 };
+
+// Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.
+template <class Tiling> std::string tiling_name() {
+  using Tile = typename Tiling::Tile;
+  using Vector = typename Tiling::Vector;
+  char name[64];
+  std::snprintf(name, sizeof name, "_%dx%dx%d_a%db%dc%d", Tile::M, Tile::N, Tile::K, Vector::A, Vector::B,
+                Vector::C);
+  return name;
+}
 
 } // namespace bitgate::implicit_gemm

@@ -1,0 +1,133 @@
+"""Batched GEMM, multiple D: C = op(A * B, D) for each matrix of a batch, in the layouts rcr, rrr, crr and ccr.
+
+``supports`` and ``dispatch`` follow what an instance asserts about a problem, not the C++: where the two disagree, one
+is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, GemmProblem, Pass, Tensor
+from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem.gemm import GEMM_LAYOUTS
+
+PROMISED_ALIGNMENT = 16
+MAX_LENGTH = 2**30
+MAX_BATCH = 65535
+MAX_GRID_THREADS = 2**32 - 1
+
+# tile, vectors (A, B, C), waves, fragment, lanes of a wave: each in all four layouts. The first takes any sizes.
+TILES_16 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+)
+TILES_32 = (
+    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
+    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
+)
+TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+
+
+def _instance(
+    dtype: str,
+    layout: str,
+    tile: tuple[int, int, int],
+    vector: tuple[int, int, int],
+    waves: int,
+    fragment: tuple[int, int, int],
+    wave: int,
+) -> Instance:
+    suffix = "_w32" if wave == 32 else ""
+    return Instance(
+        name="{}_{}_{}x{}x{}_a{}b{}c{}".format(dtype, layout, *tile, *vector) + suffix,
+        group=f"batched_gemm_{dtype}{suffix}",
+        dtypes=(dtype,),
+        layouts=(layout,),
+        ndims=(0,),
+        accumulation=F32_ACCUMULATION,
+        tile=tile,
+        vector=vector,
+        block_size=waves * wave,
+        wave_size=wave,
+        fragment=fragment,
+    )
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails, in the order in which the library tests them."""
+    if not isinstance(problem, GemmProblem):
+        return Refusal("operation", f"only gemm, not {problem.operation}")
+    if problem.dtypes.canonical not in instance.dtypes:
+        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    a, b, _ = instance.layouts[0]
+    m, n, k = problem.sizes
+    # What lies contiguous in A, B and C, how long it is, and its place in the logical shape.
+    contiguous = (
+        ("in", *(("k", k, 2) if a == "r" else ("m", m, 1))),
+        ("wei", *(("n", n, 1) if b == "r" else ("k", k, 2))),
+        ("out", "n", n, 2),
+    )
+    tensors = problem.tensors
+    for name, letter, _, along in contiguous:
+        if tensors[name].strides[along] != 1:
+            return Refusal("layout", f"{letter} of {name} is not contiguous: strides {tensors[name].strides}")
+    vectors = instance.vector or (1, 1, 1)
+    for (_, letter, length, _), vector in zip(contiguous, vectors, strict=True):
+        if length % vector:
+            return Refusal(f"{letter}_vector", f"{letter.upper()} = {length} is not a multiple of {vector}")
+    for (name, _, _, along), vector in zip(contiguous, vectors, strict=True):
+        if not _is_aligned(tensors[name], vector, along):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+    return _index_range(problem, instance)
+
+
+def _is_aligned(tensor: Tensor, vector: int, along: int) -> bool:
+    """Every vector along that dimension starts at a multiple of its size."""
+    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != along and n > 1]
+    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
+
+
+def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
+    m, n, _ = problem.sizes
+    if max(problem.sizes) > MAX_LENGTH:
+        return Refusal("index_range", f"a length of {max(problem.sizes)} is over 2^30")
+    if problem.batch > MAX_BATCH:
+        return Refusal("index_range", f"a batch of {problem.batch} is over {MAX_BATCH}")
+    tile_m, tile_n, _ = instance.tile or (1, 1, 1)
+    threads = -(-m // tile_m) * -(-n // tile_n) * instance.block_size
+    if threads > MAX_GRID_THREADS:
+        return Refusal("index_range", f"a grid of {threads} threads is over 2^32")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch for the batch; every cell of C is written, so nothing is cleared first."""
+    return Dispatch(path="batched", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+
+
+FAMILY = KernelFamily(
+    name="batched_gemm",
+    operations=(Pass.GEMM,),
+    sources=(
+        "library.hip.cpp",
+        *(f"batched_gemm_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+    ),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=tuple(
+        _instance(dtype, layout, *row) for dtype, rows in TILES.items() for layout in GEMM_LAYOUTS for row in rows
+    ),
+    options=(),
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "numd"),
+)

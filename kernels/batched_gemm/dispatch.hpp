@@ -1,0 +1,160 @@
+// Which problems an instance takes, and the launch.
+#pragma once
+
+#include "bitgate/conv_predicates.hpp"
+#include "bitgate/implicit_gemm/predicates.hpp"
+#include "bitgate/registry.hpp"
+#include "gemm.hpp"
+
+namespace batched_gemm {
+
+inline constexpr int64_t max_length = int64_t{1} << 30; // an index and a tile's length add up in 32 bits
+inline constexpr int64_t max_batch = 65535;             // gridDim.y
+inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
+
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// The logical dimension (1 or 2) that is contiguous in A and in B. B's logical order is (batch, N, K).
+template <class Variant> inline constexpr int contiguous_a = Variant::a == Order::row ? 2 : 1;
+template <class Variant> inline constexpr int contiguous_b = Variant::b == Order::row ? 1 : 2;
+
+// layout: the dimensions that the instance takes for contiguous are.
+template <class Variant> int32_t check_layout(const bitgate_problem& problem, bitgate_reason* reason) {
+  const struct {
+    const char* what;
+    int64_t stride;
+  } contiguous[] = {
+      {contiguous_a<Variant> == 2 ? "k of A" : "m of A", problem.in.strides[contiguous_a<Variant>]},
+      {contiguous_b<Variant> == 1 ? "n of B" : "k of B", problem.wei.strides[contiguous_b<Variant>]},
+      {"n of C", problem.out.strides[2]}};
+  for (const auto& dimension : contiguous)
+    if (dimension.stride != 1)
+      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s, %.12s: it must be 1",
+                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
+                     problem.wei.layout, problem.out.layout);
+  return BITGATE_OK;
+}
+
+// index_range: lengths are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
+template <class Variant> int32_t check_index_range(const Sizes& sizes, bitgate_reason* reason) {
+  for (const int64_t length : {sizes.m, sizes.n, sizes.k})
+    if (length > max_length)
+      BITGATE_REFUSE(reason, "index_range", "a length of %lld: at most %lld", static_cast<long long>(length),
+                     static_cast<long long>(max_length));
+  if (sizes.batch > max_batch)
+    BITGATE_REFUSE(reason, "index_range", "a batch of %lld: at most %lld",
+                   static_cast<long long>(sizes.batch), static_cast<long long>(max_batch));
+  const double threads = static_cast<double>(ceil_div(sizes.m, Variant::Tile::M)) *
+                         static_cast<double>(ceil_div(sizes.n, Variant::Tile::N)) * Variant::block;
+  if (threads > static_cast<double>(max_threads))
+    BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
+                   static_cast<long long>(max_threads));
+  return BITGATE_OK;
+}
+
+template <class Variant> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+  using Vector = typename Variant::Vector;
+  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvDtypes dtypes{code_of<typename Variant::ElementA>, code_of<typename Variant::ElementB>,
+                                   code_of<typename Variant::ElementC>, Variant::compute};
+  Sizes sizes;
+  int32_t status = read_sizes(problem, sizes, reason);
+  const auto check = [&](auto test) {
+    if (status == BITGATE_OK)
+      status = test();
+  };
+  const auto vector = [&](const char* clause, const char* name, int64_t length, int elements) {
+    check([&] { return check_vector(clause, name, length, elements, reason); });
+  };
+  const auto alignment = [&](const bitgate_tensor& tensor, const char* name, int elements, int bytes,
+                             int along) {
+    check([&] { return check_alignment(tensor, name, elements, bytes, problem.alignment, reason, along); });
+  };
+  check([&] { return bitgate::check_dtypes(problem, dtypes, reason); });
+  check([&] { return bitgate::check_operations(problem, reason); });
+  check([&] { return bitgate::check_unsplit(problem, reason); });
+  check([&] { return check_layout<Variant>(problem, reason); });
+  if constexpr (Variant::a == Order::row)
+    vector("k_vector", "K", sizes.k, Vector::A);
+  else
+    vector("m_vector", "M", sizes.m, Vector::A);
+  if constexpr (Variant::b == Order::row)
+    vector("n_vector", "N", sizes.n, Vector::B);
+  else
+    vector("k_vector", "K", sizes.k, Vector::B);
+  vector("n_vector", "N", sizes.n, Vector::C);
+  alignment(problem.in, "A", Vector::A, sizeof(typename Variant::ElementA), contiguous_a<Variant>);
+  alignment(problem.wei, "B", Vector::B, sizeof(typename Variant::ElementB), contiguous_b<Variant>);
+  alignment(problem.out, "C", Vector::C, sizeof(typename Variant::ElementC), 2);
+  check([&] { return check_index_range<Variant>(sizes, reason); });
+  return status;
+}
+
+template <class Variant>
+void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+  using Tile = typename Variant::Tile;
+  const bitgate_problem& problem = request.problem;
+  Sizes sizes;
+  read_sizes(problem, sizes, nullptr);
+  const Geometry geometry{static_cast<int32_t>(sizes.m),
+                          static_cast<int32_t>(sizes.n),
+                          static_cast<int32_t>(sizes.k),
+                          strides_of(problem.in),
+                          strides_of(problem.wei),
+                          strides_of(problem.out),
+                          problem.num_d > 0 ? strides_of(problem.d[0]) : Strides{},
+                          bitgate::elementwise(problem.out_op)};
+  const int64_t blocks = ceil_div(sizes.m, Tile::M) * ceil_div(sizes.n, Tile::N);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(sizes.batch));
+  const bool launched =
+      bitgate::launch(context, "kernel_gemm", kernel_gemm<Variant>, grid, dim3(Variant::block), 0,
+                      static_cast<const typename Variant::ElementA*>(buffers.in),
+                      static_cast<const typename Variant::ElementB*>(buffers.wei),
+                      static_cast<const typename Variant::ElementC*>(buffers.d[0]),
+                      static_cast<typename Variant::ElementC*>(buffers.out), geometry);
+  bitgate_dispatch_record& record = context.record;
+  std::snprintf(record.path, sizeof record.path, "batched");
+  record.gemms_count = record.buckets = 1;
+  record.launches = launched;
+  bitgate_sub_gemm entry{};
+  entry.launched = launched;
+  entry.main_loop = sizes.k > Tile::K;
+  entry.m = sizes.m, entry.n = sizes.n, entry.k = sizes.k;
+  entry.blocks = blocks;
+  bitgate::add_sub_gemm(record, entry);
+}
+
+// Named like f16_rcr_128x64x64_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
+template <class Variant> bitgate::Instance instance(const char* dtypes) {
+  using Tile = typename Variant::Tile;
+  using Vector = typename Variant::Vector;
+  using Extent = typename Variant::FragmentExtent;
+  static const char layout[] = {Variant::a == Order::row ? 'r' : 'c', Variant::b == Order::row ? 'r' : 'c',
+                                'r', 0};
+  static const std::string name =
+      std::string(dtypes) + "_" + layout + tiling_name<Variant>() + (Variant::wave == 32 ? "_w32" : "");
+  return {name.c_str(),
+          BITGATE_GEMM,
+          dtypes,
+          layout,
+          bitgate::dtype_name(code_of<typename Variant::Sum>),
+          {Tile::M, Tile::N, Tile::K},
+          {Vector::A, Vector::B, Vector::C},
+          Variant::block,
+          Variant::wave,
+          {Extent::M, Extent::N, Extent::K},
+          static_cast<int64_t>(sizeof(typename Variant::Lds)),
+          supports<Variant>,
+          bitgate::no_workspace,
+          run<Variant>};
+}
+
+// An instance for each variant.
+template <class... Variants> struct Registrations {
+  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Variants>(dtypes))...} {}
+  bitgate::Registration each[sizeof...(Variants)];
+};
+
+} // namespace batched_gemm

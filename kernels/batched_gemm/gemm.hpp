@@ -1,0 +1,130 @@
+// Batched GEMM, multiple D. One block computes one Tile::M x Tile::N tile of one matrix; blockIdx.y is the
+// batch. For each Tile::K terms of the reduction the block loads a tile of A and of B into LDS, then its
+// waves multiply fragments. At the end the sums go through LDS, so that C is written in vectors along n.
+//
+// Needs: the contiguous dimension of A and B that the variant states, n contiguous in C; lengths along
+// contiguous dimensions in whole vectors; vectors aligned (dispatch.hpp checks). Terms past K, rows past M
+// and columns past N are loaded as zeros. Offsets are 64-bit.
+#pragma once
+
+#include "bitgate/implicit_gemm/sums.hpp"
+#include "geometry.hpp"
+
+namespace batched_gemm {
+
+using namespace bitgate::implicit_gemm;
+
+// Which dimension of a matrix is contiguous: row-major A has k, row-major B has n.
+enum class Order { row, column };
+
+// An instance: a tiling, and how A and B lie in memory.
+template <Order a_, Order b_, class Tiling_> struct Variant : Tiling_ {
+  static constexpr Order a = a_, b = b_;
+  // Threads read a matrix as it lies in memory: memory rows, and vectors along the contiguous dimension.
+  using ReadA =
+      std::conditional_t<a == Order::row, typename Tiling_::CoverA,
+                         Cover<Tiling_::Tile::K, Tiling_::Tile::M, Tiling_::Vector::A, Tiling_::block>>;
+  using ReadB =
+      std::conditional_t<b == Order::row,
+                         Cover<Tiling_::Tile::K, Tiling_::Tile::N, Tiling_::Vector::B, Tiling_::block>,
+                         Cover<Tiling_::Tile::N, Tiling_::Tile::K, Tiling_::Vector::B, Tiling_::block>>;
+};
+
+// A matrix in memory: `rows` rows, `stride` elements apart, of `columns` contiguous elements.
+template <class Element> struct Matrix {
+  const Element* cells;
+  int64_t stride;
+  int32_t rows, columns;
+};
+
+// The tile at (first_row, first_column) of a matrix, zeros outside: as it lies in memory, or turned on its
+// way to LDS.
+template <class Cover, bool turned, class Factor, int Vector, class Element>
+BITGATE_HD __forceinline__ void load_tile(const Matrix<Element>& matrix, int32_t first_row,
+                                          int32_t first_column, int thread, Factor* tile, int pitch) {
+  struct Factors {
+    Factor at[Vector];
+  };
+  const int column = Cover::column(thread);
+  const int32_t at_column = first_column + column;
+  for (int pass = 0; pass < Cover::passes; ++pass) {
+    const int row = Cover::row(thread, pass);
+    const int32_t at_row = first_row + row;
+    ChunkOf<Factor, Vector> chunk{};
+    if (at_row < matrix.rows && at_column < matrix.columns)
+      chunk = read_factors<Factor, Vector>(matrix.cells + at_row * matrix.stride + at_column);
+    if constexpr (turned) {
+      const auto factors = bitgate::bits_as<Factors>(chunk);
+      for (int i = 0; i < Vector; ++i)
+        tile[(column + i) * pitch + row] = factors.at[i];
+    } else {
+      write_chunk(tile + row * pitch + column, chunk);
+    }
+  }
+}
+
+// The tile of sums, through the element-wise operation, to C.
+template <class Variant>
+__device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
+                                         int32_t first_row, int32_t first_column,
+                                         const typename Variant::ElementC* d, typename Variant::ElementC* c) {
+  using Cover = typename Variant::CoverC;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const auto batch = static_cast<int64_t>(blockIdx.y);
+  const int column = Cover::column(thread);
+  const int32_t n = first_column + column;
+  if (n >= geometry.n)
+    return;
+  for (int pass = 0; pass < Cover::passes; ++pass) {
+    const int row = Cover::row(thread, pass);
+    const int32_t m = first_row + row;
+    if (m >= geometry.m)
+      continue;
+    const auto* d_row = d + batch * geometry.d.batch + m * geometry.d.row;
+    typename Variant::ElementC values[Variant::Vector::C];
+    for (int i = 0; i < Variant::Vector::C; ++i)
+      values[i] = bitgate::finish(tile[row * Variant::pitch_c + column + i], geometry.op,
+                                  d_row + (n + i) * geometry.d.column);
+    write_chunk(c + batch * geometry.c.batch + m * geometry.c.row + n,
+                bitgate::bits_as<Chunk<sizeof values>>(values));
+  }
+}
+
+template <class Variant>
+__global__ void __launch_bounds__(Variant::block)
+    kernel_gemm(const typename Variant::ElementA* a, const typename Variant::ElementB* b,
+                const typename Variant::ElementC* d, typename Variant::ElementC* c, Geometry geometry) {
+  using Lds = typename Variant::Lds;
+  using Tile = typename Variant::Tile;
+  BITGATE_LDS(Lds, lds);
+  constexpr bool turn_a = Variant::a == Order::column, turn_b = Variant::b == Order::column;
+  const auto thread = static_cast<int>(threadIdx.x), block = static_cast<int>(blockIdx.x);
+  const auto batch = static_cast<int64_t>(blockIdx.y);
+  const int column_blocks = (geometry.n + Tile::N - 1) / Tile::N;
+  const int32_t m = block / column_blocks * Tile::M, n = block % column_blocks * Tile::N;
+  Matrix<typename Variant::ElementA> matrix_a{a + batch * geometry.a.batch, geometry.a.row, geometry.m,
+                                              geometry.k};
+  if constexpr (turn_a)
+    matrix_a = {matrix_a.cells, geometry.a.column, geometry.k, geometry.m};
+  Matrix<typename Variant::ElementB> matrix_b{b + batch * geometry.b.batch, geometry.b.column, geometry.k,
+                                              geometry.n};
+  if constexpr (turn_b)
+    matrix_b = {matrix_b.cells, geometry.b.row, geometry.n, geometry.k};
+
+  Sums<Variant> sums;
+  clear<Variant>(sums);
+  for (int32_t k = 0; k < geometry.k; k += Tile::K) {
+    load_tile<typename Variant::ReadA, turn_a, typename Variant::FactorA, Variant::Vector::A>(
+        matrix_a, turn_a ? k : m, turn_a ? m : k, thread, lds.operands.a, Variant::pitch_a);
+    load_tile<typename Variant::ReadB, turn_b, typename Variant::FactorB, Variant::Vector::B>(
+        matrix_b, turn_b ? n : k, turn_b ? k : n, thread, lds.operands.b, Variant::pitch_b);
+    __syncthreads(); // tiles are complete
+    compute<Variant>(lds.operands, thread, sums);
+    __syncthreads(); // tiles are free again
+  }
+  store_sums<Variant>(sums, thread, lds.c);
+  __syncthreads(); // sums are complete
+  epilogue<Variant>(lds.c, geometry, m, n, d, c);
+}
+
+} // namespace batched_gemm

@@ -1,0 +1,7 @@
+#include "bitgate/library.hpp"
+
+namespace bitgate {
+
+const Family family{"batched_gemm", nullptr, 0};
+
+} // namespace bitgate

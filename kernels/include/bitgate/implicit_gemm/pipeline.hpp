@@ -1,0 +1,120 @@
+// The main loop of an implicit GEMM: how the steps of one tile's reduction flow from global memory through
+// LDS to the sums, and how the steps are cut over blocks (split-K).
+//
+// A step is one Tile::K of the reduction. A family says what its steps are by a Source, one thread's view:
+//     Source::Stage         what the thread moves of one step, in registers
+//     fetch(stage)          reads that of the step at which the source stands
+//     next()                goes to the following step
+//     store(stage, tiles)   writes it into LDS
+//
+// Depth 1: fetch, store, multiply, one step after the other. Depth 2: while a step is multiplied, the next
+// one is already on its way to registers; LDS holds one step all the same.
+#pragma once
+
+#include "bitgate/implicit_gemm/sums.hpp"
+
+namespace bitgate::implicit_gemm {
+
+// What the code of a kernel may take for granted of the tiles that a launch computes: each has more than one
+// step, none has, or it is asked of each. A wrong claim gives wrong sums.
+enum class MainLoop { all, none, mixed };
+
+inline const char* main_loop_name(MainLoop loop) {
+  static constexpr const char* names[] = {"all", "none", "mixed"};
+  return names[static_cast<int>(loop)];
+}
+
+// A tiling with `Depth` steps on their way. A Tiling by itself has one.
+template <int Depth, class Tiling> struct Staged : Tiling {
+  static_assert(Depth == 1 || Depth == 2);
+  static constexpr int depth = Depth;
+};
+template <class Tiling> constexpr int depth_of() {
+  if constexpr (requires { Tiling::depth; })
+    return Tiling::depth;
+  else
+    return 1;
+}
+
+// ---- cutting a reduction
+
+// The steps of one block of a split reduction; count may be 0.
+struct Slice {
+  int32_t first, count;
+};
+
+// Slice `index` of `slices`: equal ones from the front, so that the last may be shorter, and those behind it
+// empty.
+BITGATE_HD inline Slice slice_of(int32_t steps, int32_t slices, int32_t index) {
+  const int32_t length = steps / slices + (steps % slices != 0);
+  const int64_t first = static_cast<int64_t>(length) * index, rest = steps - first;
+  if (rest <= 0)
+    return {0, 0};
+  return {static_cast<int32_t>(first), rest < length ? static_cast<int32_t>(rest) : length};
+}
+
+BITGATE_HD inline bool has_main_loop(const Slice& slice) {
+  return slice.count > 1;
+}
+
+// What holds for all slices of a launch's reductions. The empty ones compute nothing.
+class MainLoops {
+public:
+  void add(int32_t steps, int32_t slices) {
+    const Slice longest = slice_of(steps, slices, 0);
+    const Slice shortest = slice_of(steps, slices, (steps - 1) / longest.count);
+    some_loop_ |= has_main_loop(longest);
+    some_do_not_ |= !has_main_loop(shortest);
+  }
+  MainLoop kind() const {
+    return !some_loop_ ? MainLoop::none : some_do_not_ ? MainLoop::mixed : MainLoop::all;
+  }
+
+private:
+  bool some_loop_ = false, some_do_not_ = false;
+};
+
+// ---- the loop
+
+// sums += the step in LDS. Afterwards LDS may be written again.
+template <class Tiling>
+__device__ __forceinline__ void multiply_step(const typename Tiling::Operands& tiles, int thread,
+                                              Sums<Tiling>& sums) {
+  __syncthreads(); // tiles are complete
+  compute<Tiling>(tiles, thread, sums);
+  __syncthreads(); // tiles are free again
+}
+
+// sums += `count` steps, at least one, from where the source stands. Each depth has its form of the loop.
+template <class Tiling, MainLoop, class Source>
+  requires(depth_of<Tiling>() == 1)
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
+                                       int thread, Sums<Tiling>& sums) {
+  typename Source::Stage stage;
+  for (;; source.next()) {
+    source.fetch(stage);
+    source.store(stage, tiles);
+    multiply_step<Tiling>(tiles, thread, sums);
+    if (--count == 0)
+      return;
+  }
+}
+
+template <class Tiling, MainLoop loop, class Source>
+  requires(depth_of<Tiling>() == 2)
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
+                                       int thread, Sums<Tiling>& sums) {
+  typename Source::Stage stage;
+  source.fetch(stage);
+  source.store(stage, tiles);
+  if (loop == MainLoop::all || (loop == MainLoop::mixed && has_main_loop({0, count})))
+    do {
+      source.next();
+      source.fetch(stage); // on its way while the step before is multiplied
+      multiply_step<Tiling>(tiles, thread, sums);
+      source.store(stage, tiles);
+    } while (--count > 1);
+  multiply_step<Tiling>(tiles, thread, sums); // the last one
+}
+
+} // namespace bitgate::implicit_gemm

@@ -1,0 +1,135 @@
+// What the naive kernels support, how they are launched, and how a set of types is registered.
+#pragma once
+
+#include <string>
+
+#include "bitgate/registry.hpp"
+#include "naive_conv.hpp"
+
+namespace naive_conv {
+
+template <class T> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+  ConvShape shape;
+  int32_t status = bitgate::read_conv(request.problem, shape, reason);
+  if (status == BITGATE_OK)
+    status = bitgate::check_dtypes(request.problem, T::codes, reason);
+  if (status == BITGATE_OK)
+    status = bitgate::check_operand_operations(request.problem, reason);
+  if (status == BITGATE_OK)
+    status = bitgate::check_result_operation(request.problem, reason);
+  if (status == BITGATE_OK)
+    status = bitgate::check_unsplit(request.problem, reason);
+  return status;
+}
+
+// What the GEMM of the whole pass looks like, for the record.
+inline bitgate_sub_gemm whole_gemm(int32_t operation, const ConvShape& shape) {
+  const int64_t taps = bitgate::product(shape.filter), outputs = bitgate::product(shape.output);
+  bitgate_sub_gemm gemm{};
+  switch (operation) {
+  case BITGATE_FWD:
+    gemm.m = shape.images * outputs, gemm.n = shape.k, gemm.k = shape.c * taps;
+    break;
+  case BITGATE_BWD_DATA:
+    gemm.m = shape.images * bitgate::product(shape.input), gemm.n = shape.c, gemm.k = shape.k * taps;
+    break;
+  default:
+    gemm.m = shape.k, gemm.n = shape.c * taps, gemm.k = shape.images * outputs;
+  }
+  return gemm;
+}
+
+inline void record_launch(const bitgate_problem& problem, const ConvShape& shape, unsigned blocks,
+                          bitgate::Context& context) {
+  bitgate_dispatch_record& record = context.record;
+  std::snprintf(record.path, sizeof record.path, "naive");
+  record.gemms_count = record.buckets = record.launches = 1;
+  bitgate_sub_gemm gemm = whole_gemm(problem.operation, shape);
+  gemm.launched = context.error == hipSuccess;
+  gemm.blocks = blocks;
+  for (int i = 0; i < problem.ndim; ++i)
+    gemm.taps[i] = static_cast<int32_t>(shape.filter[axes - problem.ndim + i]);
+  bitgate::add_sub_gemm(record, gemm);
+}
+
+template <class T>
+void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+  const bitgate_problem& problem = request.problem;
+  Arguments arguments{};
+  bitgate::read_conv(problem, arguments.shape, nullptr);
+  arguments.op = bitgate::elementwise(problem.out_op);
+  arguments.x_op = bitgate::elementwise(problem.in_op);
+  arguments.w_op = bitgate::elementwise(problem.wei_op);
+  if (problem.num_d > 0)
+    arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
+  auto* x = static_cast<typename T::X*>(buffers.in);
+  auto* w = static_cast<typename T::W*>(buffers.wei);
+  auto* y = static_cast<typename T::Y*>(buffers.out);
+  const void* d = buffers.d[0];
+
+  int64_t cells = 1;
+  for (int i = 0; i < bitgate::result_of(problem).rank; ++i)
+    cells *= bitgate::result_of(problem).lengths[i];
+  const int64_t blocks = (cells + block_size - 1) / block_size;
+  const dim3 grid(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks)), block(block_size);
+  switch (problem.operation) {
+  case BITGATE_FWD:
+    bitgate::launch(context, "naive_fwd", kernel_fwd<T>, grid, block, 0, x, w, y,
+                    static_cast<const typename T::Y*>(d), arguments);
+    break;
+  case BITGATE_BWD_DATA:
+    bitgate::launch(context, "naive_bwd_data", kernel_bwd_data<T>, grid, block, 0, y, w, x,
+                    static_cast<const typename T::X*>(d), arguments);
+    break;
+  default:
+    bitgate::launch(context, "naive_bwd_weight", kernel_bwd_weight<T>, grid, block, 0, y, x, w,
+                    static_cast<const typename T::W*>(d), arguments);
+  }
+  record_launch(problem, arguments.shape, grid.x, context);
+}
+
+// The types as a case id spells them: f16, bf16_f32_bf16, f16_ctf8ocp.
+inline std::string spelling(const bitgate::ConvDtypes& codes) {
+  using bitgate::dtype_name;
+  std::string text = dtype_name(codes.in);
+  if (codes.wei != codes.in || codes.out != codes.in)
+    text += std::string("_") + dtype_name(codes.wei) + "_" + dtype_name(codes.out);
+  else if (codes.compute != codes.in)
+    text += std::string("_ct") + dtype_name(codes.compute);
+  return text;
+}
+
+// One pass for one set of types, registered for as long as the library is loaded.
+template <class T> class BITGATE_HIDDEN Naive {
+public:
+  Naive(int32_t operation, const char* accumulator)
+      : dtypes_(spelling(T::codes)), name_(bitgate::operation_name(operation) + ("_" + dtypes_)),
+        registration_({name_.c_str(),
+                       operation,
+                       dtypes_.c_str(),
+                       "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
+                       accumulator,
+                       {0, 0, 0},
+                       {1, 1, 1},
+                       block_size,
+                       0,
+                       {0, 0, 0},
+                       0,
+                       supports<T>,
+                       bitgate::no_workspace,
+                       run<T>}) {}
+
+private:
+  std::string dtypes_, name_;
+  bitgate::Registration registration_;
+};
+
+// All three passes for one set of types; the registry lists the last first.
+template <class T> struct BITGATE_HIDDEN Passes {
+  explicit Passes(const char* accumulator)
+      : bwd_weight(BITGATE_BWD_WEIGHT, accumulator), bwd_data(BITGATE_BWD_DATA, accumulator),
+        fwd(BITGATE_FWD, accumulator) {}
+  Naive<T> bwd_weight, bwd_data, fwd;
+};
+
+} // namespace naive_conv

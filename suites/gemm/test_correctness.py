@@ -1,0 +1,8 @@
+"""Batched GEMM gives the right bits: C equals the exact reference in every bit, and nothing else is written."""
+
+from bitgate.plugin import cases
+
+
+@cases("gemm")
+def test_bits(planned, gate):
+    gate(planned)

@@ -1,0 +1,71 @@
+"""What the batched GEMM refuses, by which clause; C++ and Python agree on it, and what is supported verifies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bitgate.kernel.registry import families
+from bitgate.problem import parse_case_id
+from bitgate.problem.gemm import GEMM_LAYOUTS
+from bitgate.record import Outcome
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.spine import verify
+
+FAMILY = families()["batched_gemm"]
+WIDE = "f16_{}_128x64x64_a8b8c8"
+ANY = "f16_{}_32x32x32_a1b1c1"
+
+
+@pytest.mark.parametrize(
+    ("case", "instance", "clause"),
+    [
+        ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
+        ("gemm_f32_rcr_m8n8k8", ANY, "dtypes"),
+        ("gemm_f16_rcr_m8n8k8_sk2", ANY, "split_k"),
+        ("gemm_f16_rrr_m8n8k8", ANY, "layout"),
+        ("gemm_f16_rcr_m8n8k9", WIDE, "k_vector"),
+        ("gemm_f16_rcr_m8n9k8", WIDE, "n_vector"),
+        ("gemm_f16_rcr_m9n8k8", WIDE, None),
+        ("gemm_f16_rcr_m8n8k8_gap", WIDE, None),
+        ("gemm_f16_rcr_b65536m8n8k8", ANY, "index_range"),
+        ("gemm_f16_rcr_m1073741825n8k8", ANY, "index_range"),
+        ("gemm_f16_rcr_m1073741824n1073741824k8", ANY, "index_range"),
+        ("gemm_f16_rcr_m1n1k1", ANY, None),
+    ],
+)
+def test_clause(bench, case, instance, clause):
+    problem, instance = parse_case_id(case), instance.format("rcr")
+    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
+    answered = bench.library(FAMILY).is_supported(problem, instance)
+    assert (declared and declared.clause) == clause
+    assert (answered and answered.clause) == clause
+
+
+@st.composite
+def case_texts(draw):
+    dtype = draw(st.sampled_from(["f16", "f32", "bf16"]))
+    sizes = "".join(f"{letter}{draw(st.integers(1, 90))}" for letter in "mnk")
+    op = draw(st.sampled_from(["", "", "_bilinear", "_bias", "_relu", "_scale"]))
+    gap = draw(st.sampled_from(["", "", "_gap"]))
+    return f"gemm_{dtype}_{draw(st.sampled_from(GEMM_LAYOUTS))}_b{draw(st.integers(1, 3))}{sizes}{op}{gap}"
+
+
+@pytest.fixture(scope="module")
+def session():
+    return Session("host")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case_texts())
+def test_supported_means_that_it_runs_and_verifies(session, case):
+    problem = parse_case_id(case)
+    for instance in FAMILY.instances:
+        supported = FAMILY.supports(problem, instance, {}) is None
+        told = session.library(FAMILY.name).is_supported(problem, instance.name)
+        assert supported == (told is None), (case, instance.name)
+        if supported:
+            planned = PlannedCase(problem=problem, family=FAMILY.name, instance=instance.name, target="host")
+            assert verify(planned, session).outcome is Outcome.PASS, (case, instance.name)

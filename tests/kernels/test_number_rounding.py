@@ -1,0 +1,96 @@
+"""The kernels' conversions, bit by bit: every code widens as ml_dtypes says, every rounding is the references' rule."""
+
+from __future__ import annotations
+
+import subprocess
+from ctypes import CDLL, c_int64, c_void_p
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate import rooms
+from bitgate.build.flags import host_compile
+from bitgate.build.toolchain import find_host_compiler
+from bitgate.exact.rounding import largest, rounded, smallest
+from bitgate.problem import DTYPES
+
+FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
+NARROW = (*FLOAT8, "f16", "bf16")
+
+
+@pytest.fixture(scope="module")
+def conversions(tmp_path_factory):
+    compiler = find_host_compiler()
+    library = tmp_path_factory.mktemp("rounding") / "librounding.so"
+    source = Path(__file__).parent / "number_rounding" / "rounding.cpp"
+    headers = [rooms.room("kernels") / folder for folder in ("include", "platforms/host/include")]
+    flags = [*host_compile(compiler.kind), *(f"-I{folder}" for folder in headers)]
+    subprocess.run([*compiler.command, *flags, "-shared", str(source), "-o", str(library)], check=True)
+    return CDLL(str(library))
+
+
+def convert(library, name: str, values: np.ndarray, into: np.dtype) -> np.ndarray:
+    result = np.empty(values.shape, into)
+    pointers = [array.ctypes.data_as(c_void_p) for array in (np.ascontiguousarray(values), result)]
+    getattr(library, name)(*pointers, c_int64(values.size))
+    return result
+
+
+def same(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    bits = np.dtype(f"u{ours.dtype.itemsize}")
+    return (ours.view(bits) == theirs.view(bits)) | (np.isnan(ours) & np.isnan(theirs))
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_every_code_widens_exactly_and_comes_back(conversions, name):
+    dtype = DTYPES[name]
+    codes = np.arange(2 ** (8 * dtype.bytes)).astype(dtype.bits).view(dtype.numpy)
+    wide = convert(conversions, f"widen_{name}", codes, np.float32)
+    assert same(wide, codes.astype(np.float32)).all()
+    assert same(convert(conversions, f"narrow_{name}", wide, dtype.numpy), codes).all()
+
+
+def ties_and_neighbours(name: str) -> np.ndarray:
+    """Every number of the type, every middle of two neighbours and what lies just beside it, beyond the largest and
+    below the smallest too."""
+    dtype = DTYPES[name]
+    values = np.arange(2 ** (8 * dtype.bytes)).astype(dtype.bits).view(dtype.numpy).astype(np.float64)
+    known = np.unique(values[np.isfinite(values)])
+    beyond = largest(dtype) * np.array([1.01, 1.0625, 1.125, 1.25, 2, 1e30 / largest(dtype)])
+    points = np.concatenate([known, (known[1:] + known[:-1]) / 2, beyond, -beyond]).astype(np.float32)
+    around = [np.nextafter(points, np.float32(side)) for side in (-np.inf, np.inf)]
+    endless = np.array([np.inf, -np.inf, np.nan, -np.nan, 1e-40, -1e-40, 0.0, -0.0], np.float32)
+    return np.concatenate([points, *around, endless])
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_ties_and_their_neighbours_round_by_the_rule(conversions, name):
+    points = ties_and_neighbours(name)
+    with np.errstate(invalid="ignore"):
+        expected = rounded(points, DTYPES[name])
+    result = convert(conversions, f"narrow_{name}", points, DTYPES[name].numpy)
+    assert same(result, expected).all()
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_f32_patterns_round_by_the_rule(conversions, name):
+    """One in 2048 of all f32, and every f16."""
+    spread = np.arange(0, 2**32, 2048, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    halves = np.arange(2**16).astype(np.uint16).view(np.float16).astype(np.float32)
+    for points in (spread, halves):
+        with np.errstate(invalid="ignore"):
+            expected = rounded(points, DTYPES[name])
+        assert same(convert(conversions, f"narrow_{name}", points, DTYPES[name].numpy), expected).all()
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_finite_numbers_saturate_and_nan_is_canonical(conversions, name):
+    dtype = DTYPES[name]
+    wide = np.array([1e9, -1e9, np.inf, -np.inf, -np.nan, -smallest(dtype) / 4], np.float32)
+    codes = convert(conversions, f"narrow_{name}", wide, dtype.bits).tolist()
+    nan = {"f8ocp": 0x7F, "bf8ocp": 0x7E}.get(name, 0x80)
+    infinity = (0x7C, 0xFC) if name == "bf8ocp" else (nan, nan)
+    most = {"f8ocp": 0x7E, "bf8ocp": 0x7B}.get(name, 0x7F)
+    zero = 0x00 if name.endswith("fnuz") else 0x80
+    assert codes == [most, most | 0x80, *infinity, nan, zero]
