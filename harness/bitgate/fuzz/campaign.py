@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic, time
 
 from bitgate import rooms
+from bitgate.build.builder import Builder
 from bitgate.device.targets import named
 from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Shrunk, ends_process, write_rows
@@ -118,11 +119,17 @@ class Campaign:
     # ---- workers
 
     def _start(self, scratch: Path) -> None:
-        """The first worker builds what is not built; the others find it done."""
-        self._children = [self._spawn(scratch)]
-        while not self._children[0].is_ready:
-            self._receive(self._children[0])
-        self._children += [self._spawn(scratch) for _ in range(self._workers - 1)]
+        """Build what is not built, with all cores; then the workers find it done."""
+        target = named(self.setting.target)
+        builder = Builder(target.platform, self._progress, arch=None if target.platform == "host" else target.name)
+        builder.runtime()
+        builder.native()
+        for family in {lane.family.name: lane.family for lane in self._turn}.values():
+            builder.family(family)
+        self._children = [self._spawn(scratch) for _ in range(self._workers)]
+        for child in self._children:
+            while not child.is_ready:
+                self._receive(child)
 
     def _spawn(self, scratch: Path) -> _Child:
         path = scratch / f"position-{time()}-{len(self._children)}"

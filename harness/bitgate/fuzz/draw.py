@@ -7,8 +7,9 @@ classes of all factors are even (raking), and the round takes its problems by th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch, Ints, product
 from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.pool import Taste, draw
-from bitgate.problem import Pass
+from bitgate.problem import DtypeSet, GemmProblem, Pass, gemm_problem
+from bitgate.problem.elementwise import OPERATIONS
 
 CANDIDATES = 20_000
 TILE = 32
@@ -71,6 +73,30 @@ def draw_round(direction: Pass, seed: tuple[int, ...], size: Size, columns: Mapp
     # The largest of log(weight) + Gumbel noise are a sample by weight, without repetition.
     order = np.argsort(-(np.log(weights) + rng.gumbel(size=len(weights))), kind="stable")
     return batch.take(order[: size.problems])
+
+
+def draw_gemms(seed: tuple[int, ...], size: Size, layouts: tuple[str, ...]) -> Iterator[GemmProblem]:
+    """``size.problems`` GEMMs; their lengths have few classes, which independent draws meet together as they are."""
+    rng = np.random.default_rng([*seed, Pass.GEMM.code])
+    lengths = (*size.taste.channels, 63, 64, 65, 127, 128, 129)
+    found = 0
+    while found < size.problems:
+        m, n, k = (int(v) for v in rng.choice(lengths, 3))
+        batch = int(rng.choice(size.taste.groups))
+        if batch * prod(-(-v // TILE) * TILE for v in (m, n, k)) > size.work:
+            continue
+        found += 1
+        yield gemm_problem(
+            DtypeSet.parse("f32"),
+            str(rng.choice(layouts)),
+            batch,
+            m,
+            n,
+            k,
+            OPERATIONS[str(rng.choice(list(OPERATIONS)))] if rng.random() < 0.5 else OPERATIONS["pass"],
+            gap=bool(rng.random() < 0.25),
+            split_k=int(rng.choice([1, 1, 1, 1, 1, 1, 2, -1])),
+        )
 
 
 def work(batch: Batch) -> NDArray[np.float64]:

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bitgate.coverage.batch import OPERATION_NAMES
 from bitgate.exact.fill import FILLS
-from bitgate.fuzz.draw import SIZES, Size, draw_round
+from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.problem import ConvProblem, DtypeSet, Pass
 from bitgate.problem.conv import default_layout, default_weight_layout
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -29,6 +31,9 @@ UNSUPPORTED = 0.1
 """Share of problems that no instance takes: declaration and library must refuse them for the same reason."""
 
 
+OPERAND_SHARE = 0.05
+"""Share of problems one of whose operands goes through an operation of its own."""
+
 FITTED = 0.15
 """Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
 1x1 filters has by chance."""
@@ -38,7 +43,7 @@ BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
     lambda p: replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8),
     lambda p: replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim),
     lambda p: replace(p, stride=(1,) * p.ndim),
-    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)),
+    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)) if p.ndim else p,
 )
 
 
@@ -114,15 +119,27 @@ class Lane:
                 return
 
     def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[ConvProblem]:
+        """More than are wanted, since some are refused."""
         wide = replace(size, problems=3 * size.problems)
-        batch = draw_round(self.direction, key, wide, self.columns)
         sets = [DtypeSet.parse(text) for text in self.dtypes]
-        for row, index in enumerate(rng.integers(0, len(sets), len(batch))):
-            yield replace(batch.problem(row), dtypes=sets[index])
+        drawn: Iterator[ConvProblem]
+        if self.direction is Pass.GEMM:
+            drawn = draw_gemms(key, wide, tuple({name for i in self.instances for name in i.layouts}))
+        else:
+            batch = draw_round(self.direction, key, wide, self.columns)
+            drawn = (batch.problem(row) for row in range(len(batch)))
+        for problem in drawn:
+            changes: dict[str, Any] = {"dtypes": sets[int(rng.integers(len(sets)))]}
+            operand = str(rng.choice(problem.operands))
+            if rng.random() < OPERAND_SHARE and operand != "out":
+                changes[f"{operand}_op"] = OPERATIONS[str(rng.choice(OPERAND_OPERATIONS))]
+            yield replace(problem, **changes)
 
     def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
         """The problem, bent until the instance takes it, or as far as that goes."""
         bent = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
+        if self.direction is Pass.GEMM:
+            bent = replace(bent, layout=instance.layouts[0], n=-(-bent.n // 8) * 8)
         for bend in BENDS:
             if self.family.supports(bent, instance, dict(options)) is None:
                 break
@@ -138,7 +155,7 @@ class Lane:
     ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
         supporting, refusing = [], []
         for instance in self.instances:
-            if str(problem.dtypes) not in instance.dtypes:
+            if problem.dtypes.canonical not in instance.dtypes:
                 continue
             refusal = self.family.supports(problem, instance, dict(options))
             if refusal is None:

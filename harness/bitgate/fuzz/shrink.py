@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
 
 from bitgate.coverage.batch import Batch
 from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
-from bitgate.fuzz.smaller import smaller, without_axis
+from bitgate.fuzz.smaller import changed, like, smaller, without_axis
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.problem import ConvProblem, DtypeSet, ProblemError
 from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.gemm import GEMM_LAYOUTS
 from bitgate.problem.layout import INPUT_LAYOUTS
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import Expectation, PlannedCase
@@ -70,7 +70,7 @@ class Shrinker:
 
     def _ask(self, planned: PlannedCase) -> Verdict | None:
         instance = self._family.instance(planned.instance)
-        if instance is None or str(planned.problem.dtypes) not in instance.dtypes:
+        if instance is None or planned.problem.dtypes.canonical not in instance.dtypes:
             return None
         refusal = self._family.supports(planned.problem, instance, dict(planned.options))
         if refusal is not None and not self._wanted[1]:
@@ -119,14 +119,14 @@ def _changes(problem: ConvProblem) -> Iterator[Change]:
     for name in _SCALARS:
         old = getattr(problem, name)
         for new in _near(old, 1):
-            yield name, str(old), str(new), _distance(old, new), _with(problem, name, new)
+            yield name, str(old), str(new), _distance(old, new), changed(problem, name, new)
     for name, least in _AXES.items():
         values = getattr(problem, name)
         for axis, old in enumerate(values):
             for new in _near(old, least):
-                changed = (*values[:axis], new, *values[axis + 1 :])
+                spatial = (*values[:axis], new, *values[axis + 1 :])
                 try:
-                    other = _with(problem, name, changed)
+                    other = changed(problem, name, spatial)
                 except ProblemError:
                     continue
                 yield f"{name}[{axis}]", str(old), str(new), _distance(old, new), other
@@ -137,30 +137,23 @@ def _changes(problem: ConvProblem) -> Iterator[Change]:
     for split_k in (1, 2, 3, -1):
         if split_k != problem.split_k:
             yield "split_k", str(problem.split_k), str(split_k), 2.0, replace(problem, split_k=split_k)
-    for layout in INPUT_LAYOUTS[problem.ndim]:
+    for layout in GEMM_LAYOUTS if problem.ndim == 0 else INPUT_LAYOUTS[problem.ndim]:
         if layout != problem.layout:
             yield "layout", problem.layout, layout, 2.5, replace(problem, layout=layout)
     if problem.ndim > 1:
         for axis in range(problem.ndim):
             yield "ndim", str(problem.ndim), str(problem.ndim - 1), 3.0, without_axis(problem, axis)
-    if problem.ndim < 3:
+    if 0 < problem.ndim < 3:
         yield "ndim", str(problem.ndim), str(problem.ndim + 1), 3.0, with_axis(problem)
     for name in ("f32", "f16", "bf16"):
         if name != str(problem.dtypes):
             yield "types", str(problem.dtypes), name, 4.0, replace(problem, dtypes=DtypeSet.parse(name))
 
 
-def _with(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
-    changes = {name: value}
-    return replace(problem, **changes)
-
-
 def with_axis(problem: ConvProblem) -> ConvProblem:
     """The problem with one more spatial dimension of length 1 in front."""
-    return replace(
-        Batch.from_problems([problem]).with_columns(ndim=Batch.from_problems([problem]).ndim + 1).problem(0),
-        dtypes=problem.dtypes,
-    )
+    row = Batch.from_problems([problem])
+    return like(problem, row.with_columns(ndim=row.ndim + 1).problem(0))
 
 
 def _near(value: int, least: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.solve import one_step_smaller
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.problem import ConvProblem
+from bitgate.problem import ConvProblem, GemmProblem
 from bitgate.problem.conv import default_layout, default_weight_layout
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
@@ -34,11 +34,11 @@ class Measure:
 def measure(planned: PlannedCase, family: KernelFamily) -> Measure:
     problem = planned.problem
     special = (
-        problem.op.name != "pass",
+        *(op.name != "pass" for op in (problem.op, problem.in_op, problem.wei_op)),
         problem.gap,
         problem.split_k != 1,
-        problem.layout != default_layout(problem.ndim),
-        problem.wei_layout != default_weight_layout(problem.ndim),
+        problem.ndim > 0 and problem.layout != default_layout(problem.ndim),
+        problem.ndim > 0 and problem.wei_layout != default_weight_layout(problem.ndim),
         planned.fill != "exact",
         planned.seed != 0,
         planned.schedule != "forward",
@@ -67,7 +67,7 @@ def _steps(planned: PlannedCase, family: KernelFamily) -> Iterator[PlannedCase]:
     for shape in _shapes(problem):
         yield replace(planned, problem=shape)
     for instance in family.instances:
-        if str(problem.dtypes) in instance.dtypes and instance.name != planned.instance:
+        if problem.dtypes.canonical in instance.dtypes and instance.name != planned.instance:
             yield replace(planned, instance=instance.name)
     for index in range(len(planned.options)):
         yield replace(planned, options=planned.options[:index] + planned.options[index + 1 :])
@@ -82,15 +82,42 @@ def _steps(planned: PlannedCase, family: KernelFamily) -> Iterator[PlannedCase]:
 
 
 def _shapes(problem: ConvProblem) -> Iterator[ConvProblem]:
+    pass_ = OPERATIONS["pass"]
+    for name in ("op", "in_op", "wei_op"):
+        if getattr(problem, name) != pass_:
+            yield changed(problem, name, pass_)
+    if isinstance(problem, GemmProblem):
+        yield from _gemms(problem)
+        return
     row = Batch.from_problems([problem])
     steps = one_step_smaller(row)
     steps = steps.take(np.flatnonzero(steps.possible))
     for index in range(len(steps)):
-        yield replace(steps.problem(index), dtypes=problem.dtypes)
+        yield like(problem, steps.problem(index))
     for axis in range(problem.ndim if problem.ndim > 1 else 0):
         yield without_axis(problem, axis)
-    if problem.op.name != "pass":
-        yield replace(problem, op=OPERATIONS["pass"])
+
+
+def _gemms(problem: GemmProblem) -> Iterator[ConvProblem]:
+    for name in ("g", "n", "k", "c"):
+        value = getattr(problem, name)
+        for new in {1, 2, value // 2, value - value % 8, value - 8, value - 1}:
+            if 1 <= new < value:
+                yield changed(problem, name, new)
+    if problem.gap:
+        yield changed(problem, "gap", False)
+    if problem.split_k != 1:
+        yield changed(problem, "split_k", 1)
+
+
+def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
+    """The shape with what a row of a batch does not hold: types, and the operations of the operands."""
+    return replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
+
+
+def changed(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
+    changes = {name: value}
+    return replace(problem, **changes)
 
 
 def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
