@@ -45,7 +45,7 @@ class Result:
 def hunt(planted: Planted, seconds: float, kernel: str | None, seed: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="bitgate-planted-") as scratch:
         overlay = Path(scratch) / "overlay"
-        planted.fault("planted").plant(rooms.root(), overlay)
+        planted.fault("planted", rooms.root()).plant(rooms.root(), overlay)
         environment = {
             **os.environ,
             overlays.VARIABLE: str(overlay),

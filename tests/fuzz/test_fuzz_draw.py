@@ -75,11 +75,11 @@ def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
     for seed in range(8):
         planted = plant(family, seed)
         assert len({condition.quantity.name for condition in planted.conditions}) == 4
-        text = planted.fault(f"planted_{seed}").seeded(rooms.root())
+        text = planted.fault(f"planted_{seed}", rooms.root()).seeded(rooms.root())
         assert all(condition.cpp in text for condition in planted.conditions)
         assert plant(family, seed) == planted
     assert {quantity.name for quantity in QUANTITIES} >= {"G", "Sy", "K", "Py"}
-    assert site.find in (rooms.root() / site.file).read_text()
+    assert site.statement(rooms.root()).startswith("  const Geometry geometry =")
 
 
 def test_planted_conjunctions_of_four_are_met_within_some_rounds():

@@ -37,6 +37,7 @@ class Asked:
     reference: str
     load: tuple[Path, ...]
     isolate: bool
+    laws: bool
     time_limit: float
     dump: Path | None
 
@@ -62,6 +63,9 @@ def verify(
     isolate: Annotated[
         bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
     ] = False,
+    laws: Annotated[
+        bool, typer.Option("--laws", help="Hold it to the laws of a convolution instead of a reference.")
+    ] = False,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds that an isolated case may take.")] = 600.0,
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
@@ -81,10 +85,15 @@ def verify(
         schedule=schedule,
         reference=_one_of("reference", reference, REFERENCES),
         load=tuple(load or ()),
-        isolate=isolate or bool(load),
+        isolate=isolate or bool(load and not laws),
+        laws=laws,
         time_limit=time_limit,
         dump=dump,
     )
+    if laws and (isolate or dump or reference != "auto"):
+        raise UsageError(
+            "--laws knows no reference and needs the case in this process: leave --reference, --dump and --isolate out"
+        )
     if asked.isolate and asked.dump:
         raise UsageError("--dump needs the case in this process: leave --isolate out (it goes with --load)")
     verdicts: list[Verdict] = []
@@ -109,6 +118,7 @@ def exit_code(verdicts: list[Verdict]) -> int:
 
 
 def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
+    from bitgate.metamorphic.hold import hold
     from bitgate.verify.dump import Dump
     from bitgate.verify.isolate import verify_isolated
     from bitgate.verify.selection import candidates, select_for
@@ -134,7 +144,9 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
                 reference=asked.reference,
                 expect=expect,
             )
-            if asked.isolate:
+            if asked.laws:
+                yield hold(planned, session)
+            elif asked.isolate:
                 yield verify_isolated(planned, asked.load, time_limit=asked.time_limit)
             else:
                 yield verify_one(planned, session, Dump(asked.dump / planned.id) if asked.dump else None)

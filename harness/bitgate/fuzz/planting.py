@@ -7,8 +7,10 @@ in the edited kernel, and over columns of problems, which tells whether any prob
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -99,8 +101,15 @@ class Site:
 
     direction: Pass
     file: str
-    find: str
     effects: tuple[tuple[str, str], ...]
+
+    def statement(self, root: Path) -> str:
+        """The statement of ``run`` that makes the geometry. UsageError if the source has none."""
+        text = (root / self.file).read_text()
+        match = re.search(r"  const Geometry geometry =.*?;\n", text[text.find("void run(") :], re.DOTALL)
+        if match is None:
+            raise UsageError(f"{self.file}: `run` makes no `const Geometry geometry`; nothing can be planted here")
+        return match[0]
 
 
 _COMMON = (
@@ -112,7 +121,6 @@ SITES = {
     "grouped_bwd_data": Site(
         Pass.BWD_DATA,
         "kernels/grouped_bwd_data/dispatch.hpp",
-        "  const Geometry geometry = make_geometry(shape, bitgate::elementwise(problem.out_op), d_strides);\n",
         (
             *_COMMON,
             ("loses the last vector of K", "geometry.k -= Tiling::Vector::A"),
@@ -122,8 +130,6 @@ SITES = {
     "grouped_fwd": Site(
         Pass.FWD,
         "kernels/grouped_fwd/dispatch.hpp",
-        "  const Geometry geometry =\n"
-        "      make_geometry(shape, shape.images / chunks, bitgate::elementwise(problem.out_op), d_strides);\n",
         (
             *_COMMON,
             ("loses the last vector of C", "geometry.c -= Variant::Vector::A"),
@@ -146,16 +152,17 @@ class Planted:
     def words(self) -> str:
         return f"{self.family} {self.effect} if {' and '.join(c.words for c in self.conditions)}"
 
-    def fault(self, name: str) -> Fault:
-        """The bug as an edit of the family's source."""
+    def fault(self, name: str, root: Path) -> Fault:
+        """The bug as an edit of the family's source below ``root``."""
         site = SITES[self.family]
+        statement = site.statement(root)
         conjunction = " && ".join(condition.cpp for condition in self.conditions)
         return Fault(
             name=name,
             imitates=self.words,
             file=site.file,
-            find=site.find,
-            replace=f"{site.find.replace('const Geometry', 'Geometry')}  if ({conjunction})\n    {self.statement};\n",
+            find=statement,
+            replace=f"{statement.replace('const Geometry', 'Geometry')}  if ({conjunction})\n    {self.statement};\n",
             source="a seed",
         )
 
