@@ -16,7 +16,7 @@ from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.problem import ConvProblem, DtypeSet, Pass, parse_case_id
 from bitgate.problem.layout import INPUT_LAYOUTS
 
-DRAWN = 6000
+DRAWN = 3000
 TASTE = Taste(large=0)
 
 
