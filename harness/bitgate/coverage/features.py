@@ -55,7 +55,7 @@ def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]])
         if item.refused:
             named.append(("refusal", item.kernel, item.refused))
         else:
-            named += [("instance", item.kernel, item.instance), *pairs[item.case]]
+            named += [("instance", item.suite, item.kernel, item.instance), *pairs[item.case]]
         candidates.append(Candidate(item, np.array([numbers.setdefault(n, len(numbers)) for n in named], np.int64)))
     return Features(tuple(numbers), tuple(candidates))
 
