@@ -31,6 +31,9 @@ UNSUPPORTED = 0.1
 """Share of problems that no instance takes: declaration and library must refuse them for the same reason."""
 
 
+OTHER_FILLS = 0.06
+"""Share of cases whose data are not the exact integers."""
+
 OPERAND_SHARE = 0.05
 """Share of problems one of whose operands goes through an operation of its own."""
 
@@ -109,7 +112,7 @@ class Lane:
                     self.family.name,
                     instance.name,
                     options=options,
-                    fill=_other(FILLS, choices[2], 0.06),
+                    fill=_other(_fills(problem), choices[2], OTHER_FILLS),
                     seed=int(choices[4] * 1000),
                     schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
                     target=target,
@@ -188,6 +191,12 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     references = [lane for lane in found.values() if lane.family.is_reference]
     kernels = [lane for lane in found.values() if not lane.family.is_reference]
     return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
+
+
+def _fills(problem: ConvProblem) -> tuple[str, ...]:
+    """``codes`` is for types whose every code is drawn within a small tensor."""
+    narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operands)
+    return tuple(fill for fill in FILLS if fill != "codes" or narrow)
 
 
 def _other(values: Sequence[str], choice: float, share: float) -> str:

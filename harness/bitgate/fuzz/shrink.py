@@ -9,7 +9,7 @@ from time import perf_counter
 from bitgate.coverage.batch import Batch
 from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
-from bitgate.fuzz.smaller import changed, like, smaller, without_axis
+from bitgate.fuzz.smaller import Change, change, changed, like, smaller, without_axis
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.problem import ConvProblem, DtypeSet, ProblemError
 from bitgate.problem.elementwise import OPERATIONS
@@ -39,23 +39,29 @@ class Shrinker:
 
     def run(self) -> Shrunk:
         best, verdict, minimal = self._found.planned, self._found.verdict, False
-        while perf_counter() < self._end:
-            step = next(self._failing(smaller(best, self._family)), None)
-            if step is None:
-                minimal = perf_counter() < self._end
-                break
-            best, verdict = step
+        # A change that made a case pass seldom fails a step later: it waits until no other is left.
+        waiting: set[Change] = set()
+        while not minimal and perf_counter() < self._end:
+            candidates = [c for c in smaller(best, self._family) if change(best, c) not in waiting]
+            for candidate in candidates:
+                failing = self._failing(candidate)
+                if failing is not None:
+                    best, verdict = candidate, failing
+                    break
+                waiting.add(change(best, candidate))
+                if perf_counter() >= self._end:
+                    break
+            else:
+                minimal = len(waiting) == len(candidates)
+                waiting.clear()
         neighbours = tuple(sorted(self._neighbours(best), key=lambda neighbour: neighbour.distance))
         seconds = perf_counter() - self._begin
         return Shrunk(self._found, best, verdict, neighbours, minimal, self.tried, seconds)
 
-    def _failing(self, candidates: list[PlannedCase]) -> Iterator[tuple[PlannedCase, Verdict]]:
-        for candidate in candidates:
-            if perf_counter() >= self._end:
-                return
-            verdict = self._verdict(candidate)
-            if verdict is not None and is_failure(verdict) and self._alike(verdict):
-                yield candidate, verdict
+    def _failing(self, candidate: PlannedCase) -> Verdict | None:
+        verdict = self._verdict(candidate)
+        is_like_it = verdict is not None and is_failure(verdict) and self._alike(verdict)
+        return verdict if is_like_it else None
 
     def _alike(self, verdict: Verdict) -> bool:
         """The kind of diagnosis may change as the problem shrinks; outcome or disagreement may not."""
@@ -111,10 +117,10 @@ _LENGTHS = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64)
 _SCALARS = ("g", "n", "k", "c")
 _AXES = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
 
-Change = tuple[str, str, str, float, ConvProblem]
+Other = tuple[str, str, str, float, ConvProblem]
 
 
-def _changes(problem: ConvProblem) -> Iterator[Change]:
+def _changes(problem: ConvProblem) -> Iterator[Other]:
     """Problems that differ in one quantity: its name, value now and then, how far apart they are, the problem."""
     for name in _SCALARS:
         old = getattr(problem, name)
@@ -140,6 +146,10 @@ def _changes(problem: ConvProblem) -> Iterator[Change]:
     for layout in GEMM_LAYOUTS if problem.ndim == 0 else INPUT_LAYOUTS[problem.ndim]:
         if layout != problem.layout:
             yield "layout", problem.layout, layout, 2.5, replace(problem, layout=layout)
+    for name in ("in_op", "wei_op"):
+        old_op = getattr(problem, name)
+        if old_op.name != "pass":
+            yield name, old_op.name, "pass", 1.0, changed(problem, name, OPERATIONS["pass"])
     if problem.ndim > 1:
         for axis in range(problem.ndim):
             yield "ndim", str(problem.ndim), str(problem.ndim - 1), 3.0, without_axis(problem, axis)

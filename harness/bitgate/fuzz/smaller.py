@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,23 @@ def measure(planned: PlannedCase, family: KernelFamily) -> Measure:
     instance = family.instance(planned.instance)
     vector = sum(instance.vector or ()) + instance.block_size if instance else 0
     return Measure(problem.flops // 2, sum(special), numbers, vector)
+
+
+Change = frozenset[tuple[str, int, object]]
+"""Fields, or axes of them, and the values they get."""
+
+
+def change(before: PlannedCase, after: PlannedCase) -> Change:
+    """What differs, so that the same step can be told again from another case."""
+    return frozenset({*_parts(after), *_parts(after.problem)} - {*_parts(before), *_parts(before.problem)})
+
+
+def _parts(thing: PlannedCase | ConvProblem) -> Iterator[tuple[str, int, object]]:
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        if field.name != "problem":
+            values = value if isinstance(value, tuple) else (value,)
+            yield from ((field.name, axis, part) for axis, part in enumerate(values, 1 - len(values)))
 
 
 def smaller(planned: PlannedCase, family: KernelFamily) -> list[PlannedCase]:
