@@ -51,6 +51,8 @@ class Dispatch:
     split_n: int = 1
     split_k: int = 1
     main_loop: str | None = None
+    transposes: int = 0
+    workspace_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Instance:
         """
         stated = self.accumulation
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k > 1:
+        if self.rounds_slices and problem.split_k != 1:
             return replace(contract, partial=problem.tensors[problem.result].dtype)
         return contract
 
@@ -127,7 +129,8 @@ class KernelFamily:
 
     ``sources`` are relative to ``folder``, one translation unit each. ``library`` names a prebuilt shared library
     instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
-    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction.
+    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
+    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.verify.platform).
     """
 
     name: str
@@ -141,6 +144,7 @@ class KernelFamily:
     dispatch: Predict
     factors: tuple[str, ...] = ()
     is_reference: bool = False
+    is_probe: bool = False
     library: Path | None = None
 
     def on(self, target: str) -> KernelFamily:
