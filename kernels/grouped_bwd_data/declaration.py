@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
+from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION
@@ -46,7 +47,14 @@ TILES_32 = (
     ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, ""),
     ((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
 )
+TILES_8 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), 64, ""),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 32), 32, ""),
+)
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+ROUNDED = tuple(f"f16_ct{factor}" for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"))
+"""f16 tensors that are multiplied in 8 bits."""
+ROUNDED_GROUP = "grouped_bwd_data_f16_ct8"
 
 
 def _instance(
@@ -59,11 +67,12 @@ def _instance(
     depth: str,
 ) -> Instance:
     suffix = "_w32" if wave == 32 else ""
+    group = ROUNDED_GROUP if dtype in ROUNDED else f"grouped_bwd_data_{dtype}{suffix}"
     return Instance(
         name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + depth + suffix,
-        group=f"grouped_bwd_data_{dtype}{suffix}",
+        group=group,
         dtypes=(dtype,),
-        layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
+        layouts=ANY_LAYOUT,
         ndims=(1, 2, 3),
         accumulation=F32_ACCUMULATION,
         tile=tile,
@@ -79,6 +88,9 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.BWD_DATA:
         return Refusal("operation", f"only bwd_data, not {problem.direction}")
+    seen = channels_last(problem)
+    if seen.refusal:
+        return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
@@ -87,10 +99,6 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
     if problem.split_k > 1 and problem.op.name != "pass":
         return Refusal("split_k_op", f"{problem.op.name} would act on each of {problem.split_k} slices by itself")
-    tensors = problem.tensors
-    for name in ("out", "wei", "in"):
-        if tensors[name].strides[2] != 1:
-            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
     vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
     if problem.k % vector_a:
         return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_a}")
@@ -98,8 +106,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         if problem.c % vector:
             return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
     for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
-        if not _is_aligned(tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+        if not _is_aligned(seen.tensors[name], vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance, options)
 
 
@@ -146,7 +154,8 @@ def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
 def _largest_span(problem: ConvProblem, images: int) -> int:
     """Bytes of dx or dy between the first and the last cell of some images of one group, whatever lies between."""
     spans = []
-    for tensor in (problem.tensors["in"], problem.tensors["out"]):
+    tensors = channels_last(problem).tensors
+    for tensor in (tensors["in"], tensors["out"]):
         lengths = (images, *tensor.lengths[2:])
         corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
         spans.append((corner + 1) * tensor.dtype.bytes)
@@ -186,7 +195,7 @@ def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """dx is always cleared (or filled with op(0, d)) first; then each bucket of sub-GEMMs is one launch."""
+    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; each bucket of sub-GEMMs is one launch."""
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
@@ -194,10 +203,12 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         gemms_count=count,
         launches=buckets,
         buckets=buckets,
-        zero_fill=True,
+        zero_fill=not problem.op.in_place,
         split_n=split_n(problem, options),
         split_k=split_k(problem),
         main_loop=main_loop(problem, instance),
+        transposes=len(channels_last(problem).copies),
+        workspace_bytes=channels_last(problem).workspace_bytes,
     )
 
 
@@ -226,10 +237,14 @@ FAMILY = KernelFamily(
     sources=(
         "library.hip.cpp",
         *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+        f"{ROUNDED_GROUP}.hip.cpp",
     ),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+    instances=(
+        *(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+        *(_instance(dtype, *row) for dtype in ROUNDED for row in TILES_8),
+    ),
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,

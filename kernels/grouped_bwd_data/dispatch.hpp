@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "fill.hpp"
 #include "support.hpp"
 
@@ -192,12 +193,13 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
+  using Any = AnyLayout<supports<Tiling>, bitgate::no_workspace, run<Tiling>>;
   static const std::string name = dtypes + tiling_name<Tiling>() + (depth_of<Tiling>() == 2 ? "_d2" : "") +
                                   (Tiling::wave == 32 ? "_w32" : "");
   return {name.c_str(),
           BITGATE_BWD_DATA,
           dtypes,
-          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+          any_layout_names,
           bitgate::dtype_name(code_of<typename Tiling::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
@@ -205,9 +207,9 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
           Tiling::wave,
           {Extent::M, Extent::N, Extent::K},
           static_cast<int64_t>(sizeof(typename Tiling::Lds)),
-          supports<Tiling>,
-          bitgate::no_workspace,
-          run<Tiling>};
+          Any::supports,
+          Any::workspace_bytes,
+          Any::run};
 }
 
 // An instance for each tiling.

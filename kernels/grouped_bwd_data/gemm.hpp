@@ -236,19 +236,20 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
     for (int i = 0; i < Tiling::Vector::C; ++i)
       values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
                                   d + d_offset + (c + i) * geometry.d.column);
-    if (geometry.split_k > 1)
-      bitgate::atomic_add(dx + dx_offset + c, values);
-    else
-      write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
+    if constexpr (sizeof *values > 1) // single bytes are not added atomically: no reduction to them is split
+      if (geometry.split_k > 1) {
+        bitgate::atomic_add(dx + dx_offset + c, values);
+        continue;
+      }
+    write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
 }
 
 // One tile of one sub-GEMM. A block whose slice of the reduction is empty has nothing to add.
 template <class Tiling, MainLoop loop>
-__device__ __forceinline__ void run_tile(const typename Tiling::ElementA* dy,
-                                         const typename Tiling::ElementB* w,
-                                         const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
-                                         const Geometry& geometry, const SubGemm& gemm, int block) {
+BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
+                                  const typename Tiling::ElementC* d, typename Tiling::ElementC* dx,
+                                  const Geometry& geometry, const SubGemm& gemm, int block) {
   using Lds = typename Tiling::Lds;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Tiling>(geometry, block);

@@ -1,3 +1,4 @@
+#include "bitgate/implicit_gemm/any_layout_library.hpp"
 #include "bitgate/library.hpp"
 
 namespace bitgate {

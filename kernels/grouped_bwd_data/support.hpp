@@ -43,23 +43,9 @@ inline int32_t check_split_k(const bitgate_problem& problem, bitgate_reason* rea
   return BITGATE_OK;
 }
 
-// layout: k is the fastest dimension of dy, c that of w and dx.
-inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    int64_t stride;
-  } fastest[] = {{"k of dy", shape.y.column}, {"c of w", shape.w.column}, {"c of dx", shape.x.column}};
-  for (const auto& dimension : fastest)
-    if (dimension.stride != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
-                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
-                     problem.wei.layout);
-  return BITGATE_OK;
-}
-
 // index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
 inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int tile_m, int tile_n, int block,
-                                 bitgate_reason* reason) {
+                                 int gemms_a_launch, bitgate_reason* reason) {
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t window = shape.output[axis] + shape.dilation[axis] * (shape.filter[axis] - 1);
     const int64_t padded = shape.input[axis] + shape.left_pad[axis];
@@ -86,10 +72,10 @@ inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int til
                    static_cast<long long>(max_blocks_yz));
   const Geometry geometry = make_geometry(shape, shape.images / cut.chunks, cut.split_k, {}, {});
   const double threads = static_cast<double>(ceil_div(rows_of(geometry), tile_m)) *
-                         static_cast<double>(ceil_div(shape.c, tile_n)) * max_bucket * block;
+                         static_cast<double>(ceil_div(shape.c, tile_n)) * gemms_a_launch * block;
   if (threads > static_cast<double>(max_threads))
-    BITGATE_REFUSE(reason, "index_range", "a bucket of %d sub-GEMMs takes %.0f threads: at most %lld",
-                   max_bucket, threads, static_cast<long long>(max_threads));
+    BITGATE_REFUSE(reason, "index_range", "a launch of %d sub-GEMMs takes %.0f threads: at most %lld",
+                   gemms_a_launch, threads, static_cast<long long>(max_threads));
   return BITGATE_OK;
 }
 
@@ -110,7 +96,6 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
   check([&] { return bitgate::check_dtypes(problem, dtypes<Tiling>, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
   check([&] { return check_split_k(problem, reason); });
-  check([&] { return check_layout(problem, shape, reason); });
   check([&] { return check_vector("k_vector", "K", shape.k, Vector::A, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
   check([&] { return check_vector("c_vector", "C", shape.c, Vector::C, reason); });
@@ -128,7 +113,7 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
   });
   check([&] {
     return check_index_range(shape, cut_of<Tiling>(request), Tiling::Tile::M, Tiling::Tile::N, Tiling::block,
-                             reason);
+                             max_bucket, reason);
   });
   return status;
 }

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
+from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass, Tensor
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor
+from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 
+I32_ACCUMULATION = Accumulation(DTYPES["i32"])
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
 MAX_GROUPS = MAX_CHUNKS = 65535
@@ -28,7 +30,10 @@ PATHS = {
 }
 """Ending of an instance's name -> the path that it always takes."""
 
-# tile, vectors (x, w, y), waves, fragment, specialisation, lanes of a wave. odd_c takes any K and C.
+PREFETCHED = "_d2"
+"""Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
+
+# tile, vectors (x, w, y), waves, fragment, specialisation or depth, lanes of a wave. odd_c takes any K and C.
 TILES_16 = (
     ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), ODD_C, 64),
     ((64, 64, 32), (4, 4, 1), 2, (32, 32, 8), GENERAL, 64),
@@ -36,10 +41,12 @@ TILES_16 = (
     ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), GENERAL, 64),
     ((64, 64, 32), (8, 8, 8), 2, (32, 32, 8), POINTWISE, 64),
     ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 32), (8, 8, 4), 2, (32, 32, 8), PREFETCHED, 64),
     ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
     ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), GENERAL, 32),
     ((64, 32, 32), (4, 4, 4), 2, (16, 16, 16), POINTWISE, 32),
     ((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), POINTWISE_STRIDE_1, 32),
+    ((64, 64, 32), (8, 8, 4), 4, (16, 16, 16), PREFETCHED, 32),
 )
 TILES_32 = (
     ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), ODD_C, 64),
@@ -48,16 +55,53 @@ TILES_32 = (
     ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), GENERAL, 64),
     ((64, 64, 16), (4, 4, 4), 2, (16, 16, 4), POINTWISE, 64),
     ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 16), (4, 4, 2), 2, (16, 16, 4), PREFETCHED, 64),
     ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), ODD_C, 32),
     ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), GENERAL, 32),
     ((64, 32, 16), (2, 2, 2), 2, (16, 16, 4), POINTWISE, 32),
     ((64, 64, 32), (4, 4, 4), 4, (16, 16, 4), POINTWISE_STRIDE_1, 32),
+    ((64, 64, 16), (4, 4, 2), 4, (16, 16, 4), PREFETCHED, 32),
 )
-TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
+TILES_I8 = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), ODD_C, 64),
+    ((64, 32, 64), (4, 4, 1), 2, (16, 16, 32), GENERAL, 64),
+    ((128, 64, 64), (16, 16, 16), 4, (16, 16, 32), GENERAL, 64),
+    ((64, 64, 64), (8, 8, 8), 2, (16, 16, 32), POINTWISE_STRIDE_1, 64),
+    ((64, 64, 64), (16, 16, 8), 2, (16, 16, 32), PREFETCHED, 64),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
+    ((64, 32, 32), (4, 4, 1), 2, (16, 16, 16), GENERAL, 32),
+    ((64, 64, 64), (16, 16, 8), 4, (16, 16, 16), PREFETCHED, 32),
+)
+TILES_F8_MIXED = (
+    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), ODD_C, 64),
+    ((64, 32, 64), (8, 8, 4), 2, (16, 16, 32), GENERAL, 64),
+    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), ODD_C, 32),
+    ((64, 32, 32), (8, 8, 4), 2, (16, 16, 16), GENERAL, 32),
+)
+TILES_F8 = (
+    *TILES_F8_MIXED,
+    ((64, 64, 64), (16, 16, 8), 2, (16, 16, 32), PREFETCHED, 64),
+    ((64, 64, 64), (16, 16, 8), 4, (16, 16, 16), PREFETCHED, 32),
+)
+
+# Translation unit, of each wave size -> the types that it holds -> their tiles.
+GROUPS = {
+    "f32": {"f32": TILES_32},
+    "f16": {"f16": TILES_16},
+    "bf16": {"bf16": TILES_16},
+    "i8": {"i8": TILES_I8},
+} | {
+    f8: {f8: TILES_F8}
+    | dict.fromkeys(
+        (f"b{f8}", f"b{f8}_b{f8}_{f8}", f"{f8}_b{f8}_{f8}", f"b{f8}_{f8}_{f8}", f"f16_ct{f8}"), TILES_F8_MIXED
+    )
+    for f8 in ("f8ocp", "f8fnuz")
+}
 
 
 def _instance(
-    dtype: str,
+    group: str,
+    dtypes: str,
     tile: tuple[int, int, int],
     vector: tuple[int, int, int],
     waves: int,
@@ -67,23 +111,24 @@ def _instance(
 ) -> Instance:
     suffix = "_w32" if wave == 32 else ""
     return Instance(
-        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + special + suffix,
-        group=f"grouped_fwd_{dtype}{suffix}",
-        dtypes=(dtype,),
-        layouts=("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc"),
+        name="{}_{}x{}x{}_a{}b{}c{}".format(dtypes, *tile, *vector) + special + suffix,
+        group=f"grouped_fwd_{group}{suffix}",
+        dtypes=(dtypes,),
+        layouts=ANY_LAYOUT,
         ndims=(1, 2, 3),
-        accumulation=F32_ACCUMULATION,
+        accumulation=I32_ACCUMULATION if dtypes == "i8" else F32_ACCUMULATION,
         tile=tile,
         vector=vector,
         block_size=waves * wave,
         wave_size=wave,
         fragment=fragment,
+        operations=(Pass.FWD,),
     )
 
 
 def specialisation(instance: Instance) -> str:
     """What the instance takes for granted, by the ending of its name."""
-    name = instance.name.removesuffix("_w32")
+    name = instance.name.removesuffix("_w32").removesuffix(PREFETCHED)
     return next((special for special in PATHS if special and name.endswith(special)), GENERAL)
 
 
@@ -91,16 +136,15 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if problem.direction is not Pass.FWD:
         return Refusal("operation", f"only fwd, not {problem.direction}")
+    seen = channels_last(problem)
+    if seen.refusal:
+        return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
         return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
-    tensors = problem.tensors
-    for name in ("in", "wei", "out"):
-        if tensors[name].strides[2] != 1:
-            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
     if refusal := _broken_assertion(problem, specialisation(instance)):
         return refusal
     vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
@@ -110,8 +154,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     if problem.k % vector_c:
         return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_c}")
     for name, vector in (("in", vector_a), ("wei", vector_b), ("out", vector_c)):
-        if not _is_aligned(tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
+        if not _is_aligned(seen.tensors[name], vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance, split_n(problem, options))
 
 
@@ -160,7 +204,8 @@ def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
 def _largest_span(problem: ConvProblem, images: int) -> int:
     """Bytes of x or y between the first and the last cell of some images of one group, whatever lies between."""
     spans = []
-    for tensor in (problem.tensors["in"], problem.tensors["out"]):
+    tensors = channels_last(problem).tensors
+    for tensor in (tensors["in"], tensors["out"]):
         lengths = (images, *tensor.lengths[2:])
         corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
         spans.append((corner + 1) * tensor.dtype.bytes)
@@ -178,11 +223,28 @@ OPTIONS = (
 )
 
 
+def steps(problem: ConvProblem, instance: Instance) -> int:
+    """Steps of each tile's reduction: of taps and channels together for odd_c, else of each tap's channels."""
+    tile_k = (instance.tile or (1, 1, 1))[2]
+    taps = prod(problem.filter)
+    if specialisation(instance) == ODD_C:
+        return -(-taps * problem.c // tile_k)
+    return taps * -(-problem.c // tile_k)
+
+
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch for all chunks; every cell of y is written, so nothing is cleared first."""
-    path = PATHS[specialisation(instance)]
-    chunks = split_n(problem, options)
-    return Dispatch(path=path, gemms_count=1, launches=1, buckets=1, zero_fill=False, split_n=chunks)
+    return Dispatch(
+        path=PATHS[specialisation(instance)],
+        gemms_count=1,
+        launches=1,
+        buckets=1,
+        zero_fill=False,
+        split_n=split_n(problem, options),
+        main_loop="all" if steps(problem, instance) > 1 else "none",
+        transposes=len(channels_last(problem).copies),
+        workspace_bytes=channels_last(problem).workspace_bytes,
+    )
 
 
 FAMILY = KernelFamily(
@@ -190,11 +252,16 @@ FAMILY = KernelFamily(
     operations=(Pass.FWD,),
     sources=(
         "library.hip.cpp",
-        *(f"grouped_fwd_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
+        *(f"grouped_fwd_{group}{wave}.hip.cpp" for group in GROUPS for wave in ("", "_w32")),
     ),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
-    instances=tuple(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
+    instances=tuple(
+        _instance(group, dtypes, *row)
+        for group, types in GROUPS.items()
+        for dtypes, rows in types.items()
+        for row in rows
+    ),
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,

@@ -3,16 +3,16 @@
 // the reduction runs over taps f and input channels c.
 //
 // One block computes one Tile::M x Tile::N tile; blockIdx.y is the group, blockIdx.z the chunk of images. For
-// each Tile::K terms of the reduction the block loads a tile of x (A) and of w (B) into LDS, then its waves
-// multiply fragments. At the end the sums go through LDS, so that y is written in vectors along k. Every cell
-// of y is written.
+// each Tile::K terms of the reduction (a step) the block loads a tile of x (A) and of w (B) into LDS, then
+// its waves multiply fragments (pipeline.hpp). At the end the sums go through LDS, so that y is written in
+// vectors along k. Every cell of y is written.
 //
 // Needs: unit stride of c in x and w and of k in y; C a multiple of Vector::A and Vector::B, K of Vector::C;
 // vectors aligned; what the specialisation asserts (dispatch.hpp checks). Rows past M, k past K, c past C and
 // x cells in the padding are loaded as zeros. Offsets are 64-bit.
 #pragma once
 
-#include "bitgate/implicit_gemm/sums.hpp"
+#include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
 namespace grouped_fwd {
@@ -73,124 +73,170 @@ BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, 
   return rows;
 }
 
-// The rows' x cells at one tap: their addresses at c = 0, null where the tap falls into the padding.
-template <class Variant> struct CellsOfA {
-  const typename Variant::ElementA* cell[Variant::CoverA::passes];
+// Where a thread stands in the reduction: the addresses of its rows' x cells and of w at channel 0 of a tap
+// (null where the tap falls into the padding), and the channels at which its vectors begin.
+template <class Variant> struct Standing {
+  const typename Variant::ElementA* cells[Variant::CoverA::passes];
+  const typename Variant::ElementB* w_tap;
+  struct {
+    int32_t c;
+    bool inside;
+  } a, b;
+};
+
+// A thread's way through the reduction (a Source of pipeline.hpp): what moves through a step, wherever it
+// stands.
+template <class Variant> struct Reader {
+  using CoverA = typename Variant::CoverA;
+  using CoverB = typename Variant::CoverB;
+  using FactorA = typename Variant::FactorA;
+  using FactorB = typename Variant::FactorB;
+  using Vector = typename Variant::Vector;
+  struct Stage {
+    ChunkOf<FactorA, Vector::A> a[CoverA::passes];
+    ChunkOf<FactorB, Vector::B> b[CoverB::passes];
+  };
+
+  const Geometry& geometry;
+  const Place& place;
+  const RowsOfA<Variant>& rows;
+  const typename Variant::ElementA* x;
+  const typename Variant::ElementB* w_group;
+  Standing<Variant> at;
+
+  BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const auto& row = rows.row[pass];
+      bool inside = row.inside;
+      if constexpr (!is_pointwise(Variant::special))
+        for (int axis = 0; axis < axes; ++axis) {
+          const int32_t i = row.cell[axis] + tap.shift[axis];
+          inside = inside && i >= 0 && i < geometry.axis[axis].input;
+        }
+      at.cells[pass] = inside ? x + (row.offset + tap.x_offset) : nullptr;
+    }
+  }
+
+  BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
+    fetch_a(stage);
+    fetch_b(stage);
+  }
+
+  // The vector of each of the thread's rows of x, zeros outside.
+  BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const auto* cell = at.cells[pass];
+      stage.a[pass] = {};
+      if (cell != nullptr && at.a.inside)
+        stage.a[pass] = read_factors<FactorA, Vector::A>(cell + at.a.c);
+    }
+  }
+
+  // The vector of w for each of the thread's rows k, zeros outside.
+  BITGATE_HD __forceinline__ void fetch_b(Stage& stage) const {
+    for (int pass = 0; pass < CoverB::passes; ++pass) {
+      const int32_t k = place.first_column + CoverB::row(place.thread, pass);
+      stage.b[pass] = {};
+      if (at.b.inside && k < geometry.k)
+        stage.b[pass] = read_factors<FactorB, Vector::B>(at.w_tap + k * geometry.w.row + at.b.c);
+    }
+  }
+
+  // The B tile has a column for each k, so what lies side by side in w goes below each other.
+  BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
+    struct Elements {
+      FactorB at[Vector::B];
+    };
+    for (int pass = 0; pass < CoverA::passes; ++pass)
+      write_chunk(tiles.a + CoverA::row(place.thread, pass) * Variant::pitch_a + CoverA::column(place.thread),
+                  stage.a[pass]);
+    for (int pass = 0; pass < CoverB::passes; ++pass) {
+      const auto elements = bitgate::bits_as<Elements>(stage.b[pass]);
+      FactorB* column = tiles.b + CoverB::row(place.thread, pass);
+      for (int i = 0; i < Vector::B; ++i)
+        column[(CoverB::column(place.thread) + i) * Variant::pitch_b] = elements.at[i];
+    }
+  }
+};
+
+// Tap by tap, channels in steps of Tile::K.
+template <class Variant> struct TapByTap : Reader<Variant> {
+  int32_t f[axes] = {};
+  int32_t first_c = 0;
+
+  static BITGATE_HD __forceinline__ int32_t steps(const Geometry& geometry) {
+    const int32_t taps = is_pointwise(Variant::special) ? 1 : taps_of(geometry);
+    return taps * steps_of(geometry.c, Variant::Tile::K);
+  }
+
+  BITGATE_HD __forceinline__ void start() {
+    enter_tap();
+    stand_at_channels();
+  }
+
+  BITGATE_HD __forceinline__ void next() {
+    first_c += Variant::Tile::K;
+    if (first_c >= this->geometry.c) {
+      first_c = 0;
+      bool carry = true;
+      for (int axis = axes - 1; axis >= 0; --axis) { // no break: f stays in registers
+        f[axis] += carry;
+        carry = f[axis] == this->geometry.axis[axis].filter;
+        f[axis] = carry ? 0 : f[axis];
+      }
+      enter_tap();
+    }
+    stand_at_channels();
+  }
+
+private:
+  BITGATE_HD __forceinline__ void enter_tap() {
+    const Tap tap = tap_at(this->geometry, f);
+    this->at.w_tap = this->w_group + tap.w_offset;
+    this->find_cells(tap);
+  }
+  BITGATE_HD __forceinline__ void stand_at_channels() {
+    const int32_t a = first_c + Variant::CoverA::column(this->place.thread);
+    const int32_t b = first_c + Variant::CoverB::column(this->place.thread);
+    this->at.a = {a, a < this->geometry.c};
+    this->at.b = {b, b < this->geometry.c};
+  }
+};
+
+// In steps of Tile::K over taps and channels together: a tile may hold several taps.
+template <class Variant> struct Merged : Reader<Variant> {
+  int32_t first_term = 0;
+
+  static BITGATE_HD __forceinline__ int32_t steps(const Geometry& geometry) {
+    return steps_of(geometry.c * taps_of(geometry), Variant::Tile::K);
+  }
+
+  BITGATE_HD __forceinline__ void start() { stand_at_terms(); }
+
+  BITGATE_HD __forceinline__ void next() {
+    first_term += Variant::Tile::K;
+    stand_at_terms();
+  }
+
+private:
+  BITGATE_HD __forceinline__ void stand_at_terms() {
+    const Term a = term_at(this->geometry, first_term + Variant::CoverA::column(this->place.thread));
+    const Term b = term_at(this->geometry, first_term + Variant::CoverB::column(this->place.thread));
+    this->find_cells(tap_at(this->geometry, a.f));
+    this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
+    this->at.a = {a.c, a.inside};
+    this->at.b = {b.c, b.inside};
+  }
 };
 
 template <class Variant>
-BITGATE_HD __forceinline__ CellsOfA<Variant> cells_of_a(const typename Variant::ElementA* x,
-                                                        const Geometry& geometry,
-                                                        const RowsOfA<Variant>& rows, const Tap& tap) {
-  CellsOfA<Variant> cells;
-  for (int pass = 0; pass < Variant::CoverA::passes; ++pass) {
-    const auto& row = rows.row[pass];
-    bool inside = row.inside;
-    if constexpr (!is_pointwise(Variant::special))
-      for (int axis = 0; axis < axes; ++axis) {
-        const int32_t i = row.cell[axis] + tap.shift[axis];
-        inside = inside && i >= 0 && i < geometry.axis[axis].input;
-      }
-    cells.cell[pass] = inside ? x + (row.offset + tap.x_offset) : nullptr;
-  }
-  return cells;
-}
+using SourceOf =
+    std::conditional_t<Variant::special == Specialisation::odd_c, Merged<Variant>, TapByTap<Variant>>;
 
-// A tile: the thread's vector at channel c of its rows, zeros outside.
-template <class Variant>
-BITGATE_HD __forceinline__ void load_a(const CellsOfA<Variant>& cells, int32_t c, bool c_inside, int thread,
-                                       typename Variant::FactorA* tile) {
-  using Cover = typename Variant::CoverA;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
-    const auto* cell = cells.cell[pass];
-    ChunkOf<typename Variant::FactorA, Variant::Vector::A> chunk{};
-    if (cell != nullptr && c_inside)
-      chunk = read_factors<typename Variant::FactorA, Variant::Vector::A>(cell + c);
-    write_chunk(tile + Cover::row(thread, pass) * Variant::pitch_a + Cover::column(thread), chunk);
-  }
-}
-
-// B tile: the thread's vector at channel c of one tap for its rows k, zeros outside; the tile has a column
-// for each k.
-template <class Variant>
-BITGATE_HD __forceinline__ void load_b(const typename Variant::ElementB* w_tap, const Geometry& geometry,
-                                       int32_t c, bool c_inside, const Place& place,
-                                       typename Variant::FactorB* tile) {
-  using Cover = typename Variant::CoverB;
-  struct Elements {
-    typename Variant::FactorB at[Variant::Vector::B];
-  };
-  for (int pass = 0; pass < Cover::passes; ++pass) {
-    const int column = Cover::row(place.thread, pass);
-    const int32_t k = place.first_column + column;
-    ChunkOf<typename Variant::FactorB, Variant::Vector::B> chunk{};
-    if (c_inside && k < geometry.k)
-      chunk = read_factors<typename Variant::FactorB, Variant::Vector::B>(w_tap + k * geometry.w.row + c);
-    const auto elements = bitgate::bits_as<Elements>(chunk);
-    for (int i = 0; i < Variant::Vector::B; ++i)
-      tile[(Cover::column(place.thread) + i) * Variant::pitch_b + column] = elements.at[i];
-  }
-}
-
-// sums += the loaded tiles' product. All threads of the block load before and may load again after.
-template <class Variant>
-__device__ __forceinline__ void multiply_tiles(const typename Variant::Operands& tiles, int thread,
-                                               Sums<Variant>& sums) {
-  __syncthreads(); // tiles are complete
-  compute<Variant>(tiles, thread, sums);
-  __syncthreads(); // tiles are free again
-}
-
-// The reduction tap by tap, channels in steps of Tile::K.
-template <class Variant>
-__device__ __forceinline__ void sum_by_taps(const typename Variant::ElementA* x,
-                                            const typename Variant::ElementB* w_group,
-                                            const Geometry& geometry, const Place& place,
-                                            typename Variant::Operands& tiles, Sums<Variant>& sums) {
-  const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
-  const int column_a = Variant::CoverA::column(place.thread),
-            column_b = Variant::CoverB::column(place.thread);
-  const auto taps = [&](int axis) { return is_pointwise(Variant::special) ? 1 : geometry.axis[axis].filter; };
-  int32_t f[axes];
-  for (f[0] = 0; f[0] < taps(0); ++f[0])
-    for (f[1] = 0; f[1] < taps(1); ++f[1])
-      for (f[2] = 0; f[2] < taps(2); ++f[2]) {
-        const Tap tap = tap_at(geometry, f);
-        const CellsOfA<Variant> cells = cells_of_a<Variant>(x, geometry, rows, tap);
-        for (int32_t c = 0; c < geometry.c; c += Variant::Tile::K) {
-          const int32_t c_a = c + column_a, c_b = c + column_b;
-          load_a<Variant>(cells, c_a, c_a < geometry.c, place.thread, tiles.a);
-          load_b<Variant>(w_group + tap.w_offset, geometry, c_b, c_b < geometry.c, place, tiles.b);
-          multiply_tiles<Variant>(tiles, place.thread, sums);
-        }
-      }
-}
-
-// The reduction in steps of Tile::K over taps and channels together: a tile may hold several taps.
-template <class Variant>
-__device__ __forceinline__ void sum_merged(const typename Variant::ElementA* x,
-                                           const typename Variant::ElementB* w_group,
-                                           const Geometry& geometry, const Place& place,
-                                           typename Variant::Operands& tiles, Sums<Variant>& sums) {
-  const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
-  const int column_a = Variant::CoverA::column(place.thread),
-            column_b = Variant::CoverB::column(place.thread);
-  const int32_t terms = geometry.c * taps_of(geometry);
-  for (int32_t r = 0; r < terms; r += Variant::Tile::K) {
-    const Term a = term_at(geometry, r + column_a), b = term_at(geometry, r + column_b);
-    const CellsOfA<Variant> cells = cells_of_a<Variant>(x, geometry, rows, tap_at(geometry, a.f));
-    load_a<Variant>(cells, a.c, a.inside, place.thread, tiles.a);
-    load_b<Variant>(w_group + tap_at(geometry, b.f).w_offset, geometry, b.c, b.inside, place, tiles.b);
-    multiply_tiles<Variant>(tiles, place.thread, sums);
-  }
-}
-
-// The tile of sums, through the element-wise operation, to y.
-template <class Variant>
-__device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
-                                         const Place& place, const typename Variant::ElementC* d,
-                                         typename Variant::ElementC* y) {
-  using Cover = typename Variant::CoverC;
+// The tile of sums, whose rows are `pitch` apart, through the element-wise operation, to y.
+template <class Cover, int pitch, class Sum, class ElementC>
+BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, const Place& place,
+                                  const ElementC* d, ElementC* y) {
   const int column = Cover::column(place.thread);
   const int32_t k = place.first_column + column;
   if (k >= geometry.k)
@@ -208,32 +254,33 @@ __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, cons
       y_offset += at.position[axis] * geometry.y.spatial[axis];
       d_offset += at.position[axis] * geometry.d.spatial[axis];
     }
-    typename Variant::ElementC values[Variant::Vector::C];
-    for (int i = 0; i < Variant::Vector::C; ++i)
-      values[i] = bitgate::finish(tile[row * Variant::pitch_c + column + i], geometry.op,
+    ElementC values[Cover::vector];
+    for (int i = 0; i < Cover::vector; ++i)
+      values[i] = bitgate::finish(tile[row * pitch + column + i], geometry.op,
                                   d + d_offset + (k + i) * geometry.d.column);
     write_chunk(y + y_offset + k, bitgate::bits_as<Chunk<sizeof values>>(values));
   }
 }
 
-template <class Variant>
+template <class Variant, MainLoop loop>
 __global__ void __launch_bounds__(Variant::block)
     kernel_fwd(const typename Variant::ElementA* x, const typename Variant::ElementB* w,
                const typename Variant::ElementC* d, typename Variant::ElementC* y, Geometry geometry) {
   using Lds = typename Variant::Lds;
+  using Source = SourceOf<Variant>;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
+  const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
   const auto* w_group = w + place.group * geometry.w.group;
+  Source source{{geometry, place, rows, x, w_group, {}}};
+  source.start();
 
   Sums<Variant> sums;
-  clear<Variant>(sums);
-  if constexpr (Variant::special == Specialisation::odd_c)
-    sum_merged<Variant>(x, w_group, geometry, place, lds.operands, sums);
-  else
-    sum_by_taps<Variant>(x, w_group, geometry, place, lds.operands, sums);
-  store_sums<Variant>(sums, place.thread, lds.c);
+  clear(sums);
+  reduce<Variant, loop>(source, Source::steps(geometry), lds.operands, place.thread, sums);
+  store_sums(sums, place.thread, lds.c);
   __syncthreads(); // sums are complete
-  epilogue<Variant>(lds.c, geometry, place, d, y);
+  epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, geometry, place, d, y);
 }
 
 } // namespace grouped_fwd

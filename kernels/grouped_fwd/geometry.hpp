@@ -96,6 +96,10 @@ BITGATE_HD __forceinline__ Tap tap_at(const Geometry& geometry, const int32_t (&
   return tap;
 }
 
+BITGATE_HD __forceinline__ int32_t steps_of(int32_t terms, int32_t tile_k) {
+  return terms / tile_k + (terms % tile_k != 0);
+}
+
 // Where index r of the merged reduction stands: channels fastest, then taps, the last axis first.
 struct Term {
   int32_t f[axes];
@@ -134,30 +138,6 @@ inline Geometry make_geometry(const ConvShape& shape, int64_t images, const Elem
   geometry.x = shape.x, geometry.w = shape.w, geometry.y = shape.y, geometry.d = d;
   geometry.op = op;
   return geometry;
-}
-
-// Bytes from the first to the last cell of `images` images of one group.
-inline int64_t reach(const bitgate_tensor& tensor, int64_t images, int64_t element_bytes) {
-  int64_t last = (images - 1) * tensor.strides[1];
-  for (int i = 2; i < tensor.rank; ++i)
-    last += (tensor.lengths[i] - 1) * tensor.strides[i];
-  return (last + 1) * element_bytes;
-}
-
-// Split-N: the least divisor of N such that a chunk of that many parts reaches over at most `threshold` bytes
-// of x and of y. Offsets are 64-bit, so an image that is larger by itself makes chunks of one.
-template <class Variant> int64_t image_chunks(const bitgate_problem& problem, int64_t threshold) {
-  const auto fits = [&](int64_t images) {
-    return reach(problem.in, images, sizeof(typename Variant::ElementA)) <= threshold &&
-           reach(problem.out, images, sizeof(typename Variant::ElementC)) <= threshold;
-  };
-  const int64_t images = problem.in.lengths[1];
-  if (!fits(1))
-    return images;
-  int64_t chunks = 1;
-  while (images % chunks != 0 || !fits(images / chunks))
-    ++chunks;
-  return chunks;
 }
 
 } // namespace grouped_fwd

@@ -1,5 +1,6 @@
-// The instances by the size of their elements (16: f16, bf16; 32: f32) and the lanes of a wave. One
-// translation unit makes those of one type and wave size. kernels/grouped_fwd/declaration.py lists the same.
+// The instances by the size of the elements in bits (of the factors, where they are others) and the lanes of
+// a wave. One translation unit makes those of some types and one wave size;
+// kernels/grouped_fwd/declaration.py lists the same.
 #pragma once
 
 #include "dispatch.hpp"
@@ -9,11 +10,14 @@ namespace grouped_fwd {
 using Wide = Extent<32, 32, 8>;
 using Small = Extent<16, 16, 16>;
 using Small32 = Extent<16, 16, 4>;
+using Small8 = Extent<16, 16, 32>;
 
 template <class Tiling> using General = Variant<Specialisation::general, Tiling>;
 template <class Tiling> using OddC = Variant<Specialisation::odd_c, Tiling>;
 template <class Tiling> using Pointwise = Variant<Specialisation::filter_1x1_pad_0, Tiling>;
 template <class Tiling> using PointwiseStride1 = Variant<Specialisation::filter_1x1_stride_1_pad_0, Tiling>;
+// The next step is fetched while one is multiplied.
+template <class Tiling> using Prefetched = General<Staged<2, Tiling>>;
 
 // Block tile, waves along M and N, fragment, vectors of x, w and y, lanes of a wave.
 template <class T>
@@ -23,13 +27,15 @@ using Instances16Wave64 =
                   General<Tiling<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<8, 8, 4>>>,
                   General<Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>,
                   Pointwise<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 8>>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 1, 1, Wide, Vectors<8, 8, 8>>>>;
+                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 1, 1, Wide, Vectors<8, 8, 8>>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 4>>>>;
 template <class T>
 using Instances16Wave32 =
     Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
                   General<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
                   Pointwise<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>>;
+                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 4>, 32>>>;
 template <class T>
 using Instances32Wave64 =
     Registrations<OddC<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>>,
@@ -37,12 +43,61 @@ using Instances32Wave64 =
                   General<Tiling<T, Extent<64, 32, 16>, 1, 1, Small32, Vectors<4, 4, 2>>>,
                   General<Tiling<T, Extent<128, 64, 32>, 4, 1, Small32, Vectors<4, 4, 4>>>,
                   Pointwise<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 4, 4>>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 1, 1, Small32, Vectors<4, 4, 4>>>>;
+                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 1, 1, Small32, Vectors<4, 4, 4>>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 4, 2>>>>;
 template <class T>
 using Instances32Wave32 =
     Registrations<OddC<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>>,
                   General<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>,
                   Pointwise<Tiling<T, Extent<64, 32, 16>, 2, 1, Small32, Vectors<2, 2, 2>, 32>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>>;
+                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 2>, 32>>>;
+
+template <class T>
+using InstancesI8Wave64 =
+    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>,
+                  General<Tiling<T, Extent<64, 32, 64>, 2, 1, Small8, Vectors<4, 4, 1>>>,
+                  General<Tiling<T, Extent<128, 64, 64>, 4, 1, Small8, Vectors<16, 16, 16>>>,
+                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<8, 8, 8>>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<16, 16, 8>>>>;
+template <class T>
+using InstancesI8Wave32 =
+    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
+                  General<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 1>, 32>>,
+                  Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<16, 16, 8>, 32>>>;
+
+// 8-bit floats: any K and C, or vectors; of one type also prefetched.
+template <class T>
+using InstancesF8Wave64 =
+    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>,
+                  General<Tiling<T, Extent<64, 32, 64>, 2, 1, Small8, Vectors<8, 8, 4>>>>;
+template <class T>
+using InstancesF8Wave32 =
+    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
+                  General<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<8, 8, 4>, 32>>>;
+template <class T>
+using PrefetchedF8Wave64 =
+    Registrations<Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<16, 16, 8>>>>;
+template <class T>
+using PrefetchedF8Wave32 =
+    Registrations<Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<16, 16, 8>, 32>>>;
+
+// What computes with 8-bit floats of one flavour: the types that CK's profiler lists, and f16 that is rounded
+// to them on its way to LDS.
+template <class F8, class BF8, template <class> class Instances, template <class> class Prefetched>
+struct Flavour {
+  using f16 = bitgate::f16;
+  Flavour(const char* f8, const char* bf8, const char* bf8_bf8_f8, const char* f8_bf8_f8,
+          const char* bf8_f8_f8, const char* f16_ctf8)
+      : all_f8(f8), all_bf8(bf8), out_f8(bf8_bf8_f8), wei_bf8(f8_bf8_f8), in_bf8(bf8_f8_f8),
+        compute_f8(f16_ctf8), prefetched(f8) {}
+  Instances<Types<F8>> all_f8;
+  Instances<Types<BF8>> all_bf8;
+  Instances<Types<BF8, BF8, F8>> out_f8;
+  Instances<Types<F8, BF8, F8>> wei_bf8;
+  Instances<Types<BF8, F8, F8>> in_bf8;
+  Instances<Types<f16, f16, f16, F8, F8>> compute_f8;
+  Prefetched<Types<F8>> prefetched;
+};
 
 } // namespace grouped_fwd

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Pass
+from bitgate.problem import ConvProblem, Dtype, Pass
 
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
 
@@ -64,8 +65,10 @@ class Bench:
         *,
         alias_d: bool = False,
         schedule: str = "forward",
+        workspace: int | None = None,
     ) -> Outcome:
-        """The result starts as poison (or as D where D is the result itself); every buffer has guards."""
+        """The result starts as poison (or as D where D is the result itself); every buffer has guards. ``workspace``:
+        bytes, poisoned too; default: as many as the library asks for."""
         self.device.set_schedule(schedule)
         tensors = dict(inputs)
         result = HostTensor.empty(problem.tensors[problem.result])
@@ -82,7 +85,13 @@ class Bench:
             if alias_d:
                 pointers["d0"] = pointers[problem.result]
             library = kernel if isinstance(kernel, KernelLibrary) else self.library(kernel)
-            record = library.run(problem, instance, options, pointers, stream=self.device.stream)
+            needed = library.workspace_size(problem, instance, options) if workspace is None else workspace
+            scratch = (0, 0)
+            if needed:
+                buffers["workspace"] = self.device.alloc(needed, name="workspace")
+                buffers["workspace"].fill(0xFF)
+                scratch = (buffers["workspace"].pointer, needed)
+            record = library.run(problem, instance, options, pointers, scratch, stream=self.device.stream)
             self.device.synchronize()
             buffers[problem.result].download(result.storage)
             assert all(buffer.check_guards() is None for buffer in buffers.values())
@@ -137,10 +146,18 @@ def brute_force(problem: ConvProblem, inputs: Mapping[str, HostTensor]) -> np.nd
         "bias": result + d,
         "nd1": result + d,
         "bilinear": problem.op.alpha * result + problem.op.beta * d,
+        "inplace": problem.op.alpha * result + problem.op.beta * d,
         "relu": np.maximum(result, 0),
     }[problem.op.name]
-    dtype = problem.tensors[problem.result].dtype
-    return (applied if dtype.is_float else np.clip(applied, -128, 127)).astype(dtype.numpy).astype(np.float64)
+    return rounded(applied, problem.tensors[problem.result].dtype).astype(np.float64)
+
+
+def rounded(values: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    """To nearest even in a type; the 8-bit ones saturate."""
+    if not dtype.is_float:
+        return np.clip(np.rint(values), -128, 127).astype(dtype.numpy)
+    largest = float(ml_dtypes.finfo(dtype.numpy).max) if dtype.is_float8 else np.inf
+    return np.clip(values, -largest, largest).astype(dtype.numpy)
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bitgate import rooms
 from bitgate.kernel.registry import families
 from bitgate.problem import parse_case_id
 
 WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
 FAMILY = replace(WHOLE, sources=("library.hip.cpp", "grouped_bwd_data_f32_w32.hip.cpp"), instances=INSTANCES)
-BARRIERS = ("tiles are complete", "tiles are free again", "sums are complete")
+PIPELINE, KERNEL = "kernels/include/bitgate/implicit_gemm/pipeline.hpp", "kernels/grouped_bwd_data/gemm.hpp"
+BARRIERS = ((PIPELINE, "tiles are complete"), (PIPELINE, "tiles are free again"), (KERNEL, "sums are complete"))
 SCHEDULES = ("forward", "reverse", "random:1")
 
 
@@ -24,18 +26,19 @@ def removed(request):
 
 @pytest.fixture
 def overlay(removed, tmp_path):
-    """gemm.hpp with one barrier less."""
+    """A header with one barrier less."""
     if removed is None:
         return {}
-    text = (FAMILY.folder / "gemm.hpp").read_text()
-    barrier = f"__syncthreads(); // {removed}"
+    header, what = removed
+    text = (rooms.root() / header).read_text()
+    barrier = f"__syncthreads(); // {what}"
     assert text.count(barrier) == 1
-    (tmp_path / "gemm.hpp").write_text(text.replace(barrier, ""))
-    return {"kernels/grouped_bwd_data/gemm.hpp": tmp_path / "gemm.hpp"}
+    (tmp_path / "without.hpp").write_text(text.replace(barrier, ""))
+    return {header: tmp_path / "without.hpp"}
 
 
 def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, removed, overlay):
-    """One wave or four: both instances."""
+    """All instances, of both depths."""
     library = bench.build(FAMILY, overlay)
     problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k32c64_y3_h9x9_p1")
     inputs = integers(problem)
@@ -48,3 +51,19 @@ def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, re
             for schedule in SCHEDULES
         }
         assert all(right.values()) == (removed is None), (instance.name, right)
+
+
+@pytest.mark.parametrize("barrier", [None, "the tile is complete", "the tile is free again"])
+def test_a_missing_barrier_of_the_transpose_shows_too(bench, integers, oracle, barrier, tmp_path):
+    """Each block takes two tiles, so that the second may be loaded too early."""
+    file = "include/bitgate/implicit_gemm/transpose.hpp"
+    text = (FAMILY.folder.parent / file).read_text()
+    assert barrier is None or text.count(f"__syncthreads(); // {barrier}") == 1
+    seeded = tmp_path / "transpose.hpp"
+    seeded.write_text(text if barrier is None else text.replace(f"__syncthreads(); // {barrier}", ""))
+    library = bench.build(FAMILY, {f"kernels/{file}": seeded})
+    problem = parse_case_id("bwd_data_f32_ngcw_g2n1100k2c2_y1_h2")
+    inputs = integers(problem)
+    expected = oracle(problem, inputs)
+    runs = [bench.run(problem, inputs, library, INSTANCES[0].name, schedule=schedule) for schedule in SCHEDULES]
+    assert all(np.array_equal(run.values, expected) for run in runs) == (barrier is None)

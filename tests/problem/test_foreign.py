@@ -9,7 +9,7 @@ from hypothesis import given
 from strategies import problems
 
 from bitgate.problem import ProblemError, case_id, parse_case_id
-from bitgate.problem.foreign import ck_profiler_line, parse_foreign, problems_of
+from bitgate.problem.foreign import Controls, ck_profiler_line, controls_of, parse_foreign, problems_of
 
 UNDERSTOOD = {
     # the repro style of CK's own bug reports
@@ -119,3 +119,31 @@ def test_refused(line, message):
 
 def test_a_case_id_is_one_problem():
     assert problems_of("fwd_f32_n1k8c8_y3_h5") == (parse_case_id("fwd_f32_n1k8c8_y3_h5"),)
+
+
+CONTROLLED = {
+    "ckProfiler grouped_conv_bwd_data 1 0 2 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1": Controls(2, 1, 1),
+    "ckProfiler grouped_conv_fwd 3 1 0 0 2 1 0 1 2 4 8 16 3 14 2 1 1 0": Controls(0, 2, 0),
+    "ckProfiler grouped_conv_bwd_weight 2 2 1 1 0 0 2 1 2 8 8 1 1 7 7 1 1 1 1 0 0 0 0 -1": Controls(1, 1, 0),
+    "example_convnd_bwd_data_xdl 0 1 5": Controls(0, 1, 5),
+    "example_convnd_bwd_data_xdl": Controls(1, 1, 0),
+    "MIOpenDriver conv -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -p 1 -q 1": None,
+}
+
+
+@pytest.mark.parametrize("line", CONTROLLED)
+def test_how_a_line_wants_to_be_run(line):
+    assert controls_of(line) == CONTROLLED[line]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("ckProfiler grouped_conv_bwd_data 1 0 5 1 0 1 1 1 1 8 8 3 28 1 1 1 1", "the verification is 5"),
+        ("example_convnd_bwd_data_xdl 1 9 0", "the init method is 9"),
+        ("example_convnd_bwd_data_xdl 1 1", "2 arguments: give verify, init and time, or none of them"),
+    ],
+)
+def test_controls_that_are_not_understood(line, text):
+    with pytest.raises(ProblemError, match=re.escape(text)):
+        controls_of(line)

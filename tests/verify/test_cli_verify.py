@@ -182,3 +182,31 @@ def test_explain_draws_the_decomposition(bitgate):
     assert "depth 0:\n  0 1\n  2 3\n  . .\ndepth 1:\n  4 5\n  6 7\n  . .\n" in out
     _, out, _ = bitgate("explain", "fwd_f16_nhwgc_g1n4k128c64_y3x3_h28x28_p1")
     assert "one GEMM a group: M = N * outputs = 3136, N = K = 128, K = C * taps = 576" in out
+
+
+def test_nothing_is_compared_without_a_reference(bitgate):
+    """It runs, and neither its bits nor their absence decide anything; the exit code says so."""
+    code, out, _ = bitgate("verify", FOUR, "--kernel", ONE, "--reference", "none", "--json")
+    document = json.loads(out)
+    (verdict,) = document["verdicts"]
+    assert code == document["summary"]["exit"] == 3
+    assert (verdict["verdict"], verdict["green"], verdict["digest"]) == ("NOT_RUN", True, "")
+    assert "nothing was compared" in verdict["reason"]
+    assert verdict["dispatch"]["gemms_count"] == 4
+    assert "--reference none" in verdict["repro"]
+
+
+@pytest.mark.parametrize(("mode", "reference", "code"), [(0, "none", 3), (1, "exact", 0), (2, "gpu", 0)])
+def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code):
+    line = f"ckProfiler grouped_conv_bwd_data 1 1 {mode} 1 0 0 1 1 2 16 16 3 9 2 1 1 1"
+    ended, out, _ = bitgate("verify", line, "--kernel", ONE, "--json")
+    assert ended == code
+    assert {verdict["reference"] for verdict in json.loads(out)["verdicts"]} == {reference}
+    stated = bitgate("verify", line, "--kernel", ONE, "--reference", "ordered", "--json")
+    assert json.loads(stated[1])["verdicts"][0]["reference"] == "ordered"
+
+
+def test_zeros_prove_nothing(bitgate):
+    code, _, err = bitgate("verify", FOUR, "--kernel", ONE, "--fill", "zeros")
+    assert code == 2
+    assert "zeros" in err

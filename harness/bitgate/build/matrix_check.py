@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from bitgate.kernel.declaration import Instance, wave_sizes
+from bitgate.problem import Dtype, DtypeSet, Pass
 
-MATRIX_INSTRUCTIONS = {64: "v_mfma_", 32: "v_wmma_"}
+OPERATIONS = {64: "v_mfma", 32: "v_wmma"}
 """What a matrix instruction's name begins with, by the lanes of a wave."""
 
 NO_WMMA = ("f32", "f64")
 """Types whose fragments of 32 lanes are sums by fma: WMMA does not have them."""
+
+FLOAT8_FLAVOURS = {"gfx942": "fnuz", "gfx950": "ocp", "gfx12": "ocp"}
+"""Beginning of a target -> the flavour of its instructions for 8-bit floats. Others are multiplied as bf16."""
+
+ROLES = {Pass.FWD: (0, 1, 2), Pass.GEMM: (0, 1, 2), Pass.BWD_DATA: (2, 1, 0), Pass.BWD_WEIGHT: (2, 0, 1)}
+"""A, B and C of an implicit GEMM, as places among the forward pass's x, w and y."""
 
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
 _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scratch_\w+)")
@@ -27,7 +35,7 @@ class Missing:
     kernels: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.instance}: no {self.instruction}... in {', '.join(self.kernels) or 'any kernel'}"
+        return f"{self.instance}: no {self.instruction} in {', '.join(self.kernels) or 'any kernel'}"
 
 
 def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
@@ -45,19 +53,45 @@ def mnemonics(assembly: str) -> dict[str, frozenset[str]]:
     return {symbol: frozenset(words) for symbol, words in found.items() if words}
 
 
+def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, Dtype]]:
+    """Types of A, B and C in memory and of the factors of A and B, for each pass that the instance may compute."""
+    types = DtypeSet.parse(instance.dtypes[0])
+    tensors = (types.inp, types.wei, types.out)
+    found = []
+    for operation in instance.operations or tuple(ROLES):
+        a, b, c = (tensors[place] for place in ROLES[operation])
+        found.append((a, b, c, types.multiplicand(a), types.multiplicand(b)))
+    return found
+
+
 def kernels_of(instance: Instance, symbols: Iterable[str]) -> tuple[str, ...]:
-    """Kernels whose template arguments hold the instance's tile, vectors and fragment as integers (docs/kernels.md)."""
+    """Kernels whose template arguments hold the instance's types, tile, vectors and fragment as integers
+    (docs/kernels.md)."""
     numbers = [triple for triple in (instance.tile, instance.vector, instance.fragment) if triple]
-    spelled = ["".join(f"Li{number}E" for number in triple) for triple in numbers]
-    return tuple(symbol for symbol in symbols if all(text in symbol for text in spelled))
+    tiling = ["".join(f"Li{number}E" for number in triple) for triple in numbers]
+    types = {"".join(f"Li{dtype.code}E" for dtype in row) for row in operand_types(instance)}
+    return tuple(s for s in symbols if all(text in s for text in tiling) and any(text in s for text in types))
 
 
-def required(instance: Instance, target: str) -> str:
-    """The beginning of the instruction that the instance's kernels must hold; empty where none is needed."""
-    if instance.fragment is None:
-        return ""
+def required(instance: Instance, target: str) -> tuple[str, ...]:
+    """Names, as patterns, of which the instance's kernels must hold one; empty where none is needed."""
     wave = instance.wave_size or wave_sizes(target)[0]
-    return "" if wave == 32 and instance.dtypes[0] in NO_WMMA else MATRIX_INSTRUCTIONS[wave]
+    if instance.fragment is None or (wave == 32 and instance.dtypes[0] in NO_WMMA):
+        return ()
+    factors = {row[3:] for row in operand_types(instance)}
+    return tuple(sorted(f"{OPERATIONS[wave]}_{_signature(a, b, target)}" for a, b in factors))
+
+
+def _signature(a: Dtype, b: Dtype, target: str) -> str:
+    """Types of the sums and of the factors, around the extents: ``f32_*fp8_bf8``. gfx90a writes none before a type."""
+    if a.name == "i8":
+        return "i32_*i8" if target.startswith("gfx9") else "i32_*_iu8"
+    if a.is_float8:
+        flavour = next((f for name, f in FLOAT8_FLAVOURS.items() if target.startswith(name)), None)
+        if not a.name.endswith(flavour or "none"):
+            return "f32_*[0-9_]bf16*"
+        return "f32_*_" + "_".join("bf8" if dtype.name.startswith("bf8") else "fp8" for dtype in (a, b))
+    return f"{'f64' if a.name == 'f64' else 'f32'}_*[0-9_]{a.name}*"
 
 
 def missing(
@@ -70,11 +104,15 @@ def missing(
     symbols = tuple(kernels)
     found: list[Missing] = []
     for instance in instances:
-        instruction = required(instance, target)
-        if not instruction:
+        patterns = required(instance, target)
+        if not patterns:
             continue
         own = kernels_of(instance, symbols)
-        lacking = tuple(s for s in own or symbols if not any(w.startswith(instruction) for w in code.get(s, ())))
+        lacking = tuple(symbol for symbol in own or symbols if not _holds(code.get(symbol, frozenset()), patterns))
         if not symbols or (lacking and (own or len(lacking) == len(symbols))):
-            found.append(Missing(instance.name, instruction, lacking))
+            found.append(Missing(instance.name, " or ".join(patterns), lacking))
     return found
+
+
+def _holds(words: frozenset[str], patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(word, pattern) for word in words for pattern in patterns)

@@ -8,37 +8,46 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
+from bitgate.kernel.arguments import find_instance
 from bitgate.problem import ConvProblem, ProblemError
-from bitgate.problem.foreign import problems_of
+from bitgate.problem.foreign import controls_of, is_foreign, problems_of
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 
+if TYPE_CHECKING:
+    from bitgate.verify.running import Run
+    from bitgate.verify.session import Session
+
 app = typer.Typer(add_completion=False)
 
-REFERENCES = ("auto", "exact", "ordered", "gpu")
+REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
+
+OF_VERIFICATION = ("none", "auto", "gpu")
+"""The reference that CK's verification mode means: 0 none, 1 on the CPU, 2 the naive kernel on the device."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """The command line, read."""
 
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[tuple[ConvProblem, str], ...]
+    """Each with the reference that it is compared with."""
     kernel: str | None
     options: tuple[tuple[str, str], ...]
     fill: str
     seed: int
     schedule: str
-    reference: str
     load: tuple[Path, ...]
     isolate: bool
     time_limit: float
     dump: Path | None
+    verbose: bool
 
 
 @app.command()
@@ -57,7 +66,9 @@ def verify(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
     schedule: Annotated[str, typer.Option(help="Thread order on the host: forward, reverse, random:N.")] = "forward",
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
-    reference: Annotated[str, typer.Option(help=f"{', '.join(REFERENCES)}.")] = "auto",
+    reference: Annotated[
+        str | None, typer.Option(help=f"{', '.join(REFERENCES)}; default: auto, or what a CK command line says.")
+    ] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
     isolate: Annotated[
         bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
@@ -66,32 +77,38 @@ def verify(
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tensors, descriptors and launches; on stderr beside --json.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Run cases and compare every bit with a CPU reference.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
+    if reference is not None:
+        _one_of("reference", reference, REFERENCES)
     asked = Asked(
-        problems=tuple(problem for case in cases for problem in _problems(case)),
+        problems=tuple((problem, reference or wanted) for case in cases for problem, wanted in _problems(case)),
         kernel=kernel,
         options=_options(option or []),
         fill=_one_of("fill", fill, FILLS),
         seed=seed,
         schedule=schedule,
-        reference=_one_of("reference", reference, REFERENCES),
         load=tuple(load or ()),
         isolate=isolate or bool(load),
         time_limit=time_limit,
         dump=dump,
+        verbose=verbose,
     )
-    if asked.isolate and asked.dump:
-        raise UsageError("--dump needs the case in this process: leave --isolate out (it goes with --load)")
+    if asked.isolate and (asked.dump or asked.verbose):
+        what = "--dump" if asked.dump else "--verbose"
+        raise UsageError(f"{what} needs the case in this process: leave --isolate out (it goes with --load)")
     verdicts: list[Verdict] = []
-    for verdict in _verdicts(asked, target):
+    for verdict in _verdicts(asked, target, sys.stderr if json_output else sys.stdout):
         verdicts.append(verdict)
         if not json_output:
-            _print(verdict)
+            print_verdict(verdict)
     code = exit_code(verdicts)
     if json_output:
         summary = _summary(verdicts) | {"exit": code}
@@ -108,7 +125,7 @@ def exit_code(verdicts: list[Verdict]) -> int:
     return 0 if any(verdict.compared for verdict in verdicts) else 3
 
 
-def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
+def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[Verdict]:
     from bitgate.verify.dump import Dump
     from bitgate.verify.isolate import verify_isolated
     from bitgate.verify.selection import candidates, select_for
@@ -118,7 +135,7 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
     session = Session(target, load=asked.load)
     options = dict(asked.options)
     chosen = candidates(asked.kernel, options, session.target.name, asked.load)
-    for problem in asked.problems:
+    for problem, reference in asked.problems:
         selection = select_for(problem, chosen, options)
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
         for family, instance, expect in selection.supporting or selection.refusing:
@@ -131,20 +148,45 @@ def _verdicts(asked: Asked, target: str | None) -> Iterator[Verdict]:
                 seed=asked.seed,
                 schedule=asked.schedule,
                 target=session.target.name,
-                reference=asked.reference,
+                reference=reference,
                 expect=expect,
             )
             if asked.isolate:
                 yield verify_isolated(planned, asked.load, time_limit=asked.time_limit)
             else:
-                yield verify_one(planned, session, Dump(asked.dump / planned.id) if asked.dump else None)
+                dump = Dump(asked.dump / planned.id) if asked.dump else None
+                yield verify_one(planned, session, dump, Trace(planned, session, trace) if asked.verbose else None)
 
 
-def _problems(case: str) -> tuple[ConvProblem, ...]:
+class Trace:
+    """Writes what the first launch of a case ran; the second, where there is one, runs the same."""
+
+    def __init__(self, planned: PlannedCase, session: Session, file: TextIO) -> None:
+        self._planned, self._session, self._file = planned, session, file
+        self.runs: list[Run] = []
+
+    def __call__(self, run: Run) -> None:
+        from bitgate.verify.trace import launch_lines, summary_line, tensor_lines
+
+        self.runs.append(run)
+        if len(self.runs) > 1 or run.record is None:
+            return
+        planned, library = self._planned, self._session.library(self._planned.family)
+        instance = find_instance(library.family, planned.instance)
+        launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
+        lines = [*tensor_lines(planned.problem), *launches, summary_line(run.record)]
+        print(f"{planned.case}  {planned.kernel}", *lines, sep="\n", file=self._file)
+
+
+def _problems(case: str) -> Iterator[tuple[ConvProblem, str]]:
+    """The problems of a case, each with the reference that it is compared with if nothing else is said."""
     try:
-        return problems_of(case)
+        problems = problems_of(case)
+        controls = controls_of(case) if is_foreign(case) else None
     except ProblemError as error:
         raise UsageError(str(error)) from None
+    for problem in problems:
+        yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
 
 
 def _options(words: list[str]) -> tuple[tuple[str, str], ...]:
@@ -164,7 +206,7 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     raise UsageError(f"--{what} {value}: {', '.join(known)} are known" + (f"; did you mean {near[0]}?" if near else ""))
 
 
-def _print(verdict: Verdict) -> None:
+def print_verdict(verdict: Verdict) -> None:
     """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
     where = f"{key.kernel}.{key.instance}" + "".join(f" {name}={value}" for name, value in key.options)
@@ -173,7 +215,7 @@ def _print(verdict: Verdict) -> None:
     dispatch = verdict.dispatch
     ran = f"  {dispatch['path']}, gemms_count {dispatch['gemms_count']}" if dispatch else ""
     print(f"{shown}  {key.case}  {where}{ran}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
-    if verdict.outcome is Outcome.REFUSED and verdict.green:
+    if verdict.outcome in (Outcome.REFUSED, Outcome.NOT_RUN) and verdict.green:
         print(f"  {verdict.reason}")
     if verdict.green:
         return

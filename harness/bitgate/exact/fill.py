@@ -106,6 +106,13 @@ def _make_input(problem: ConvProblem, name: str, own: TensorFill, seed: int, thr
 
 def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None = None) -> HostTensor:
     host = HostTensor.empty(tensor)
+    write_tensor(host, fill, seed, threads)
+    return host
+
+
+def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | None = None) -> None:
+    """Fill the cells of a tensor that has its memory already; its gaps stay as they are."""
+    tensor = host.tensor
     stream = counter.stream(seed, tensor.name)
     if fill.kind == "integer":
         # Elements of up to two bytes are looked up; wider ones are converted natively and need no table.
@@ -114,7 +121,6 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
         native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
     elif fill.kind != "real" or not native.fill_reals(host, stream, threads):
         host.bits[...] = definition(tensor, fill, seed).view(tensor.dtype.bits)
-    return host
 
 
 def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
@@ -146,9 +152,14 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
 
 
 def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> NDArray[Any]:
-    """The index itself, modulo the number of codes, where the tensor has room for all; else the words' upper bits."""
+    """The index itself, modulo the number of codes, where the tensor has room for all; else 1, then the words' upper
+    bits."""
     bits = 8 * tensor.dtype.bytes
-    patterns = index if bits <= 16 and tensor.elements >= 2**bits else words >> np.uint64(64 - bits)
+    if bits <= 16 and tensor.elements >= 2**bits:
+        patterns = index
+    else:
+        one = np.ones((), tensor.dtype.numpy).view(tensor.dtype.bits).astype(np.uint64)
+        patterns = np.where(index == 0, one, words >> np.uint64(64 - bits))
     return patterns.astype(tensor.dtype.bits).view(tensor.dtype.numpy)
 
 

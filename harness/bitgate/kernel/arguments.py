@@ -27,6 +27,7 @@ def c_problem(problem: ConvProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProb
     value.operation = problem.operation.code
     value.ndim = problem.ndim
     value.num_d = problem.op.num_d
+    value.d_aliases_output = int(problem.op.in_place)
     value.compute_dtype = problem.dtypes.compute_dtype.code
     value.split_k = problem.split_k
     value.alignment = alignment

@@ -13,6 +13,9 @@ from bitgate.kernel.abi import CDispatchRecord, EventKind
 MAIN_LOOPS = ("", "all", "none", "mixed")
 """By the value of ``enum bitgate_main_loop``."""
 
+TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
+"""Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubGemmRecord:
@@ -37,7 +40,8 @@ class SubGemmRecord:
 class LaunchEvent:
     """One kernel launch, memset or copy. ``args`` are (offset, size, is_pointer) into ``kernargs``; sizes in bytes.
 
-    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies.
+    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and
+    ``launcher`` to kernels: addresses in the library (``abi.h``).
     """
 
     kind: EventKind
@@ -51,14 +55,17 @@ class LaunchEvent:
     address: int
     source: int
     bytes: int
+    function: int = 0
+    launcher: int = 0
 
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill; ``split_k`` is resolved; ``split_n`` counts image chunks.
+    """``launches`` counts kernels without the zero-fill and the transposes; ``split_k`` is resolved;
+    ``split_n`` counts image chunks.
 
     ``main_loop``: do the K loops run more than one step, in ``all`` tiles, in ``none``, or in some (``mixed``)? Empty
-    where the kernel does not tell.
+    where the kernel does not tell. ``lost_events`` had no room in the record.
     """
 
     path: str
@@ -73,11 +80,17 @@ class DispatchRecord:
     main_loop: str
     sub_gemms: tuple[SubGemmRecord, ...]
     events: tuple[LaunchEvent, ...]
+    lost_events: int = 0
 
     @property
     def launched(self) -> tuple[int, ...]:
         """Indices of the sub-GEMMs that some launch covered."""
         return tuple(gemm.index for gemm in self.sub_gemms if gemm.launched)
+
+    @property
+    def transposes(self) -> int:
+        """Copies between a tensor's layout and the workspace's."""
+        return sum(event.name in TRANSPOSES for event in self.events)
 
     def summary(self) -> dict[str, Any]:
         """For the results line: the counts, and the launched sub-GEMMs as ``0-8`` or ``0,32``."""
@@ -90,6 +103,7 @@ class DispatchRecord:
             "split_n": self.split_n,
             "zero_fill": self.zero_fill,
             "main_loop": self.main_loop,
+            "transposes": self.transposes,
             "workspace_bytes": self.workspace_bytes,
             "launched": spans(self.launched),
         }
@@ -121,6 +135,7 @@ def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
         main_loop=MAIN_LOOPS[record.main_loop],
         sub_gemms=_sub_gemms(record, ndim),
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
+        lost_events=max(0, record.event_count - record.event_capacity),
     )
 
 
@@ -164,6 +179,8 @@ def _event(record: CDispatchRecord, event: Any) -> LaunchEvent:
         address=event.address,
         source=event.source,
         bytes=event.bytes,
+        function=event.function,
+        launcher=event.launcher,
     )
 
 

@@ -12,6 +12,7 @@ from bitgate.device.loaded import mapped_runtimes
 from bitgate.kernel.abi import (
     EXPORTS,
     CDispatchRecord,
+    CInstanceInfo,
     CLaunch,
     COptions,
     CReason,
@@ -46,6 +47,7 @@ class KernelLibrary:
         self._run = handle.bitgate_run
         self._is_supported = handle.bitgate_is_supported
         self._workspace_size = handle.bitgate_workspace_size
+        self._list_instances = handle.bitgate_list_instances
         self._memory = _RecordMemory(64)
         self._checked: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
 
@@ -86,6 +88,13 @@ class KernelLibrary:
         if status == Status.REFUSED:
             return _refusal(reason)
         raise _failure("bitgate_is_supported", status, reason)
+
+    def lds_bytes(self, instance: Instance) -> int:
+        """What a block of the instance's kernels declares of LDS, as the library states it."""
+        infos = (CInstanceInfo * len(self.family.instances))()
+        count = self._list_instances(infos, len(infos))
+        found = {info.name.decode(): int(info.lds_bytes) for info in infos[:count]}
+        return found[instance.name]
 
     def workspace_size(
         self,

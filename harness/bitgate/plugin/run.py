@@ -24,6 +24,7 @@ from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.plugin import leases
 from bitgate.plugin.options import pairs
 from bitgate.record import Key, Verdict
 
@@ -96,7 +97,8 @@ class Run:
         """Opens the device at the first verdict of the process."""
         from bitgate.verify.session import Session
 
-        return Session(self.target, load=self.load, progress=progress)
+        folders = {test.row.origin.path.parent.parent for test in self.tests.values()}
+        return Session(self.target, load=self.load, progress=progress, suites=sorted(folders))
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:
@@ -180,6 +182,8 @@ def _decide(config: pytest.Config) -> Run:
     if worker_input:
         _share_machine(worker_input)
     target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
+    if not worker_input:
+        leases.devices(target)  # an outer list that leaves nothing is told before anything is built
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
     timeout = _timeout(option.bitgate_case_timeout)

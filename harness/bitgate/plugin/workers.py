@@ -112,7 +112,7 @@ def count(config: pytest.Config) -> int:
     stated = config.option.bitgate_target
     with as_pytest_error():
         target = targets.named(stated) if stated else targets.best()
-    return len(devices(target)[1]) or rooms.threads()
+        return len(devices(target).tokens) or rooms.threads()
 
 
 def _death(node: WorkerController) -> str:

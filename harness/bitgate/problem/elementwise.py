@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Elementwise:
     """``code`` is the value of ``enum bitgate_elementwise``; ``num_d`` counts the D tensors it reads.
 
-    alpha and beta are small integers, so that integer data stay exact through the operation.
+    alpha and beta are small integers, so that integer data stay exact through the operation. ``in_place``: d0 is what
+    the result's own buffer held before, so nothing may clear it.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Elementwise:
     alpha: float
     beta: float
     formula: str
+    in_place: bool = False
 
 
 OPERATIONS: dict[str, Elementwise] = {
@@ -28,6 +30,7 @@ OPERATIONS: dict[str, Elementwise] = {
         Elementwise("bias", 2, 1, 1.0, 0.0, "v + d0, d0 one value a channel"),
         Elementwise("nd1", 3, 1, 1.0, 1.0, "v + d0"),
         Elementwise("bilinear", 4, 1, 2.0, 3.0, "alpha * v + beta * d0"),
+        Elementwise("inplace", 4, 1, 2.0, 3.0, "alpha * v + beta * d0, d0 being the result as it was", in_place=True),
         Elementwise("relu", 5, 0, 1.0, 0.0, "max(v, 0)"),
     )
 }

@@ -10,7 +10,18 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
 from bitgate.problem import ConvProblem, Pass, SubGemm, sub_gemms
 
-PREDICTED = ("path", "gemms_count", "launches", "buckets", "zero_fill", "split_n", "split_k", "main_loop")
+PREDICTED = (
+    "path",
+    "gemms_count",
+    "launches",
+    "buckets",
+    "zero_fill",
+    "split_n",
+    "split_k",
+    "main_loop",
+    "transposes",
+    "workspace_bytes",
+)
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 

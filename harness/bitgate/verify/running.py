@@ -15,8 +15,9 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
+from bitgate.device.host_tools import changed_gaps
 from bitgate.errors import UsageError
-from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
+from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
@@ -78,16 +79,19 @@ class Run:
 def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], reference: HostTensor, how: How) -> Run:
     """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
-    with _Buffers(device, how) as buffers:
+    with Buffers(device, how) as buffers:
+        shared = IN_PLACE if launch.problem.op.in_place else ()
         for name, tensor in inputs.items():
-            buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        buffers.add(launch.problem.result, reference.storage.nbytes).upload(poisoned(reference.tensor).storage)
+            if name not in shared:
+                buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
+        before = inputs[shared[0]] if shared else poisoned(reference.tensor)
+        buffers.add(launch.problem.result, reference.storage.nbytes).upload(before.storage)
         if launch.workspace:
             buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
         if how.schedule:
             device.set_schedule(how.schedule)
         started = perf_counter()
-        _execute(device, launch, buffers.named, run)
+        execute(device, launch, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash:
             started = perf_counter()
@@ -99,9 +103,11 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
 
 
 WORKSPACE = "workspace"
+IN_PLACE = ("d0",)
+"""The input that lies in the result's buffer, if the operation works in place: it starts there and is overwritten."""
 
 
-class _Buffers:
+class Buffers:
     """The device memory of one launch, given back at the end whatever happened to it."""
 
     def __init__(self, device: Device, how: How) -> None:
@@ -114,7 +120,7 @@ class _Buffers:
         self.named[name] = buffer = self._device.alloc(size, name=name, placement=self._how.placement)
         return buffer
 
-    def __enter__(self) -> _Buffers:
+    def __enter__(self) -> Buffers:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,9 +146,12 @@ def compute_on_device(
     return run.result
 
 
-def _execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
+def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
+    """Launch and wait. What goes wrong is written into the run."""
     device.clear_fault()
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+    if launch.problem.op.in_place:
+        pointers |= dict.fromkeys(IN_PLACE, pointers[launch.problem.result])
     scratch = buffers.get(WORKSPACE)
     workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
     try:
@@ -184,12 +193,12 @@ def _inspect(
         if damage is not None:
             damages.append(damage.text)
     for name, tensor in inputs.items():
-        if not _same(device, buffers[name], tensor.storage):
+        if name in buffers and not _same(device, buffers[name], tensor.storage):
             damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
     if run.result is not None and has_gaps(reference.tensor):
-        gap = _changed_gap(run.result)
-        if gap is not None:
-            damages.append(f"a gap between the rows of {result_name} was written (index {gap} of its memory)")
+        gaps = changed_gaps(run.result)
+        if gaps.size:
+            damages.append(f"a gap between the rows of {result_name} was written (index {gaps[0]} of its memory)")
     run.damage = "; ".join(damages)
 
 
@@ -212,12 +221,3 @@ def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
     now = _downloaded(buffer, tensor)
     changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
     return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
-
-
-def _changed_gap(result: HostTensor) -> int | None:
-    """The first element of a gap that no longer holds the pattern."""
-    rest = HostTensor(result.tensor, result.storage.copy())
-    untouched = rest.tensor.dtype.bits.type(int.from_bytes(bytes([GAP_PATTERN]) * rest.tensor.dtype.bytes, "little"))
-    rest.bits[...] = untouched
-    changed = np.flatnonzero(rest.storage.view(rest.tensor.dtype.bits) != untouched)
-    return int(changed[0]) if changed.size else None

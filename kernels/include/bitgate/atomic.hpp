@@ -87,7 +87,6 @@ BITGATE_PAIR_ADD(bf16, "bf16x2")
 // to[i] += values[i]. `to` is a multiple of the vector's size.
 template <int Count, class T> __device__ __forceinline__ void atomic_add(T* to, const T (&values)[Count]) {
   if constexpr (detail::has_pair_add<T> && Count % 2 == 0) {
-#pragma unroll
     for (int i = 0; i < Count; i += 2)
       detail::add_pair(to + i, values[i], values[i + 1]);
   } else {

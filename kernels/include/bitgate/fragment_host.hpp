@@ -52,6 +52,13 @@ inline void multiply_4x16(const A& a, const B& b, int first_row, int first_colum
       _mm256_store_si256(at(row, half), sum[row][half]);
 }
 
+template <int M, int N, int K, class A, class B, class Sum>
+BITGATE_SHARED_PART void multiply_fragment(const A& a, const B& b, Sum* c) {
+  for (int row = 0; row < M; row += 4)
+    for (int column = 0; column < N; column += 16)
+      multiply_4x16<N, K>(a, b, row, column, c + row * N + column);
+}
+
 } // namespace detail
 
 template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
@@ -77,9 +84,9 @@ template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   static void load_a(const A* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
   static void load_b(const B* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
   static void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
-    for (int row = 0; row < M; row += 4)
-      for (int column = 0; column < N; column += 16)
-        detail::multiply_4x16<N, K>(a, b, row, column, accumulator.values + row * N + column);
+    const typename OperandA::Widened& rows = a;
+    const typename OperandB::Widened& columns = b;
+    detail::multiply_fragment<M, N, K>(rows, columns, accumulator.values);
   }
   template <class Visit> static void for_each(const Accumulator& accumulator, Visit visit) {
     for (int row = 0; row < M; ++row)

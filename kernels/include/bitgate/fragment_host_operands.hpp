@@ -41,19 +41,25 @@ inline __m256 widen8(const T* from) {
   return _mm256_castsi256_ps(_mm256_or_si256(magnitude, sign));
 }
 
-// A Rows x Columns operand as floats: a widened copy of the tile, or the tile itself where it holds floats.
-template <class T, int Rows, int Columns> struct FloatOperand {
-  static_assert(Columns % 8 == 0);
+// A Rows x Columns operand as floats, whatever they were: its multiplication is compiled once for all types.
+template <int Rows, int Columns> struct WidenedOperand {
   alignas(32) float values[Rows * Columns];
+
+  const float* row(int index) const { return values + index * Columns; }
+};
+template <class T, int Rows, int Columns> struct FloatOperand : WidenedOperand<Rows, Columns> {
+  static_assert(Columns % 8 == 0);
+  using Widened = WidenedOperand<Rows, Columns>;
 
   void load(const T* tile, int pitch) {
     for (int row = 0; row < Rows; ++row)
       for (int column = 0; column < Columns; column += 8)
-        _mm256_store_ps(values + row * Columns + column, widen8(tile + row * pitch + column));
+        _mm256_store_ps(this->values + row * Columns + column, widen8(tile + row * pitch + column));
   }
-  const float* row(int index) const { return values + index * Columns; }
 };
+// Where the tile holds floats it is multiplied in its place.
 template <int Rows, int Columns> struct FloatOperand<float, Rows, Columns> {
+  using Widened = FloatOperand;
   const float* tile;
   int pitch;
 
@@ -65,6 +71,7 @@ template <int Rows, int Columns> struct FloatOperand<float, Rows, Columns> {
 
 template <int M, int K> struct PairsAlongRows {
   static_assert(K % 16 == 0);
+  using Widened = PairsAlongRows;
   alignas(32) int16_t values[M * K];
 
   void load(const int8_t* tile, int pitch) {
@@ -84,6 +91,7 @@ template <int M, int K> struct PairsAlongRows {
 
 template <int K, int N> struct PairsAlongColumns {
   static_assert(K % 2 == 0 && N % 8 == 0);
+  using Widened = PairsAlongColumns;
   alignas(32) int16_t values[K * N]; // rows k and k + 1, interleaved
 
   void load(const int8_t* tile, int pitch) {

@@ -9,8 +9,9 @@ from bitgate.problem.case_id import parse_case_id
 from bitgate.problem.conv import ConvProblem, ProblemError
 from bitgate.problem.foreign import benchdnn, ck_example, ck_profiler, miopen_driver
 from bitgate.problem.foreign.ck_profiler import ck_profiler_line
+from bitgate.problem.foreign.controls import Controls
 
-__all__ = ["ck_profiler_line", "is_foreign", "parse_foreign", "problems_of"]
+__all__ = ["Controls", "ck_profiler_line", "controls_of", "is_foreign", "parse_foreign", "problems_of"]
 
 # The program's name (its last path component starts with this) -> the parser of its arguments.
 PARSERS: dict[str, Callable[[Sequence[str]], tuple[ConvProblem, ...]]] = {
@@ -18,6 +19,10 @@ PARSERS: dict[str, Callable[[Sequence[str]], tuple[ConvProblem, ...]]] = {
     "example_": ck_example.parse,
     "MIOpenDriver": miopen_driver.parse,
     "benchdnn": benchdnn.parse,
+}
+CONTROLS: dict[str, Callable[[Sequence[str]], Controls]] = {
+    "ckProfiler": ck_profiler.controls,
+    "example_": ck_example.controls,
 }
 
 
@@ -36,18 +41,34 @@ def parse_foreign(line: str) -> tuple[ConvProblem, ...]:
 
     Words before the program's name (``./``, environment variables) are ignored.
     """
+    name, words = _program(line)
+    try:
+        return PARSERS[name](words)
+    except ProblemError as error:
+        raise ProblemError(f"{line.strip()}: {error}") from None
+
+
+def controls_of(line: str) -> Controls | None:
+    """How a ckProfiler or CK example line wants its problem to be run; None for other programs. ProblemError as
+    ``parse_foreign``."""
+    name, words = _program(line)
+    try:
+        return CONTROLS[name](words) if name in CONTROLS else None
+    except ProblemError as error:
+        raise ProblemError(f"{line.strip()}: {error}") from None
+
+
+def _program(line: str) -> tuple[str, list[str]]:
+    """The entry of PARSERS that a line is for, and its words from the program on."""
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise ProblemError(f"command line '{line}': {error}") from None
     for position, word in enumerate(words):
         program = word.rsplit("/", 1)[-1]
-        for name, parse in PARSERS.items():
+        for name in PARSERS:
             if program.startswith(name):
-                try:
-                    return parse([program, *words[position + 1 :]])
-                except ProblemError as error:
-                    raise ProblemError(f"{line.strip()}: {error}") from None
+                return name, [program, *words[position + 1 :]]
     raise ProblemError(
         f"'{line.strip()}' is neither a case id nor a command line of {', '.join(name.rstrip('_') for name in PARSERS)}"
     )

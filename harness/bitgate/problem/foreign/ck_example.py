@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError
+from bitgate.problem.foreign.controls import Controls
 from bitgate.problem.foreign.numbers import SPATIAL_FIELDS, ck_problem, integer, integers
 
 CONTROLS = 3
-"""verify, init, time."""
+"""verify, init, time. A line has none of them, all, or all and the problem."""
 
 # Start of the name -> pass and parameters without arguments. The examples' tensors are GNHWC, GKYXC, GNHWK.
 DEFAULTS: dict[str, tuple[Pass, tuple[int, ...]]] = {
@@ -48,3 +49,11 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
     if direction is Pass.BWD_WEIGHT and len(arguments) == end + 1:
         split_k = integer(arguments.pop(), "split-K")
     return (ck_problem(direction, dtypes, LAYOUTS, integers(arguments[CONTROLS:], "the problem"), split_k),)
+
+
+def controls(words: Sequence[str]) -> Controls:
+    """How the line wants to be run; without arguments the examples verify integers on the CPU."""
+    arguments = words[1 : 1 + CONTROLS]
+    if 0 < len(arguments) < CONTROLS:
+        raise ProblemError(f"{len(arguments)} arguments: give verify, init and time, or none of them")
+    return Controls.parse(arguments) if arguments else Controls()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError
+from bitgate.problem.foreign.controls import Controls
 from bitgate.problem.foreign.numbers import SPATIAL_FIELDS, ck_problem, in_dimensions, integer, integers
 
 Entry = TypeVar("Entry", str, tuple[str, str])
@@ -82,6 +83,13 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
     if len(rest) > (2 if operation.split_k else 0):
         raise ProblemError(f"words left over: {' '.join(rest)}")
     return tuple(ck_problem(operation.direction, dtypes, layouts, numbers, split_k) for split_k in splits)
+
+
+def controls(words: Sequence[str]) -> Controls:
+    """How a line that ``parse`` understands wants to be run."""
+    end = 2 + 2 + len(OPERATIONS[words[1]].controls)
+    verify, init, _log, time = _positional(words[2:])[end - 6 : end - 2]
+    return Controls.parse((verify, init, time))
 
 
 def ck_profiler_line(problem: ConvProblem) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.record import Diagnosis
+from bitgate.verify.diagnose.aliased_d import aliased_d
 from bitgate.verify.diagnose.border import border
 from bitgate.verify.diagnose.channel_tail import channel_tail
 from bitgate.verify.diagnose.k_tail import k_tail
@@ -26,6 +27,7 @@ from bitgate.verify.diagnose.receptive_field import receptive_field
 from bitgate.verify.diagnose.rounding import rounding
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.shifted import shifted
+from bitgate.verify.diagnose.split_slice import split_slice
 from bitgate.verify.diagnose.taps import missing_tap
 from bitgate.verify.diagnose.tile import sub_gemm_place, tile_tail
 from bitgate.verify.diagnose.wrong_group import wrong_group
@@ -39,9 +41,11 @@ RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     receptive_field,
     missing_sub_gemm,
     never_written,
+    aliased_d,
     wrong_group,
     wrong_image,
     pad_side,
+    split_slice,
     k_tail,
     missing_tap,
     shifted,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.exact.rounding import rounded
 from bitgate.problem import ConvProblem, Pass
 from bitgate.verify.compare import Array, bits_of
 from bitgate.verify.diagnose.scene import along
@@ -33,14 +34,10 @@ def finish(problem: ConvProblem, inputs: Mapping[str, Array], cell: tuple[int, .
         "bias": lambda v: v + d0,
         "nd1": lambda v: v + d0,
         "bilinear": lambda v: op.alpha * v + op.beta * d0,
+        "inplace": lambda v: op.alpha * v + op.beta * d0,
         "relu": lambda v: np.maximum(v, 0.0),
     }[op.name](sums)
-    dtype = problem.tensors[problem.result].dtype
-    if not dtype.is_float:
-        info = np.iinfo(dtype.numpy)
-        values = np.clip(values, info.min, info.max)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bits_of(np.asarray(values).astype(dtype.numpy))
+    return bits_of(rounded(np.asarray(values), problem.tensors[problem.result].dtype))
 
 
 def _fwd(problem: ConvProblem, inputs: Mapping[str, Array], cell: tuple[int, ...]) -> Floats:

@@ -1,10 +1,24 @@
 // Clauses that implicit GEMMs share beside those of every convolution: what moving vectors asks of the
-// tensors.
+// tensors, and the limits of indices and grids.
 #pragma once
 
 #include "bitgate/conv_predicates.hpp"
 
 namespace bitgate::implicit_gemm {
+
+inline constexpr int64_t max_length = int64_t{1} << 30; // a coordinate and a tile's length add up in 32 bits
+inline constexpr int64_t max_blocks_yz = 65535;         // gridDim.y, gridDim.z
+inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
+
+// Tests clauses one after the other, up to the first that fails.
+struct Clauses {
+  int32_t status = BITGATE_OK;
+
+  template <class Test> void check(Test test) {
+    if (status == BITGATE_OK)
+      status = test();
+  }
+};
 
 // k_vector, c_vector: a dimension holds whole vectors.
 inline int32_t check_vector(const char* clause, const char* dimension, int64_t length, int vector,
@@ -27,6 +41,43 @@ inline int32_t check_alignment(const bitgate_tensor& tensor, const char* name, i
       BITGATE_REFUSE(reason, "alignment",
                      "%s has stride %lld in dimension %d: not a multiple of the vector of %d", name,
                      static_cast<long long>(tensor.strides[i]), i, vector);
+  return BITGATE_OK;
+}
+
+// A tensor in the vectors that threads move of it: `clause` names its channels, k_vector or c_vector.
+struct Moved {
+  const bitgate_tensor& tensor;
+  const char* name;
+  const char* clause;
+  int vector, element_bytes;
+};
+
+// k_vector, c_vector, alignment, for the three tensors in the order in which they are given.
+inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reason* reason) {
+  Clauses clauses;
+  for (const Moved& moved : tensors)
+    clauses.check([&] {
+      const char* dimension = moved.clause[0] == 'k' ? "K" : "C";
+      return check_vector(moved.clause, dimension, moved.tensor.lengths[2], moved.vector, reason);
+    });
+  for (const Moved& moved : tensors)
+    clauses.check([&] {
+      return check_alignment(moved.tensor, moved.name, moved.vector, moved.element_bytes, promised, reason);
+    });
+  return clauses.status;
+}
+
+// index_range: a launch has no more groups, parts of images and of the reduction, and threads than a grid.
+// Counts that 64 bits may not hold come as doubles, which are exact at the limits.
+inline int32_t check_grid(int64_t groups, int64_t parts, double threads, bitgate_reason* reason) {
+  if (groups > max_blocks_yz || parts > max_blocks_yz)
+    BITGATE_REFUSE(reason, "index_range",
+                   "%lld groups and %lld chunks of images or slices of the reduction: at most %lld of each",
+                   static_cast<long long>(groups), static_cast<long long>(parts),
+                   static_cast<long long>(max_blocks_yz));
+  if (threads > static_cast<double>(max_threads))
+    BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
+                   static_cast<long long>(max_threads));
   return BITGATE_OK;
 }
 

@@ -36,6 +36,7 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
   const auto* a = tiles.a + wave_row<Tiling>(thread) * Tiling::pitch_a;
   const auto* b = tiles.b + wave_column<Tiling>(thread);
   Fragment::together([a, b, &sums] {
+    BITGATE_UNROLL(2)
     for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
       typename Fragment::OperandA rows[Tiling::repeat_m];
       for (int i = 0; i < Tiling::repeat_m; ++i)
@@ -56,6 +57,7 @@ __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread,
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
   using Sum = typename Tiling::Sum;
+  static_assert(sizeof(typename Tiling::Lds) <= 65536, "LDS of one block");
   Sum* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
   Fragment::together([corner, &sums] {
     for (int i = 0; i < Tiling::repeat_m; ++i)

@@ -69,6 +69,7 @@ BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_factors(const Element* fr
 // How the threads of a block cover a Rows x Columns tile: `lanes` vectors side by side, `passes` times
 // downwards.
 template <int Rows, int Columns, int Vector, int Block> struct Cover {
+  static constexpr int vector = Vector;
   static constexpr int lanes = Columns / Vector;
   static constexpr int rows = Block / lanes;
   static constexpr int passes = Rows / rows;
@@ -82,17 +83,30 @@ template <int Rows, int Columns, int Vector, int Block> struct Cover {
 template <class T> inline constexpr int32_t code_of = Number<T>::dtype;
 template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
 
-// Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as.
-template <class A_, class B_ = A_, class C_ = A_, class FactorA_ = A_, class FactorB_ = B_> struct Types {
-  using A = A_;
-  using B = B_;
-  using C = C_;
-  using FactorA = FactorA_;
-  using FactorB = FactorB_;
+template <int32_t code> struct ElementOf;
+template <> struct ElementOf<BITGATE_F32> : std::type_identity<float> {};
+template <> struct ElementOf<BITGATE_F16> : std::type_identity<f16> {};
+template <> struct ElementOf<BITGATE_BF16> : std::type_identity<bf16> {};
+template <> struct ElementOf<BITGATE_I8> : std::type_identity<int8_t> {};
+template <> struct ElementOf<BITGATE_F8_OCP> : std::type_identity<f8ocp> {};
+template <> struct ElementOf<BITGATE_BF8_OCP> : std::type_identity<bf8ocp> {};
+template <> struct ElementOf<BITGATE_F8_FNUZ> : std::type_identity<f8fnuz> {};
+template <> struct ElementOf<BITGATE_BF8_FNUZ> : std::type_identity<bf8fnuz> {};
+
+// Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as. By their
+// codes, so that a kernel's symbol says them: bitgate.build.matrix_check looks for them there.
+template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> struct TypesOf {
+  using A = typename ElementOf<a>::type;
+  using B = typename ElementOf<b>::type;
+  using C = typename ElementOf<c>::type;
+  using FactorA = typename ElementOf<factor_a>::type;
+  using FactorB = typename ElementOf<factor_b>::type;
   // What a problem of these types calls its compute type: the factors', of mixed ones that of the forward
   // pass's x.
-  static constexpr int32_t compute = code_of<FactorA>;
+  static constexpr int32_t compute = factor_a;
 };
+template <class A, class B = A, class C = A, class FactorA = A, class FactorB = B>
+using Types = TypesOf<code_of<A>, code_of<B>, code_of<C>, code_of<FactorA>, code_of<FactorB>>;
 
 // WavesM x WavesN waves of Wave lanes share the block tile; each wave holds RepeatM x RepeatN fragments.
 template <class Types_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,
@@ -136,7 +150,6 @@ struct Tiling {
     Operands operands;
     alignas(16) Sum c[Tile::M * pitch_c];
   };
-  static_assert(sizeof(Lds) <= 65536, "LDS of one block");
 };
 
 // Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.

@@ -1,0 +1,116 @@
+"""``bitgate run-example convnd_bwd_data ARGS...``: CK's example command lines, with their output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitgate.cli.verify import OF_VERIFICATION, Trace, exit_code, print_verdict
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import Instance
+from bitgate.problem import ConvProblem, ProblemError
+from bitgate.problem.foreign import Controls, controls_of, parse_foreign
+
+if TYPE_CHECKING:
+    from bitgate.verify.selection import Choice
+
+app = typer.Typer(add_completion=False)
+
+KERNELS = {"convnd_bwd_data": "nongrouped_bwd_data"}
+"""The example, and the family that is what it runs."""
+
+ARGUMENTS = (
+    "none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 or 1); or these"
+    " and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads.."
+)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def run_example(
+    example: Annotated[str, typer.Argument(metavar="EXAMPLE", help=f"{', '.join(KERNELS)}, or with a type: .._bf16.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...", help=ARGUMENTS)] = None,
+    kernel: Annotated[str | None, typer.Option(help="Glob over family.instance [the example's own family].")] = None,
+    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
+) -> int:
+    """Run a CK example: the same arguments, defaults and lines; the result held to bitgate's references.
+
+    Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
+    """
+    from bitgate.device.targets import best
+    from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.selection import candidates, select_for
+    from bitgate.verify.session import ZEROS, Session
+    from bitgate.verify.spine import verify
+    from bitgate.verify.trace import perf_line
+
+    name = next((known for known in KERNELS if example.startswith(known)), None)
+    if name is None:
+        raise UsageError(f"example '{example}' does not run here; known: {', '.join(KERNELS)}")
+    problem, controls = _read(example, arguments or [])
+    session = Session(target or best())
+    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, session.target.name), {})
+    if not selection.supporting:
+        print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
+        return 3
+    family, instance, _ = max(selection.supporting, key=lambda choice: _size(choice[1]))
+    planned = PlannedCase(
+        problem,
+        family.name,
+        instance.name,
+        fill=(ZEROS, "exact", "decimal")[controls.init],
+        target=session.target.name,
+        reference=_reference(controls),
+    )
+    trace = Trace(planned, session, sys.stdout)
+    verdict = verify(planned, session, on_run=trace)
+    if controls.time and trace.runs and not trace.runs[0].crash:
+        seconds = trace.runs[0].seconds["kernel"]
+        print(f"Start running 1 times... on {session.target.name}: wall time of all launches, fills included")
+        print(perf_line(problem, seconds * 1e3))
+    print_verdict(verdict)
+    if verdict.compared:
+        print(f"compared with the reference '{verdict.reference}'")
+    if controls.init == 0:
+        print("the inputs are zeros (init 0): any kernel gives the same result, so nothing was compared")
+    elif controls.verification == 0:
+        print("nothing was compared (verification 0)")
+    return exit_code([verdict])
+
+
+def _read(example: str, arguments: list[str]) -> tuple[ConvProblem, Controls]:
+    line = " ".join([f"example_{example}", *arguments])
+    try:
+        controls = controls_of(line)
+        (problem,) = parse_foreign(line)
+    except ProblemError as error:
+        raise UsageError(f"{error}. Arguments: {ARGUMENTS}") from None
+    return problem, controls or Controls()
+
+
+def _reference(controls: Controls) -> str:
+    """What the result is held to. Of decimals bits depend on the order of summation, on a GPU too: each cell is then
+    within its bound of the sum in f64."""
+    if controls.init == 0:
+        return "none"
+    if controls.init == 2 and controls.verification == 2:
+        return "auto"
+    return OF_VERIFICATION[controls.verification]
+
+
+def _size(instance: Instance) -> tuple[int, ...]:
+    """The largest tile, then the widest vectors: what the examples choose."""
+    m, n, _ = instance.tile or (1, 1, 1)
+    return m * n, *(instance.vector or ())
+
+
+def _nearest_refusal(problem: ConvProblem, refusing: Sequence[Choice]) -> str:
+    """Why the instances of the problem's own types do not take it."""
+    texts = {
+        f"{refusal.clause}: {refusal.text}"
+        for family, instance, _ in refusing
+        if (refusal := family.supports(problem, instance, {})) and refusal.clause != "dtypes"
+    }
+    return " | ".join(sorted(texts)) or f"no kernel takes {problem.dtypes}"

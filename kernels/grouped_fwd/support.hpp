@@ -1,0 +1,100 @@
+// Which problems an instance takes: the clauses, in the order in which they are tested.
+#pragma once
+
+#include "bitgate/implicit_gemm/image_chunks.hpp"
+#include "bitgate/implicit_gemm/predicates.hpp"
+#include "bitgate/registry.hpp"
+#include "gemm.hpp"
+
+namespace grouped_fwd {
+
+// What reports call the path of each specialisation.
+inline const char* path_name(Specialisation special) {
+  static constexpr const char* names[] = {"default", "filter1x1_pad0", "filter1x1_stride1_pad0", "odd_c"};
+  return names[static_cast<int>(special)];
+}
+
+// What ends an instance's name.
+inline const char* name_ending(Specialisation special) {
+  static constexpr const char* endings[] = {"", "_1x1p0", "_1x1s1p0", "_odd_c"};
+  return endings[static_cast<int>(special)];
+}
+
+// Chunks of images that a call is taken in.
+template <class Variant> int64_t chunks_of(const bitgate::Request& request) {
+  return image_chunks(request.problem, sizeof(typename Variant::ElementA), sizeof(typename Variant::ElementC),
+                      request.options.integer("split_n_bytes"));
+}
+
+// filter_1x1, pad_0, stride_1: what the specialisation asserts. The right pad counts: with it, the last
+// window of a strided 1x1 filter may begin behind the image.
+inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
+                                    bitgate_reason* reason) {
+  if (!is_pointwise(special))
+    return BITGATE_OK;
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.wei.lengths[3 + i] != 1)
+      BITGATE_REFUSE(reason, "filter_1x1", "%s: the filter has %lld taps on axis %d", path_name(special),
+                     static_cast<long long>(problem.wei.lengths[3 + i]), i);
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.left_pad[i] != 0 || problem.right_pad[i] != 0)
+      BITGATE_REFUSE(reason, "pad_0", "%s: axis %d is padded by %lld and %lld", path_name(special), i,
+                     static_cast<long long>(problem.left_pad[i]),
+                     static_cast<long long>(problem.right_pad[i]));
+  for (int i = 0; i < problem.ndim; ++i)
+    if (special == Specialisation::filter_1x1_stride_1_pad_0 && problem.stride[i] != 1)
+      BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", path_name(special),
+                     static_cast<long long>(problem.stride[i]), i);
+  return BITGATE_OK;
+}
+
+// index_range: lengths, coordinates and the reduction are 32-bit in the kernel, offsets 64-bit; the grid has
+// its own limits. Products that 64 bits may not hold are compared as doubles, which are exact at the limits.
+template <class Variant>
+int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape, int64_t chunks,
+                          bitgate_reason* reason) {
+  for (int i = 0; i < problem.ndim; ++i) {
+    const int64_t padded = problem.in.lengths[3 + i] + problem.left_pad[i] + problem.right_pad[i];
+    for (const int64_t length : {padded, problem.stride[i], problem.dilation[i], shape.images, shape.k})
+      if (length > max_length)
+        BITGATE_REFUSE(reason, "index_range", "a length or coordinate of %lld: at most %lld",
+                       static_cast<long long>(length), static_cast<long long>(max_length));
+  }
+  double terms = static_cast<double>(shape.c), positions = 1;
+  for (int axis = 0; axis < axes; ++axis) {
+    terms *= static_cast<double>(shape.filter[axis]);
+    positions *= static_cast<double>(shape.output[axis]);
+  }
+  if (terms > static_cast<double>(max_length))
+    BITGATE_REFUSE(reason, "index_range", "a reduction over %.0f terms: at most %lld", terms,
+                   static_cast<long long>(max_length));
+  const double rows = positions * static_cast<double>(shape.images / chunks);
+  const double threads = std::ceil(rows / Variant::Tile::M) *
+                         static_cast<double>(ceil_div(shape.k, Variant::Tile::N)) * Variant::block;
+  return check_grid(shape.groups, chunks, threads, reason);
+}
+
+// A is x, B is w, C is y.
+template <class Variant>
+constexpr bitgate::ConvDtypes dtypes{code_of<typename Variant::ElementA>, code_of<typename Variant::ElementB>,
+                                     code_of<typename Variant::ElementC>, Variant::compute};
+
+template <class Variant> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+  using Vector = typename Variant::Vector;
+  const bitgate_problem& problem = request.problem;
+  const Moved moved[3] = {{problem.in, "in", "c_vector", Vector::A, sizeof(typename Variant::ElementA)},
+                          {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
+                          {problem.out, "out", "k_vector", Vector::C, sizeof(typename Variant::ElementC)}};
+  ConvShape shape;
+  Clauses clauses{bitgate::read_conv(problem, shape, reason)};
+  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes<Variant>, reason); });
+  clauses.check([&] { return bitgate::check_operations(problem, reason); });
+  clauses.check([&] { return bitgate::check_unsplit(problem, reason); });
+  clauses.check([&] { return check_specialisation(Variant::special, problem, reason); });
+  clauses.check([&] { return check_moved(moved, problem.alignment, reason); });
+  clauses.check(
+      [&] { return check_index_range<Variant>(problem, shape, chunks_of<Variant>(request), reason); });
+  return clauses.status;
+}
+
+} // namespace grouped_fwd

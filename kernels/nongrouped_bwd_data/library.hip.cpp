@@ -1,0 +1,7 @@
+#include "bitgate/library.hpp"
+
+namespace bitgate {
+
+const Family family{"nongrouped_bwd_data", nullptr, 0};
+
+} // namespace bitgate

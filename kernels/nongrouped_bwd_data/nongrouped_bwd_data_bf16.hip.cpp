@@ -1,0 +1,10 @@
+#include "instances.hpp"
+
+using Types = nongrouped_bwd_data::Types<bitgate::bf16>;
+
+#if BITGATE_HAS_WAVE(64)
+static const nongrouped_bwd_data::Instances16Wave64<Types> wave64("bf16");
+#endif
+#if BITGATE_HAS_WAVE(32)
+static const nongrouped_bwd_data::Instances16Wave32<Types> wave32("bf16");
+#endif

@@ -1,0 +1,139 @@
+"""Backward data without groups: every instance, a launch a sub-GEMM, and what is refused, by both sides alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.registry import families
+from bitgate.problem import ProblemError, parse_case_id, sub_gemms
+
+FAMILY = families()["nongrouped_bwd_data"]
+DTYPES = ("f32", "f16", "bf16", "i8")
+ANY = "f16_32x32x32_a1b1c1"
+WIDE = "f16_128x64x32_a8b8c8"
+
+SHAPES = {
+    "dense": "n2k16c24_y3x3_h9x10_p1x1",
+    "four": "n2k72c16_y5x5_h20x17_s2x2_p1x1",
+    "nine": "n1k40c72_y3x3_h14x14_s3x3_p1x1",
+    "thirty-six": "n1k16c16_y6x6_h13x13_s6x6_p1x1",  # more than a bucket
+    "no tap": "n2k16c16_y2x2_h12x12_s3x3",
+    "shared factor": "n2k16c16_y3x3_h17x17_s4x4_d2x2_p1x1",
+    "trailing": "n1k16c16_y2x2_h5x5_s2x2",
+    "unequal pads": "n2k16c16_y3x3_h10x11_s2x2_p0x2_q2x0",
+    "odd": "n2k9c7_y3x2_h13x17_s2x3_d1x2_p2x0_q0x1",
+}
+OTHER = {"nwgc": "n2k16c8_y3_h17_s2_p1", "gnwc": "n2k8c16_y4_h19_s6_d4_p2", "gnhwc": SHAPES["four"]}
+OTHER |= dict.fromkeys(("ndhwgc", "gndhwc"), "n1k32c32_y1x2x2_h2x7x7_s1x3x3")
+
+
+def supporting(problem):
+    return [instance for instance in FAMILY.instances if FAMILY.supports(problem, instance, {}) is None]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "random:7"])
+def test_every_instance_equals_brute_force(bench, integers, oracle, dtype, schedule):
+    ran = set()
+    for name, shape in SHAPES.items():
+        problem = parse_case_id(f"bwd_data_{dtype}_nhwgc_{shape}")
+        inputs = integers(problem)
+        expected = oracle(problem, inputs)
+        for instance in supporting(problem):
+            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule=schedule)
+            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
+            ran.add(instance.name)
+    assert ran == {instance.name for instance in FAMILY.instances if instance.dtypes == (dtype,)}
+
+
+@pytest.mark.parametrize("layout", OTHER)
+@pytest.mark.parametrize("gap", ["", "_gap"])
+def test_every_layout(bench, integers, oracle, layout, gap):
+    problem = parse_case_id(f"bwd_data_f16_{layout}_{OTHER[layout]}{gap}")
+    inputs = integers(problem)
+    for instance in supporting(problem):
+        outcome = bench.run(problem, inputs, FAMILY, instance.name)
+        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance.name)
+        cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+        cells.bits[...] = 1
+        assert (outcome.result.storage.view(np.uint16)[cells.storage.view(np.uint16) == 0] == 0xA5A5).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_launch_a_sub_gemm(bench, integers, shape):
+    problem = parse_case_id(f"bwd_data_f16_nhwgc_{SHAPES[shape]}")
+    record = bench.run(problem, integers(problem), FAMILY, ANY).record
+    predicted = FAMILY.dispatch(problem, FAMILY.instance(ANY), {})
+    needed = sub_gemms(problem)
+    assert (record.path, record.launches, record.gemms_count) == ("nongrouped", len(needed), len(needed))
+    assert (predicted.path, predicted.launches, predicted.main_loop) == ("nongrouped", len(needed), record.main_loop)
+    assert [(g.tilde, g.taps, g.m, g.n, g.k) for g in record.sub_gemms] == [
+        (g.tilde, g.taps, g.m, g.n, g.k) for g in needed
+    ]
+    assert [event.name for event in record.events] == ["zero_fill"] + ["kernel_flat"] * len(needed)
+    assert record.launched == tuple(range(len(needed)))
+
+
+@pytest.mark.parametrize(
+    ("case", "instance", "clause"),
+    [
+        ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
+        ("bwd_data_f32_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
+        ("bwd_data_f16_nhwgc_g2n1k8c8_y1_h2", ANY, "groups"),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_bilinear", ANY, "op"),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_scale", ANY, "op"),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_sk2", ANY, "split_k"),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_skauto", ANY, None),
+        ("bwd_data_f16_ngchw_n1k8c8_y1_h2", ANY, "layout"),
+        ("bwd_data_f16_nhwgc_gkcyx_n1k8c8_y2_h2", ANY, "layout"),
+        ("bwd_data_f16_nhwgc_n1k12c8_y1_h2", WIDE, "k_vector"),
+        ("bwd_data_f16_nhwgc_n1k8c12_y1_h2", WIDE, "c_vector"),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_gap", WIDE, None),
+        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_s1073741825", ANY, "index_range"),
+        ("bwd_data_f16_nhwgc_n1k1c1_y257x257_h300x300_s257", ANY, "index_range"),
+        # 2^32 threads in one launch; 32 sub-GEMMs in one would be refused at a 32nd of that
+        ("bwd_data_f16_nhwgc_n32768k8c8_y1_h256x256", ANY, "index_range"),
+        ("bwd_data_f16_nhwgc_n32767k8c8_y1_h256x256", ANY, None),
+    ],
+)
+def test_clause(bench, case, instance, clause):
+    problem = parse_case_id(case)
+    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
+    answered = bench.library(FAMILY).is_supported(problem, instance)
+    assert (declared and declared.clause, answered and answered.clause) == (clause, clause)
+
+
+@pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])
+def test_promised_alignment(bench, alignment, clause):
+    problem = parse_case_id("bwd_data_f16_nhwgc_n1k8c8_y1_h2")
+    refusal = bench.library(FAMILY).is_supported(problem, WIDE, alignment=alignment)
+    assert (refusal and refusal.clause) == clause
+
+
+@st.composite
+def problem_texts(draw):
+    ndim = draw(st.integers(1, 3))
+    layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
+    ranges = {"y": (1, 4), "h": (1, 20), "s": (1, 5), "d": (1, 3), "p": (0, 3)}
+    numbers = [key + "x".join(str(draw(st.integers(*ends))) for _ in range(ndim)) for key, ends in ranges.items()]
+    channels = st.sampled_from([1, 2, 4, 7, 8, 16, 20])
+    dims = f"g{draw(st.sampled_from([1, 1, 1, 2]))}n{draw(st.integers(1, 3))}k{draw(channels)}c{draw(channels)}"
+    dtype, ending = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(["", "", "_gap", "_relu", "_skauto"]))
+    return "_".join(["bwd_data", dtype, draw(st.sampled_from(layouts[ndim])), dims, *numbers]) + ending
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=problem_texts())
+def test_both_predicates_agree(bench, text):
+    try:
+        problem = parse_case_id(text)
+    except ProblemError:
+        return
+    for instance in FAMILY.instances:
+        declared = FAMILY.supports(problem, instance, {})
+        answered = bench.library(FAMILY).is_supported(problem, instance)
+        assert (declared and declared.clause) == (answered and answered.clause), (text, instance.name)
