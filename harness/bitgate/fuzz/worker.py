@@ -35,7 +35,7 @@ _POSITION = struct.Struct("<Q")
 LENGTH = struct.Struct("<Q")
 """Stands before each answer: how many bytes it has."""
 
-TELL_SECONDS = 0.5
+TELL_SECONDS = 0.05
 """How often a worker tells what it has done, so that little is uncounted when it dies."""
 
 
@@ -158,7 +158,7 @@ class Worker:
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last, told = Tally(), None, monotonic()
+        tally, last, told = Tally(), None, 0.0
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
