@@ -9,6 +9,7 @@ from steps import Step, install, run, tox
 STEPS = (
     Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev")),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
+    Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),
     Step("seeded defects", 3600, tox("-e", "bitgate", "--", "faults", "run", "--tier", "smoke", "--target", "host")),
     Step("py with torch", 1800, tox("-e", "py-torch", "--", "--junitxml=out/py.xml"), junit="py.xml"),
     Step("hipcc gfx90a", 900, tox("-e", "bitgate", "--", "compile", "--target", "gfx90a")),

@@ -57,6 +57,7 @@ def _instance(
         block_size=waves * wave,
         wave_size=wave,
         fragment=fragment,
+        rounds_slices=True,
     )
 
 
@@ -66,8 +67,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only gemm, not {problem.operation}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
-    if problem.split_k not in (1, -1):
-        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    if problem.split_k > 1 and (problem.op.name != "pass" or problem.split_k > MAX_BATCH):
+        return Refusal("split_k", f"split_k = {problem.split_k} with operation {problem.op.name}")
     a, b, _ = instance.layouts[0]
     m, n, k = problem.sizes
     # What lies contiguous in A, B and C, how long it is, and its place in the logical shape.
@@ -110,8 +111,9 @@ def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch for the batch; every cell of C is written, so nothing is cleared first."""
-    return Dispatch(path="batched", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+    """One launch for the batch; C is cleared first where slices add up in it."""
+    slices = max(1, problem.split_k)
+    return Dispatch(path="batched", gemms_count=1, launches=1, buckets=1, zero_fill=slices > 1, split_k=slices)
 
 
 FAMILY = KernelFamily(

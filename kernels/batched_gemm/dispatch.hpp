@@ -2,14 +2,17 @@
 #pragma once
 
 #include "bitgate/conv_predicates.hpp"
+#include "bitgate/implicit_gemm/batched_gemm/gemm.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
 #include "bitgate/registry.hpp"
-#include "gemm.hpp"
 
 namespace batched_gemm {
 
+using namespace bitgate::implicit_gemm;
+using namespace bitgate::implicit_gemm::batched_gemm;
+
 inline constexpr int64_t max_length = int64_t{1} << 30; // an index and a tile's length add up in 32 bits
-inline constexpr int64_t max_batch = 65535;             // gridDim.y
+inline constexpr int64_t max_batch = 65535;             // gridDim.y and, of slices, gridDim.z
 inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
 
 inline int64_t ceil_div(int64_t a, int64_t b) {
@@ -34,6 +37,17 @@ template <class Variant> int32_t check_layout(const bitgate_problem& problem, bi
       BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s, %.12s: it must be 1",
                      dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
                      problem.wei.layout, problem.out.layout);
+  return BITGATE_OK;
+}
+
+// split_k: slices add their sums up, and an operation on each would be another one.
+inline int32_t check_split_k(const bitgate_problem& problem, bitgate_reason* reason) {
+  if (problem.split_k > 1 && problem.out_op.kind != BITGATE_PASS)
+    BITGATE_REFUSE(reason, "split_k", "split_k = %d with operation %d: slices are added without one",
+                   problem.split_k, problem.out_op.kind);
+  if (problem.split_k > max_batch)
+    BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
+                   static_cast<long long>(max_batch));
   return BITGATE_OK;
 }
 
@@ -74,7 +88,7 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   };
   check([&] { return bitgate::check_dtypes(problem, dtypes, reason); });
   check([&] { return bitgate::check_operations(problem, reason); });
-  check([&] { return bitgate::check_unsplit(problem, reason); });
+  check([&] { return check_split_k(problem, reason); });
   check([&] { return check_layout<Variant>(problem, reason); });
   if constexpr (Variant::a == Order::row)
     vector("k_vector", "K", sizes.k, Vector::A);
@@ -92,37 +106,62 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   return status;
 }
 
+// C = 0, before slices are added to it.
+template <class C>
+void clear_result(const bitgate_problem& problem, const Geometry& geometry, C* c, bitgate::Context& context) {
+  int64_t cells = 1, space = 1;
+  for (int i = 0; i < 3; ++i) {
+    cells *= problem.out.lengths[i];
+    space += (problem.out.lengths[i] - 1) * problem.out.strides[i];
+  }
+  context.record.zero_fill = 1;
+  if (space == cells) {
+    bitgate::memset_async(context, "zero_fill", c, 0, static_cast<size_t>(cells) * sizeof(C));
+    return;
+  }
+  const int64_t blocks = ceil_div(cells, clear_block);
+  bitgate::launch(context, "zero_fill", kernel_clear<C>,
+                  dim3(static_cast<unsigned>(blocks < 1024 ? blocks : 1024)), dim3(clear_block), 0, c, cells,
+                  geometry);
+}
+
 template <class Variant>
 void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
   using Tile = typename Variant::Tile;
   const bitgate_problem& problem = request.problem;
   Sizes sizes;
   read_sizes(problem, sizes, nullptr);
+  const int32_t slices = problem.split_k == BITGATE_SPLIT_K_AUTO ? 1 : problem.split_k;
   const Geometry geometry{static_cast<int32_t>(sizes.m),
                           static_cast<int32_t>(sizes.n),
                           static_cast<int32_t>(sizes.k),
+                          slices,
                           strides_of(problem.in),
                           strides_of(problem.wei),
                           strides_of(problem.out),
                           problem.num_d > 0 ? strides_of(problem.d[0]) : Strides{},
                           bitgate::elementwise(problem.out_op)};
   const int64_t blocks = ceil_div(sizes.m, Tile::M) * ceil_div(sizes.n, Tile::N);
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(sizes.batch));
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(sizes.batch),
+                  static_cast<unsigned>(slices));
+  auto* c = static_cast<typename Variant::ElementC*>(buffers.out);
+  if (slices > 1)
+    clear_result(problem, geometry, c, context);
   const bool launched =
       bitgate::launch(context, "kernel_gemm", kernel_gemm<Variant>, grid, dim3(Variant::block), 0,
                       static_cast<const typename Variant::ElementA*>(buffers.in),
                       static_cast<const typename Variant::ElementB*>(buffers.wei),
-                      static_cast<const typename Variant::ElementC*>(buffers.d[0]),
-                      static_cast<typename Variant::ElementC*>(buffers.out), geometry);
+                      static_cast<const typename Variant::ElementC*>(buffers.d[0]), c, geometry);
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "batched");
   record.gemms_count = record.buckets = 1;
   record.launches = launched;
+  record.split_k = slices;
   bitgate_sub_gemm entry{};
   entry.launched = launched;
   entry.main_loop = sizes.k > Tile::K;
   entry.m = sizes.m, entry.n = sizes.n, entry.k = sizes.k;
-  entry.blocks = blocks;
+  entry.blocks = blocks * slices;
   bitgate::add_sub_gemm(record, entry);
 }
 

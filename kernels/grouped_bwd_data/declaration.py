@@ -195,7 +195,7 @@ def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; then each bucket of sub-GEMMs is one launch."""
+    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; each bucket of sub-GEMMs is one launch."""
     count = gemms_count(problem)
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(

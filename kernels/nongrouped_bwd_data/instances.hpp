@@ -31,6 +31,6 @@ using Instances8Wave64 = Registrations<Tiling<T, Extent<32, 32, 32>, 1, 1, Small
                                        Tiling<T, Extent<128, 64, 64>, 4, 1, Small8, Vectors<16, 16, 16>>>;
 template <class T>
 using Instances8Wave32 = Registrations<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>,
-                                       Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<16, 16, 16>, 32>>;
+                                       Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
 
 } // namespace nongrouped_bwd_data

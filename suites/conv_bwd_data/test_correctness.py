@@ -6,3 +6,8 @@ from bitgate.plugin import cases
 @cases("conv_bwd_data")
 def test_bits(planned, gate):
     gate(planned)
+
+
+@cases("conv_bwd_data#numbers")
+def test_numbers(planned, gate):
+    gate(planned)

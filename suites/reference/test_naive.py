@@ -6,3 +6,8 @@ from bitgate.plugin import cases
 @cases("reference")
 def test_bits(planned, gate):
     gate(planned)
+
+
+@cases("reference#numbers")
+def test_numbers(planned, gate):
+    gate(planned)

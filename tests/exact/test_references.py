@@ -131,6 +131,24 @@ def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
     assert np.array_equal(exact_reference(problem, inputs).logical.astype(np.float64), truth)
 
 
+@pytest.mark.parametrize("compute", ["bf16", "f8ocp", "bf8fnuz"])
+@pytest.mark.parametrize("direction", list(Pass))
+def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pass, compute: str) -> None:
+    torch = pytest.importorskip("torch")
+    narrow = {"bf16": torch.bfloat16, "f8ocp": torch.float8_e4m3fn, "bf8fnuz": torch.float8_e5m2fnuz}[compute]
+    problem = parse_case_id(f"{direction}_f32_ct{compute}_nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_p1")
+    inputs = inputs_of(problem, "decimal")
+    rounded_by_torch = {
+        name: torch.from_numpy(np.ascontiguousarray(host.logical)).to(narrow).to(torch.float64).numpy()
+        for name, host in inputs.items()
+    }
+    truth = torch_convolution(problem, rounded_by_torch)
+    error = np.abs(ordered_reference(problem, inputs).logical - truth)
+    assert error.max() <= 2.0**-24 * (problem.reduction + 2) * problem.reduction
+    whole = torch_convolution(problem, {name: host.logical.astype(np.float64) for name, host in inputs.items()})
+    assert np.abs(whole - truth).max() > 100 * error.max()
+
+
 def torch_convolution(problem: ConvProblem, data: dict[str, np.ndarray]) -> np.ndarray:
     """The convolution by PyTorch in f64, in our logical shapes; the operation applied by numpy."""
     torch = pytest.importorskip("torch")

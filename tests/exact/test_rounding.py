@@ -63,3 +63,20 @@ def test_the_edges_of_a_type_are_its_own_numbers(name: str) -> None:
     assert np.array_equal(rounded(edges, dtype).astype(np.float64), edges)
     assert rounded(np.array([smallest(dtype) / 2]), dtype)[0] == 0
     assert smallest(dtype) < smallest_normal(dtype) < 1 < largest(dtype)
+
+
+TORCH = {"f8ocp": "float8_e4m3fn", "bf8ocp": "float8_e5m2", "f8fnuz": "float8_e4m3fnuz", "bf8fnuz": "float8_e5m2fnuz"}
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_pytorch_reads_every_code_and_rounds_what_is_in_range_alike(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    theirs, dtype = getattr(torch, TORCH[name]), DTYPES[name]
+    codes = torch.arange(256, dtype=torch.uint8).view(theirs).to(torch.float32).numpy()
+    ours = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
+    assert np.array_equal(codes, ours, equal_nan=True)
+    values = np.unique(ours[np.isfinite(ours)])
+    between = np.concatenate([values, (values[1:] + values[:-1]) / 2]).astype(np.float32)
+    points = np.concatenate([between, np.nextafter(between, np.float32(0))])
+    bits = torch.from_numpy(points).to(theirs).view(torch.uint8).numpy()
+    assert np.array_equal(rounded(points, dtype).view(np.uint8), bits)

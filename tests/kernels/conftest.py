@@ -146,6 +146,7 @@ def brute_force(problem: ConvProblem, inputs: Mapping[str, HostTensor]) -> np.nd
         "bias": result + d,
         "nd1": result + d,
         "bilinear": problem.op.alpha * result + problem.op.beta * d,
+        "inplace": problem.op.alpha * result + problem.op.beta * d,
         "relu": np.maximum(result, 0),
     }[problem.op.name]
     return rounded(applied, problem.tensors[problem.result].dtype).astype(np.float64)

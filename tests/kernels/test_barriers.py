@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bitgate import rooms
 from bitgate.kernel.registry import families
 from bitgate.problem import parse_case_id
 
 WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
 FAMILY = replace(WHOLE, sources=("library.hip.cpp", "grouped_bwd_data_f32_w32.hip.cpp"), instances=INSTANCES)
-BARRIERS = ("tiles are complete", "tiles are free again", "sums are complete")
+PIPELINE, KERNEL = "kernels/include/bitgate/implicit_gemm/pipeline.hpp", "kernels/grouped_bwd_data/gemm.hpp"
+BARRIERS = ((PIPELINE, "tiles are complete"), (PIPELINE, "tiles are free again"), (KERNEL, "sums are complete"))
 SCHEDULES = ("forward", "reverse", "random:1")
 
 
@@ -24,18 +26,19 @@ def removed(request):
 
 @pytest.fixture
 def overlay(removed, tmp_path):
-    """gemm.hpp with one barrier less."""
+    """A header with one barrier less."""
     if removed is None:
         return {}
-    text = (FAMILY.folder / "gemm.hpp").read_text()
-    barrier = f"__syncthreads(); // {removed}"
+    header, what = removed
+    text = (rooms.root() / header).read_text()
+    barrier = f"__syncthreads(); // {what}"
     assert text.count(barrier) == 1
-    (tmp_path / "gemm.hpp").write_text(text.replace(barrier, ""))
-    return {"kernels/grouped_bwd_data/gemm.hpp": tmp_path / "gemm.hpp"}
+    (tmp_path / "without.hpp").write_text(text.replace(barrier, ""))
+    return {header: tmp_path / "without.hpp"}
 
 
 def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, removed, overlay):
-    """One wave or four: both instances."""
+    """All instances, of both depths."""
     library = bench.build(FAMILY, overlay)
     problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k32c64_y3_h9x9_p1")
     inputs = integers(problem)

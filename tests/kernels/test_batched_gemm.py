@@ -24,7 +24,8 @@ ANY = "f16_{}_32x32x32_a1b1c1"
     [
         ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
         ("gemm_f32_rcr_m8n8k8", ANY, "dtypes"),
-        ("gemm_f16_rcr_m8n8k8_sk2", ANY, "split_k"),
+        ("gemm_f16_rcr_m8n8k8_sk2_scale", ANY, "split_k"),
+        ("gemm_f16_rcr_m8n8k8_sk2", ANY, None),
         ("gemm_f16_rrr_m8n8k8", ANY, "layout"),
         ("gemm_f16_rcr_m8n8k9", WIDE, "k_vector"),
         ("gemm_f16_rcr_m8n9k8", WIDE, "n_vector"),
@@ -50,7 +51,8 @@ def case_texts(draw):
     sizes = "".join(f"{letter}{draw(st.integers(1, 90))}" for letter in "mnk")
     op = draw(st.sampled_from(["", "", "_bilinear", "_bias", "_relu", "_scale"]))
     gap = draw(st.sampled_from(["", "", "_gap"]))
-    return f"gemm_{dtype}_{draw(st.sampled_from(GEMM_LAYOUTS))}_b{draw(st.integers(1, 3))}{sizes}{op}{gap}"
+    split = draw(st.sampled_from(["", "", "_sk2", "_sk5"]))
+    return f"gemm_{dtype}_{draw(st.sampled_from(GEMM_LAYOUTS))}_b{draw(st.integers(1, 3))}{sizes}{op}{gap}{split}"
 
 
 @pytest.fixture(scope="module")

@@ -1,140 +1,121 @@
 """Launches match code objects: what a launch on the host passes is what each GPU target's kernel takes.
 
-Device code is compiled by ziglang, one instance a family and target, in the real sources with the other instances'
-registrations left out.
+Device code is compiled by ziglang, one translation unit a family and target with all of its instances. Making a capsule
+is the comparison: it holds every launch against the code object's metadata, and replays them from the capsule's data.
 """
 
 from __future__ import annotations
 
 import re
-from ctypes import CDLL
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
-from math import prod
-from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.build import Builder, device_report
-from bitgate.build.code_object import CodeObject, KernelCode
-from bitgate.kernel.abi import CInstanceInfo, EventKind, sized_array
-from bitgate.kernel.declaration import wave_sizes
-from bitgate.kernel.dispatch import LaunchEvent
+from bitgate.capsule.device_code import DeviceCode
+from bitgate.capsule.errors import CapsuleDefect
+from bitgate.capsule.library_symbols import LibrarySymbols
+from bitgate.capsule.matching import LaunchMismatch, check
+from bitgate.capsule.writing import Order, make
+from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.registry import families
-from bitgate.problem import parse_case_id
+from bitgate.problem import Pass, parse_case_id
+from bitgate.verify.session import Session
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+CASES = (
+    "{}_{}_{}_n1k16c16_y1_h4",
+    "{}_{}_{}_n1k128c128_y1_h4",
+    "{}_{}_{}_n1k16c16_y1_h5_s2",
+    "{}_{}_{}_g2n1k16c16_y2_h6_s2",
+    "{}_{}_{}_g2n1k16c16_y3_h6_s2_p1",
+    "{}_{}_{}_g2n1k128c128_y3_h6_s2_p1",
+    "{}_{}_{}_n1k16c16_y3_h6_s2_p1_bilinear",
+)
+GEMM_CASES = ("{}_{}_{}_b2m48n48k48", "{}_{}_{}_b1m16n16k16_bilinear", "{}_{}_{}_b1m16n16k256")
+"""Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
+those for K loops of one step too."""
+NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2")
+"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed)."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
-@dataclass(frozen=True)
-class Launches:
-    """Cases of one instance that launch all of its kernels. ``functions`` are those that a launch names otherwise."""
-
-    instance: str
-    cases: tuple[str, ...]
-    functions: tuple[tuple[str, str], ...] = ()
-
-
-NAIVE = tuple(
-    Launches(f"{way}_f16", (f"{way}_f16_nhwgc_g2n1k4c4_y3_h5_p1",), ((f"naive_{way}", f"kernel_{way}"),))
-    for way in ("fwd", "bwd_data", "bwd_weight")
-)
-BWD_DATA = (
-    "bwd_data_f16_nhwgc_n1k8c8_y1_h4",
-    "bwd_data_f16_nhwgc_g2n1k8c8_y3_h6_s2_p1",
-    "bwd_data_f16_nhwgc_n1k8c8_y3_h6_s2_p1_bilinear",
-)
-FILL = (("fill", "kernel_fill"),)
-FWD = ("fwd_f16_nhwgc_g2n1k8c8_y3_h6_s2_p1_bilinear",)
-FAMILIES = {
-    ("naive_conv", 64): NAIVE,
-    ("naive_conv", 32): NAIVE,
-    ("grouped_bwd_data", 64): (Launches("f16_128x64x64_a8b8c8", BWD_DATA, FILL),),
-    ("grouped_bwd_data", 32): (Launches("f16_64x64x32_a8b8c8_w32", BWD_DATA, FILL),),
-    ("grouped_fwd", 64): (Launches("f16_128x64x64_a8b8c8", FWD),),
-    ("grouped_fwd", 32): (Launches("f16_64x64x32_a8b8c8_w32", FWD),),
-}
-
-
 @pytest.fixture(scope="module")
-def code_object(tmp_path_factory):
-    """The code object of the unit that holds the instances, without the unit's others."""
-
-    def build(family: str, launches: tuple[Launches, ...], target: str) -> CodeObject:
-        declaration = families()[family]
-        (group,) = {declaration.instance(one.instance).group for one in launches}
-        source = declaration.folder / f"{group}.hip.cpp"
-        kept = {one.instance for one in launches}
-        registration = re.compile(r'\s*bitgate::Registration\(instance<\w+>\("(\w+)"\)\),')
-        text = registration.sub(lambda found: found[0] if found[1] in kept else "", source.read_text())
-        reduced = tmp_path_factory.mktemp(family) / source.name
-        reduced.write_text(text)
-        overlay = {str(source.relative_to(rooms.root())): reduced}
-        paths = Builder("amd", arch=target).code_objects(declaration, (group,), overlay)
-        units = device_report.units_of_code_objects(paths)
-        return units[group].code
-
-    return build
+def session():
+    session = Session("host")
+    yield session
+    assert session.device.host is not None
+    session.device.host.reset()
 
 
-def static_lds(library: Path, instance: str) -> int:
-    """Bytes of LDS that the host's library states for an instance."""
-    infos = sized_array(CInstanceInfo, 100)
-    count = CDLL(str(library)).bitgate_list_instances(infos, len(infos))
-    return next(info.lds_bytes for info in infos[:count] if info.name.decode() == instance)
+def group_of(family: KernelFamily, target: str) -> list[Instance]:
+    """The instances of one translation unit: the one for f16 if there is one."""
+    here = family.on(target).instances
+    chosen = next((instance for instance in here if instance.dtypes[0] == "f16"), here[0])
+    return [instance for instance in here if instance.group == chosen.group]
 
 
-def agree(event: LaunchEvent, kernel: KernelCode, lds: int) -> None:
-    """A launch fits the kernel that it would start."""
-    assert event.args == tuple((a.offset, a.size, a.is_pointer) for a in kernel.explicit)
-    assert {a.kind for a in kernel.explicit} <= {"global_buffer", "by_value"}
-    assert len(event.kernargs) == kernel.explicit_bytes
-    hidden = [a for a in kernel.arguments if a.is_hidden]
-    assert all(a.offset >= kernel.explicit_bytes for a in hidden)
-    assert kernel.kernarg_bytes == kernel.explicit_bytes or hidden
-    assert event.lds_bytes + lds == kernel.lds
-    assert event.wave_size in (0, kernel.wavefront)
-    assert prod(event.block) == kernel.max_workgroup
+def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]:
+    layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
+    problems = [
+        parse_case_id(case.format(operation, instance.dtypes[0], layout))
+        for operation in family.operations_of(instance)
+        for case in (GEMM_CASES if operation is Pass.GEMM else CASES)
+    ]
+    kernel = f"{family.name}.{instance.name}"
+    return [Order(problem, target, kernel) for problem in problems if family.supports(problem, instance, {}) is None]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("family", ["naive_conv", "grouped_bwd_data", "grouped_fwd"])
-def test_launches_match_code_objects(bench, integers, code_object, family, target):
-    (wave,) = wave_sizes(target)
-    launches = FAMILIES[family, wave]
-    code = code_object(family, launches, target)
-    assert code.target == target
-    assert {kernel.wavefront for kernel in code.kernels} == {wave}
+@pytest.mark.parametrize("name", families())
+def test_launches_match_code_objects(session, name, target):
+    family = families()[name]
+    group = group_of(family, target)
+    code = DeviceCode(family, group[0], target)
     started = set()
-    for launch in launches:
-        lds = static_lds(bench.library(family).path, launch.instance)
-        for case in launch.cases:
-            problem = parse_case_id(case)
-            outcome = bench.run(problem, integers(problem), family, launch.instance)
-            for event in outcome.record.events:
-                if event.kind is not EventKind.KERNEL:
-                    continue
-                function = dict(launch.functions).get(event.name, event.name)
-                (kernel,) = (kernel for kernel in code.kernels if kernel.function == function)
-                agree(event, kernel, 0 if function == "kernel_fill" else lds)
-                started.add(function)
-    assert started == {kernel.function for kernel in code.kernels}, "a kernel that no case launches"
+    for instance in group:
+        for order in orders(family, instance, target):
+            made = make(order, session, code)
+            assert made.manifest.host_run == "PASS"
+            started |= {step.symbol for step in made.manifest.kernels}
+    kernels = [kernel for unit in code.own for kernel in unit.code.kernels]
+    assert {unit.code.target for unit in code.own} == {target}
+    assert {kernel.wavefront for kernel in kernels} == set(wave_sizes(target))
+    idle = {kernel.symbol for kernel in kernels} - started
+    assert {symbol for symbol in idle if not NEVER_LAUNCHED.search(symbol)} == set(), "no case launches them"
 
 
-def test_a_launch_that_differs_is_seen(bench, integers, code_object):
-    """One more argument, another block: the comparison itself can fail."""
-    code = code_object("naive_conv", NAIVE, "gfx942")
-    problem = parse_case_id(NAIVE[0].cases[0])
-    (event,) = bench.run(problem, integers(problem), "naive_conv", NAIVE[0].instance).record.events
-    (kernel,) = (kernel for kernel in code.kernels if kernel.function == "kernel_fwd")
-    agree(event, kernel, 0)
-    for wrong in (
-        replace(event, args=(*event.args, (424, 4, False))),
-        replace(event, block=(128, 1, 1)),
-        replace(event, wave_size=32),
-        replace(event, lds_bytes=4),
-    ):
-        with pytest.raises(AssertionError):
-            agree(wrong, kernel, 0)
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"args": ()}, "0 arguments are passed, 5 are taken"),
+        ({"args": "last"}, "argument 4 is a value of 4 bytes at 424 on the host, a value of"),
+        ({"kernargs": b"1234"}, "4 bytes of arguments, not"),
+        ({"block": (128, 1, 1)}, "blocks of 128 threads, compiled for 256"),
+        ({"wave_size": 32}, "waves of 32 lanes on the host, 64 in the code object"),
+        ({"lds_bytes": 1 << 16 | 1}, "65537 bytes of LDS, gfx942 has 65536 a block"),
+        ({"static_lds": 4}, "4 bytes of static LDS on the host, 0 in the code object"),
+    ],
+)
+def test_a_launch_that_differs_is_told(bench, integers, changes, words):
+    family = families()["naive_conv"]
+    instance = group_of(family, "gfx942")[0]
+    problem = orders(family, instance, "gfx942")[0].problem
+    (event,) = bench.run(problem, integers(problem), family, instance.name).record.events
+    symbols = LibrarySymbols(bench.library(family).path)
+    _, kernel = DeviceCode(family, instance, "gfx942").kernel(symbols.names(event.function))
+    check(event, kernel, "gfx942", 0)
+    static_lds = changes.get("static_lds", 0)
+    changed = {name: value for name, value in changes.items() if name != "static_lds"}
+    if changed.get("args") == "last":
+        changed["args"] = (*event.args[:-1], (424, 4, False))
+    with pytest.raises(LaunchMismatch, match=words):
+        check(replace(event, **changed), kernel, "gfx942", static_lds)
+
+
+def test_a_kernel_that_no_unit_has_is_a_defect():
+    family = families()["naive_conv"]
+    instance = group_of(family, "gfx942")[0]
+    code = DeviceCode(replace(family, sources=(f"{instance.group}.hip.cpp",)), instance, "gfx942")
+    with pytest.raises(CapsuleDefect, match="naive_conv: no code object for gfx942 holds _Z7nothing"):
+        code.kernel(("_Z7nothing",))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
 from bitgate.problem import ProblemError, parse_case_id
+from bitgate.verify.dispatch_check import PREDICTED
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"
@@ -61,39 +63,69 @@ def test_refusal_names_the_values(bench):
     assert refusal.text == "K = 12 is not a multiple of the vector of 8"
 
 
+LAYOUTS = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
+LENGTHS = st.one_of(st.sampled_from([8, 16, 24]), st.integers(1, 40))
+
+
 @st.composite
 def problem_texts(draw):
-    ndim = draw(st.integers(1, 3))
-    small = st.integers(1, 9)
-    layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
-    numbers = {
-        key: "x".join(str(draw(strategy)) for _ in range(ndim))
-        for key, strategy in (
-            ("y", small),
-            ("h", st.integers(1, 40)),
-            ("s", small),
-            ("d", small),
-            ("p", st.integers(0, 4)),
-        )
-    }
-    dims = f"g{draw(small)}n{draw(small)}k{draw(st.integers(1, 40))}c{draw(st.integers(1, 40))}"
-    gap = draw(st.sampled_from(["", "_gap"]))
-    dtype = draw(st.sampled_from(["f32", "f16", "bf16"]))
-    return (
-        f"bwd_data_{dtype}_{draw(st.sampled_from(layouts[ndim]))}_{dims}_"
-        + "_".join(key + value for key, value in numbers.items())
-        + gap
-    )
+    """Case ids of bwd_data, mostly possible ones: an image holds at least one window, if its padding does."""
+    ndim = draw(st.sampled_from([1, 2, 2, 3]))
+    small = st.integers(1, 9 if ndim == 1 else 4)
+    axes = []
+    for _ in range(ndim):
+        y, s, d, p = draw(small), draw(small), draw(small), draw(st.integers(0, 4))
+        axes.append({"y": y, "h": max(1, (y - 1) * d + 1 - 2 * p) + draw(st.integers(0, 12)), "s": s, "d": d, "p": p})
+    numbers = "_".join(key + "x".join(str(axis[key]) for axis in axes) for key in "yhsdp")
+    dims = f"g{draw(st.integers(1, 3))}n{draw(st.integers(1, 6))}k{draw(LENGTHS)}c{draw(LENGTHS)}"
+    op = draw(st.sampled_from(["", "", "_bias", "_inplace", "_relu"]))
+    gap = draw(st.sampled_from(["", "", "_gap"]))
+    split = draw(st.sampled_from(["", "", "_skauto", "_sk2", "_sk128", "_sk129"]))
+    dtype = draw(st.sampled_from(["f32", "f16", "bf16", "f16_ctf8ocp", "f16_ctbf8fnuz"]))
+    return f"bwd_data_{dtype}_{draw(st.sampled_from(LAYOUTS[ndim]))}_{dims}_{numbers}{op}{gap}{split}"
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "split_n_bytes": st.integers(1, 40_000).map(str),
+        "bucket_size": st.integers(1, 32).map(str),
+        "flat_path_gate": st.sampled_from(["gemms_count", "off"]),
+    },
+)
+"""What a user may ask for: thresholds that small tensors reach."""
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=problem_texts())
-def test_both_predicates_agree(bench, text):
+@given(text=problem_texts(), options=OPTIONS)
+def test_both_predicates_agree(bench, text, options):
     try:
         problem = parse_case_id(text)
     except ProblemError:
         return
     for instance in FAMILY.instances:
-        declared = FAMILY.supports(problem, instance, {})
-        answered = bench.library(FAMILY).is_supported(problem, instance)
+        declared = FAMILY.supports(problem, instance, options)
+        answered = bench.library(FAMILY).is_supported(problem, instance, options)
         assert (declared and declared.clause) == (answered and answered.clause), (text, instance.name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=problem_texts(), options=OPTIONS, choice=st.integers(0, 10**6))
+def test_both_say_the_same_way(bench, integers, oracle, text, options, choice):
+    """Path, launches, splits and main loop as predicted from the problem alone, and the right bits by any of them."""
+    try:
+        problem = parse_case_id(text)
+    except ProblemError:
+        return
+    takers = [i for i in FAMILY.instances if FAMILY.supports(problem, i, options) is None]
+    if not takers or problem.flops > 4 * 10**6:
+        return
+    instance = takers[choice % len(takers)]
+    inputs = integers(problem, reach=1)
+    outcome = bench.run(problem, inputs, FAMILY, instance.name, options, alias_d=problem.op.in_place)
+    predicted = FAMILY.dispatch(problem, instance, options)
+    assert {name: getattr(outcome.record, name) for name in PREDICTED} == {
+        name: getattr(predicted, name) for name in PREDICTED
+    }, (text, instance.name)
+    if options.get("flat_path_gate") != "off":
+        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=f"{text} {instance.name}")

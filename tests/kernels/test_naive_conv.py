@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem import parse_case_id
+from bitgate.problem.accumulation import F32_ACCUMULATION
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 DTYPES = ("f64", "f32", "f16", "bf16", "i8")
@@ -47,6 +49,64 @@ def test_sums_in_the_stated_order(bench, direction, dtype):
             inputs[name] = HostTensor(tensor, generator.standard_normal(tensor.space).astype(tensor.dtype.numpy))
     outcome = bench.run(problem, inputs, "naive_conv", f"{direction}_{dtype}")
     np.testing.assert_array_equal(outcome.result.bits, ordered_reference(problem, inputs).bits)
+
+
+MIXED = (
+    "f8ocp",
+    "bf8ocp",
+    "f8fnuz",
+    "bf8fnuz",
+    *(
+        f"{i}{flavour}_{w}{flavour}_f8{flavour}"
+        for flavour in ("ocp", "fnuz")
+        for i, w in (("bf8", "bf8"), ("f8", "bf8"))
+    ),
+    "bf8ocp_f8ocp_f8ocp",
+    "bf8fnuz_f8fnuz_f8fnuz",
+    *(f"f16_ct{compute}" for compute in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
+)
+
+
+@pytest.mark.parametrize("fill", ["exact", "decimal", "special"])
+@pytest.mark.parametrize("types", MIXED)
+def test_8_bit_types_equal_the_ordered_reference(bench, types, fill):
+    """Saturated cells, NaN and rounded operands among them; through every operation on operands and result."""
+    for direction, op in zip(
+        PASSES * 2, ("bilinear_weiscale", "scale_weirelu", "nd1_inscale", "", "", "inrelu"), strict=True
+    ):
+        problem = parse_case_id(
+            f"{direction}_{types}_nhwgc_g2n2k7c5_y3x2_h9x8_s2x1_d1x2_p1x0_q0x2" + f"_{op}" * bool(op)
+        )
+        inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
+        result = bench.run(problem, inputs, "naive_conv", f"{direction}_{types}").result
+        expected = ordered_reference(problem, inputs)
+        nan = np.isnan(result.logical) & np.isnan(expected.logical)
+        assert ((result.bits == expected.bits) | nan).all(), problem
+
+
+def test_weights_in_f32(bench):
+    problem = parse_case_id("bwd_weight_bf16_f32_bf16_nhwgc_g2n2k7c5_y3_h9_p1_bilinear_inscale")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+    result = bench.run(problem, inputs, "naive_conv", "bwd_weight_bf16_f32_bf16").result
+    np.testing.assert_array_equal(result.bits, ordered_reference(problem, inputs).bits)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operands_go_through_their_operations(bench, integers, oracle, dtype):
+    for case in (
+        "fwd_{}_nhwgc_n2k4c3_y2_h6_{}",
+        "bwd_data_{}_nhwgc_n2k4c3_y2_h6_{}",
+        "bwd_weight_{}_nhwgc_n2k4c3_y2_h6_{}",
+    ):
+        operand = "in" if case.startswith("bwd_weight") else "wei"
+        for op, by_hand in (("scale", lambda v: 2 * v), ("relu", lambda v: np.maximum(v, 0))):
+            problem = parse_case_id(case.format(dtype, operand + op))
+            inputs = integers(problem)
+            values = bench.run(problem, inputs, "naive_conv", f"{problem.direction}_{dtype}").values
+            inputs[operand].logical[...] = by_hand(inputs[operand].logical.astype(np.float64)).astype(
+                inputs[operand].storage.dtype
+            )
+            np.testing.assert_array_equal(values, oracle(parse_case_id(case.format(dtype, "pass")), inputs))
 
 
 def test_i8_saturates(bench, integers, oracle):

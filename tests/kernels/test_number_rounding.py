@@ -58,7 +58,9 @@ def ties_and_neighbours(name: str) -> np.ndarray:
     values = np.arange(2 ** (8 * dtype.bytes)).astype(dtype.bits).view(dtype.numpy).astype(np.float64)
     known = np.unique(values[np.isfinite(values)])
     beyond = largest(dtype) * np.array([1.01, 1.0625, 1.125, 1.25, 2, 1e30 / largest(dtype)])
-    points = np.concatenate([known, (known[1:] + known[:-1]) / 2, beyond, -beyond]).astype(np.float32)
+    points = np.concatenate([known, (known[1:] + known[:-1]) / 2, beyond, -beyond])
+    with np.errstate(over="ignore"):
+        points = points.astype(np.float32)
     around = [np.nextafter(points, np.float32(side)) for side in (-np.inf, np.inf)]
     endless = np.array([np.inf, -np.inf, np.nan, -np.nan, 1e-40, -1e-40, 0.0, -0.0], np.float32)
     return np.concatenate([points, *around, endless])

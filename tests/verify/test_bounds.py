@@ -8,9 +8,11 @@ import pytest
 from bitgate.errors import UsageError
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.tensor import HostTensor
 from bitgate.problem import DTYPES, parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
-from bitgate.verify.bounds import bounded_reference
+from bitgate.verify.bounds import bounded_reference, nan_class
+from bitgate.verify.poison import poison_bits
 
 CASE = "bwd_data_{}_nhwgc_g2n2k32c8_y3_h9_s2_p1{}"
 
@@ -58,8 +60,95 @@ def test_narrow_partial_sums_widen_the_bound():
     assert (prepared("f32", "", narrow)[3].slack > 100 * prepared("f32")[3].slack).mean() > 0.5
 
 
-@pytest.mark.parametrize("case", ["fwd_i8_nhwgc_g1n1k8c8_y1_h4", "fwd_f16_ctf8ocp_nhwgc_g1n1k8c8_y1_h4"])
-def test_what_has_no_bound_is_refused(case):
-    problem = parse_case_id(case)
+def test_integer_results_have_no_bound():
     with pytest.raises(UsageError, match="use --fill exact"):
-        bounded_reference(problem, {}, F32_ACCUMULATION)
+        bounded_reference(parse_case_id("fwd_i8_nhwgc_g1n1k8c8_y1_h4"), {}, F32_ACCUMULATION)
+
+
+TYPES = (
+    "f16",
+    "bf16",
+    "f32",
+    "f8ocp",
+    "bf8ocp",
+    "f8fnuz",
+    "bf8fnuz",
+    "bf8ocp_f8ocp_f8ocp",
+    "f16_ctf8ocp",
+    "f32_ctbf16",
+)
+
+
+@pytest.mark.parametrize("fill", ["decimal", "special", "codes"])
+@pytest.mark.parametrize("types", TYPES)
+def test_the_stated_order_is_one_of_those_that_are_right(types, fill):
+    """NaN, infinities and saturated cells among them; operands are rounded to the compute type first."""
+    for direction in ("fwd", "bwd_data", "bwd_weight"):
+        for suffix in ("", "_bilinear", "_relu"):
+            problem = parse_case_id(f"{direction}_{types}_nhwgc_g2n2k12c8_y3_h9_s2_p1{suffix}")
+            inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))
+            bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)[1]
+            assert not bounds.outside(ordered_reference(problem, inputs).logical).any()
+            assert bounds.open.mean() < 0.35 or fill == "codes"
+
+
+def special(types: str, accumulation: Accumulation = F32_ACCUMULATION):
+    problem = parse_case_id(f"fwd_{types}_nhwgc_g2n2k12c8_y3_h9_s2_p1")
+    inputs = make_inputs(problem, plan_fill(problem, accumulation, "special"))
+    return ordered_reference(problem, inputs).logical, bounded_reference(problem, inputs, accumulation)[1]
+
+
+@pytest.mark.parametrize("types", ["f16", "bf16", "bf8ocp"])
+def test_a_wrong_class_falls_outside(types):
+    result, bounds = special(types)
+    held = ~bounds.open
+    nan, infinite = np.isnan(result) & held, np.isinf(result.astype(np.float64)) & held
+    assert nan.any()
+    assert infinite.any()
+    for where, other in ((nan, 1.0), (nan, np.inf), (infinite, np.nan), (infinite, 0.0)):
+        worse = result.copy()
+        worse[where] = other
+        assert bounds.outside(worse)[where].any()
+    assert bounds.outside(-result)[infinite & ~np.isfinite(bounds.value)].all()
+
+
+def test_where_nothing_rounds_the_sign_of_zero_is_compared():
+    result, bounds = special("f16")
+    zeros = (result == 0) & bounds.exact
+    assert zeros.any()
+    assert not np.signbit(result[zeros]).any()
+    assert bounds.outside(np.where(zeros, np.float16(-0.0), result))[zeros].all()
+
+
+def test_an_8_bit_float_that_does_not_saturate_falls_outside():
+    result, bounds = special("f8ocp")
+    full = np.abs(result.astype(np.float32)) == 448
+    assert full.any()
+    assert bounds.outside(np.where(full, result.dtype.type(np.nan), result))[full].all()
+
+
+def test_flushed_subnormals_are_inside_only_where_the_contract_says_so():
+    problem = parse_case_id("fwd_f16_nhwgc_g1n1k4c1_y1_h8")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "special"))
+    tiny = inputs["in"].logical
+    tiny[...] = np.float16(2**-15)
+    flushed = np.zeros(problem.tensors["out"].lengths, np.float16)
+    strict = bounded_reference(problem, inputs, F32_ACCUMULATION)[1]
+    lax = bounded_reference(problem, inputs, Accumulation(DTYPES["f32"], flushes_subnormals=True))[1]
+    assert strict.outside(flushed).any()
+    assert not lax.outside(flushed).any()
+
+
+def test_any_nan_is_as_good_as_another_but_not_an_unwritten_one():
+    problem = parse_case_id("fwd_f32_nhwgc_g2n2k12c8_y3_h9_s2_p1")
+    reference = ordered_reference(problem, make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "special")))
+    judge = nan_class(reference, poison_bits(DTYPES["f32"]))
+    nan = np.isnan(reference.logical)
+    payload, unwritten, number = (reference.bits.copy() for _ in range(3))
+    payload[nan], unwritten[nan], number[nan] = 0xFFC12345, poison_bits(DTYPES["f32"]), 0
+    assert not judge.outside(payload.view(np.float32)).any()
+    assert np.array_equal(judge.outside(unwritten.view(np.float32)), nan)
+    assert np.array_equal(judge.outside(number.view(np.float32)), nan)
+    plain = HostTensor.empty(reference.tensor)
+    plain.logical[...] = 1
+    assert nan_class(plain, 0) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import gcd
 
 import numpy as np
 import pytest
@@ -153,6 +154,47 @@ def test_k_tail(patient, case, operand, length, words):
     diagnosis = diagnose(p.scene())
     assert diagnosis.kinds[0] == "k_tail"
     assert words in diagnosis.sentence
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_slice_of_a_split_reduction_missing(patient, stride, lost):
+    """Tile K is 16: with stride 1, 9 taps of 3 steps each are cut into slices of 7, 7, 7 and 6."""
+    p = patient(f"bwd_data_f32_nhwgc_g2n2k40c8_y3x3_h7x7_s{stride}_p1x1_sk4")
+    p.result = sum((without_slice(p, gemm, lost) for gemm in sub_gemms(p.problem)), np.zeros_like(p.reference))
+    diagnosis = diagnose(p.scene(tile=(64, 64, 16)))
+    assert diagnosis.kinds[0] == "split_slice"
+    assert diagnosis.sentence.startswith(f"slice {lost + 1} of 4 of the split reduction is missing from the sums")
+
+
+def without_slice(patient, gemm, lost):
+    """The cells of one sub-GEMM, whose reduction lacks a slice; zero elsewhere."""
+    tildes = [s // gcd(s, d) for s, d in zip(patient.problem.stride, patient.problem.dilation, strict=True)]
+    steps = [
+        (*(t + count * dot for t, count, dot in zip(gemm.tilde, tildes, dots, strict=True)), k)
+        for dots in np.ndindex(*gemm.taps)
+        for k in range(0, patient.problem.k, 16)
+    ]
+    length = -(-len(steps) // 4)
+    kept = np.zeros_like(patient.inputs["wei"])
+    for y, x, k in steps[: lost * length] + steps[(lost + 1) * length :]:
+        kept[:, k : k + 16, :, y, x] = patient.inputs["wei"][:, k : k + 16, :, y, x]
+    return patient.convolve(wei=kept)
+
+
+def test_d_in_the_result_itself_was_cleared(patient):
+    p = patient("bwd_data_f16_nhwgc_g1n2k8c8_y3x3_h6x6_p1x1_inplace")
+    sums = p.reference.astype(np.float64)
+    p.inputs["d0"] = np.random.default_rng(1).choice([-2, -1, 1, 2], p.reference.shape).astype(np.float16)
+    p.reference = (2 * sums + 3 * p.inputs["d0"]).astype(np.float16)
+    p.result = (2 * sums).astype(np.float16)
+    diagnosis = diagnose(p.scene())
+    assert diagnosis.kinds == ("zero",)
+    assert "D lies in dx itself and counts as 0 in the wrong cells" in diagnosis.sentence
+    p.result = p.inputs["d0"].copy()
+    diagnosis = diagnose(p.scene())
+    assert diagnosis.kinds == ("never_written",)
+    assert "they hold D as it was before the launch" in diagnosis.sentence
 
 
 def test_k_tail_of_bwd_weight_is_the_end_of_the_outputs(patient):

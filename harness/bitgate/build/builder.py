@@ -153,16 +153,16 @@ class Builder:
         """Device code alone, with ziglang instead of ROCm: a code object a translation unit, by the unit's name.
 
         Beside each ``<unit>.co`` lies its assembly, ``<unit>.s``. Units of instances for other wave sizes are left out,
-        and so are those that are not in ``groups``. ``overlay`` is as for ``family``. UsageError without ziglang.
+        and so are those of instances that are not in ``groups``; units of no instance hold what all share. ``overlay``
+        is as for ``family``. UsageError without ziglang.
         """
         if self.platform != "amd":
             raise UsageError(f"device code alone is for gfx targets, not {self.arch}")
         if declaration.library is not None:
             raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
         compiler = find_device_compiler(self.cache)
-        units = [
-            unit for unit in self._device_units(declaration, compiler) if groups is None or _stem(unit.source) in groups
-        ]
+        unwanted = {instance.group for instance in declaration.instances} - set(groups) if groups is not None else set()
+        units = [unit for unit in self._device_units(declaration, compiler) if _stem(unit.source) not in unwanted]
         shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
         tree = SourceTree(self.cache, (rooms.room("kernels"), declaration.folder), shadowing)

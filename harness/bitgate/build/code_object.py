@@ -19,6 +19,9 @@ from bitgate.errors import UsageError
 _NOTE_OWNER = b"AMDGPU\0"
 _NOTE_METADATA = 32
 _PT_NOTE = 4
+_ABI_VERSION = 8
+"""Where the ELF header says which ABI the file is for; code object v3 to v6 count from 1."""
+_VERSIONS = {1: 3, 2: 4, 3: 5, 4: 6}
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 
 
@@ -48,7 +51,8 @@ class KernelCode:
 
     Spills count registers: ``vgpr_spills`` went to scratch, ``sgpr_spills`` to lanes of vector registers first.
 
-    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9).
+    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol of
+    what a dispatch packet points to.
     """
 
     symbol: str
@@ -63,6 +67,8 @@ class KernelCode:
     agprs: int
     vgpr_spills: int
     sgpr_spills: int
+    descriptor: str
+    kernarg_alignment: int
 
     @property
     def function(self) -> str:
@@ -86,10 +92,15 @@ class KernelCode:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """``target`` is the gfx target (``gfx942``), without its features."""
+    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's full spelling of it.
+
+    ``version`` is the code object version that decides where hidden arguments lie, 0 if unknown.
+    """
 
     target: str
     kernels: tuple[KernelCode, ...]
+    target_id: str
+    version: int
 
     def kernel(self, symbol: str) -> KernelCode | None:
         return next((kernel for kernel in self.kernels if kernel.symbol == symbol), None)
@@ -127,11 +138,12 @@ def parse(data: bytes, name: str = "code object") -> CodeObject:
         notes = [decode(content) for content in _metadata_notes(data)]
         if not notes:
             raise ValueError("no AMDGPU metadata note")
-        target = str(notes[0]["amdhsa.target"]).split("-", 4)[4].partition(":")[0]
+        target_id = str(notes[0]["amdhsa.target"])
+        target = target_id.split("-", 4)[4].partition(":")[0]
         kernels = tuple(_kernel(entry) for note in notes for entry in note.get("amdhsa.kernels", []))
     except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:
         raise UsageError(f"{name} is no AMDGPU code object that bitgate can read: {error}") from None
-    return CodeObject(target, kernels)
+    return CodeObject(target, kernels, target_id, _VERSIONS.get(data[_ABI_VERSION], 0))
 
 
 def _metadata_notes(data: bytes) -> Iterator[bytes]:
@@ -173,4 +185,6 @@ def _kernel(entry: dict[str, Any]) -> KernelCode:
         agprs=entry.get(".agpr_count", 0),
         vgpr_spills=entry.get(".vgpr_spill_count", 0),
         sgpr_spills=entry.get(".sgpr_spill_count", 0),
+        descriptor=entry.get(".symbol", entry[".name"] + ".kd"),
+        kernarg_alignment=entry.get(".kernarg_segment_align", 8),
     )

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
-from bitgate.cases.row import REGRESSION, SMOKE, Row, RowError, near
+from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.problem import ConvProblem, case_id, gemms_count, human
@@ -85,7 +85,9 @@ def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[Plan
     for row in rows:
         for test in _plan_row(row, setting, suite):
             other = tests.setdefault(test.id, test)
-            if other is not test and other.row is not row:
+            # Off the host, rows that differ in thread orders only are one case.
+            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *other.row.axes}
+            if other is not test and other.row is not row and not orders:
                 raise UsageError(f"{row.origin}: plans {test.id}, and so does {other.row.origin}; remove one of them")
     return list(tests.values())
 
@@ -108,7 +110,7 @@ def check_setting(setting: Setting) -> None:
 def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     _check_kernels(row, setting)
     tier = row.tier[setting.target_kind]
-    if setting.tier == SMOKE != tier or not _has_instances_on_target(row, setting):
+    if tier == NEVER or setting.tier == SMOKE != tier or not _has_instances_on_target(row, setting):
         return
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
@@ -150,7 +152,7 @@ def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, se
     if not instance.fits(setting.target):
         return False
     kernels = candidate.row.kernels
-    return _matches(family, instance, kernels) if kernels else not family.is_reference
+    return _matches(family, instance, kernels) if kernels else not (family.is_reference or family.is_probe)
 
 
 def _one_each(problem: ConvProblem, runners: Sequence[Runner]) -> list[Runner]:

@@ -15,6 +15,8 @@ from bitgate.problem import Pass
 
 SMOKE, REGRESSION = "smoke", "regression"
 TIERS = (SMOKE, REGRESSION)
+NEVER = "never"
+"""Instead of a tier: a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
 INSTANCE_POLICIES = ("all", "one")
 
@@ -201,11 +203,11 @@ def _sentence(value: Any) -> str:
 
 
 def _tier(value: Any) -> dict[str, str]:
-    """``"smoke"``, or by target kind ``{host = "regression", gpu = "smoke"}``."""
+    """``"smoke"``, or by target kind ``{host = "never", gpu = "smoke"}``."""
     if isinstance(value, dict):
         if unknown := set(value) - set(TARGET_KINDS):
             raise ValueError(f"{min(unknown)!r} is not one of {', '.join(TARGET_KINDS)}")
-        return {kind: _one_of(*TIERS)(value.get(kind, REGRESSION)) for kind in TARGET_KINDS}
+        return {kind: _one_of(*TIERS, NEVER)(value.get(kind, REGRESSION)) for kind in TARGET_KINDS}
     return dict.fromkeys(TARGET_KINDS, _one_of(*TIERS)(value))
 
 
@@ -292,6 +294,12 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "gemms_count": _count,
 }
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
+
+
+def check_tier(tier: str) -> None:
+    """UsageError with the nearest name if there is no such tier."""
+    if tier not in TIERS:
+        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
 
 
 def name_of(fields: Mapping[str, Any], number: int) -> str:

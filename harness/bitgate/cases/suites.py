@@ -15,7 +15,7 @@ from bitgate.errors import UsageError
 def plan_suites(setting: Setting, tier: str, folder: Path | None = None) -> Plan:
     """The plan of every set of every suite below ``folder`` (default: bitgate's suites). Raises UsageError for a bad
     table, and for an id that two sets or suites plan."""
-    tests = list(_tests(setting, folder or rooms.room("suites")))
+    tests = planned_tests(setting, folder or rooms.room("suites"))
     if twice := repeated(test.id for test in tests):
         rows = [str(test.row.origin) for test in tests if test.id == twice[0]]
         raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id stands for one case only")
@@ -23,7 +23,8 @@ def plan_suites(setting: Setting, tier: str, folder: Path | None = None) -> Plan
     return Plan(tier, setting.target, tuple(test.item() for test in tests), now)
 
 
-def _tests(setting: Setting, folder: Path) -> list[PlannedTest]:
+def planned_tests(setting: Setting, folder: Path) -> list[PlannedTest]:
+    """Every test of every suite below a folder. Raises UsageError for a bad table."""
     tables = sorted(folder.glob(f"*/{TABLE}"))
     if not tables:
         raise UsageError(f"{folder}: holds no suites; a suite is a folder with a {TABLE} and test modules")

@@ -102,14 +102,14 @@ class Buffer:
         self._base = int(check(self._hip.hipMalloc(self._extent), "hipMalloc"))
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
-        for begin, end in self._zones():
+        for begin, end in self.zones():
             check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
 
     def _find_damage(self) -> GuardDamage | None:
         if self._device.host is not None:
             offset = self._device.host.damaged_at(self.pointer)
             return None if offset is None else GuardDamage(self.name, offset, self.bytes)
-        for begin, end in self._zones():
+        for begin, end in self.zones():
             zone = np.empty(end - begin, np.uint8)
             check(
                 self._hip.hipMemcpy(
@@ -124,7 +124,8 @@ class Buffer:
                 return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
         return None
 
-    def _zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(begin, end) of the guards before and behind the buffer on a GPU: their bytes hold CANARY."""
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
 
     def _copy(self, target: int, source: int, kind: Any) -> None:

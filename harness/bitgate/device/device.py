@@ -58,6 +58,12 @@ class Device:
             total_memory=int(self.hip.hipMemGetInfo()[2]),
         )
 
+    def free_memory(self) -> int:
+        """Bytes that can still be allocated."""
+        result = self.hip.hipMemGetInfo()
+        check(result[:1], "hipMemGetInfo")
+        return int(result[1])
+
     def fault(self) -> Fault | None:
         """What the host runtime knows of the last fault since ``clear_fault``; a GPU tells nothing."""
         return self.host.fault() if self.host else None

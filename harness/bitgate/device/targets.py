@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform as machine
 import re
 from dataclasses import dataclass
@@ -61,6 +62,8 @@ def named(name: str) -> Target:
             return target
     platform_of(name)
     found = ", ".join(dict.fromkeys(target.name for target in targets))
+    if platform_of(name) == "nvidia" and (outer := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        found += f", with CUDA_VISIBLE_DEVICES={outer!r}"
     compile_hint = f"compile for it with bitgate compile --target {name}, or " if name.startswith("gfx") else ""
     raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -10,14 +11,18 @@ from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.factors import factors
-from bitgate.exact.fill import FillPlan, terms
+from bitgate.exact.factors import factors, gain
+from bitgate.exact.fill import FillPlan, make_tensor, terms
 from bitgate.exact.native import Measure, measure
+from bitgate.exact.probe import shared_axes
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass
 from bitgate.problem.dtype import Dtype
 from bitgate.record.verdict import Certificate
+
+MEASURABLE = 64 << 20
+"""Bytes of a sparse operand that is made on the host only to be measured."""
 
 
 @dataclass(frozen=True)
@@ -30,32 +35,50 @@ class Bound:
     measures: dict[str, Measure]
 
 
+Measuring = Callable[[str, tuple[int, ...]], Measure]
+"""``measuring(name, axes)``: what is known of a tensor, with sums of |v| over all axes but these."""
+
+
 def measure_bound(problem: ConvProblem, inputs: dict[str, HostTensor]) -> Bound:
     """max|a| times the largest sum|b| that one result cell can meet, through the operation; in integers, rounded up.
 
     ``inputs`` are the operands as they are multiplied (factors.py), and d0.
     """
+    return _bound(problem, lambda name, axes: measure(inputs[name], axes))
+
+
+def _bound(problem: ConvProblem, measuring: Measuring) -> Bound:
     first, second = problem.operands
     if problem.direction is Pass.BWD_DATA:
         axes: tuple[int, ...] = (0, 2, *range(3, 3 + problem.ndim))
-        found = {"out": measure(inputs["out"]), "wei": measure(inputs["wei"], axes)}
+        found = {"out": measuring("out", ()), "wei": measuring("wei", axes)}
         sums = found["out"].largest * _largest_class(problem, found["wei"].sums)
     elif problem.direction is Pass.FWD:
-        found = {"in": measure(inputs["in"]), "wei": measure(inputs["wei"], (0, 1))}
+        found = {"in": measuring("in", ()), "wei": measuring("wei", (0, 1))}
         sums = found["in"].largest * float(found["wei"].sums.max())
     else:
         # Either operand may be the one that is summed; x is summed over more cells than any one tap meets.
-        found = {name: measure(inputs[name], (0, 2)) for name in (first, second)}
+        found = {name: measuring(name, (0, 2)) for name in (first, second)}
         sums = min(
             found[first].largest * float(found[second].sums.max()),
             found[second].largest * float(found[first].sums.max()),
         )
-    bound = problem.op.alpha * sums
+    bound = problem.op.alpha * min(sums, _few_terms(problem, measuring, found))
     if problem.op.num_d:
-        found["d0"] = measure(inputs["d0"])
+        found["d0"] = measuring("d0", ())
         bound += max(1.0, problem.op.beta) * found["d0"].largest
     integers = all(m.fractions == 0 for m in found.values())
     return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
+
+
+def _few_terms(problem: ConvProblem, measuring: Measuring, found: dict[str, Measure]) -> float:
+    """A bound for operands with zeros: a cell meets no more of one than what shares the cell's own indices."""
+    best = float("inf")
+    for name, other in zip(problem.operands, reversed(problem.operands), strict=True):
+        if found[name].nonzeros < problem.tensors[name].elements:
+            sums = measuring(name, shared_axes(problem, name)).sums
+            best = min(best, found[other].largest * float(sums.max()))
+    return best
 
 
 def certify(
@@ -84,6 +107,34 @@ def certify(
         sensitivity=both * _survival(problem, bound, both),
         holds=bound.integers and bound.value <= accumulation.exact_range,
         note="; ".join(notes),
+    )
+
+
+def certify_plan(problem: ConvProblem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
+    """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
+    that is sparse, so that its range says too little, is made and measured, if it is small."""
+
+    def measuring(name: str, axes: tuple[int, ...]) -> Measure:
+        tensor, fill = problem.tensors[name], plan.of(name)
+        if fill.density < 1 and tensor.bytes <= MEASURABLE:
+            return measure(factors(problem, {name: make_tensor(tensor, fill, plan.seed)})[name], axes)
+        kept = tuple(tensor.lengths[axis] for axis in axes)
+        is_operand = name in problem.operands
+        largest = fill.range * (gain(problem.operation_of(name)) if is_operand else 1)
+        held = not is_operand or largest <= problem.multiplicand(name).exact_integer
+        sums = np.full(kept if axes else (0,), float(largest * (tensor.elements // prod(kept))))
+        return Measure(largest, round(tensor.elements * fill.density), 0 if held else tensor.elements, sums)
+
+    bound = _bound(problem, measuring)
+    both = prod(plan.of(name).density for name in problem.operands)
+    cells = {name: problem.tensors[name].elements for name in problem.operands}
+    return Certificate(
+        bound=bound.value,
+        exact_range=accumulation.exact_range,
+        density=sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values()),
+        sensitivity=both * _survival(problem, bound, both),
+        holds=bound.integers and bound.value <= accumulation.exact_range,
+        note="; ".join([plan.note] * bool(plan.note) + ["by the plan, not measured"]),
     )
 
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint64]
 """Words modulo 2^64; where 32 bits are meant, below 2^32."""
 
+GENERATOR = 1
+"""Raised whenever the same plan and seed give other data: digests that were stored before are refused then."""
+
 GOLDEN = 0x9E3779B97F4A7C15
 FULL_DENSITY = 2**32
 _MASK32 = np.uint64(0xFFFFFFFF)

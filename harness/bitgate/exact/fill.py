@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
-from bitgate.exact import counter, native
+from bitgate.exact import counter, native, probe
 from bitgate.exact.factors import gain
 from bitgate.exact.special import Special, specials
 from bitgate.exact.tensor import HostTensor
@@ -19,7 +19,7 @@ from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.conv import ConvProblem, Pass, Tensor
 from bitgate.problem.dtype import Dtype
 
-FILLS = ("exact", "decimal", "special", "codes")
+FILLS = ("exact", "decimal", "special", "codes", "probe")
 
 # Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
 # kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
@@ -38,7 +38,8 @@ _COMFORTABLE = {"f16": 1e4, "i8": 80.0, "f8ocp": 75.0, "f8fnuz": 40.0, "bf8ocp":
 class TensorFill:
     """``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
     ``real``: uniform in [-1, 1), rounded to the tensor's type. ``special``: integers, but every ``spacing``-th cell
-    holds one of the bit patterns ``specials``, in turn. ``codes``: every bit pattern of the type in turn."""
+    holds one of the bit patterns ``specials``, in turn. ``codes``: every bit pattern of the type in turn. ``hot``: ones
+    at the indices of a probe. ``distinct``: the integers from 1 to range, over and over."""
 
     kind: str
     range: int = 1
@@ -81,6 +82,8 @@ def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exa
         return exact
     if fill == "special":
         return plan_special(problem, seed)
+    if fill == "probe":
+        return _plan_probe(problem, accumulation, exact)
     changed = {"decimal": TensorFill("real"), "codes": TensorFill("codes")}[fill]
     tensors = problem.tensors
     # Decimals are for floats; D tensors stay as they are beside operands that hold every code.
@@ -90,11 +93,26 @@ def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exa
 
 def make_inputs(problem: ConvProblem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
     """The two operands and, if the operation reads one, d0; gaps hold GAP_PATTERN."""
-    return {name: make_tensor(problem.tensors[name], own, plan.seed, threads) for name, own in plan.tensors}
+    return {name: _make_input(problem, name, own, plan.seed, threads) for name, own in plan.tensors}
+
+
+def _make_input(problem: ConvProblem, name: str, own: TensorFill, seed: int, threads: int | None) -> HostTensor:
+    if own.kind == "hot":
+        return probe.make_hot(problem, name, seed)
+    if own.kind == "distinct":
+        return probe.make_distinct(problem, name, own.range, seed)
+    return make_tensor(problem.tensors[name], own, seed, threads)
 
 
 def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None = None) -> HostTensor:
     host = HostTensor.empty(tensor)
+    write_tensor(host, fill, seed, threads)
+    return host
+
+
+def write_tensor(host: HostTensor, fill: TensorFill, seed: int, threads: int | None = None) -> None:
+    """Fill the cells of a tensor that has its memory already; its gaps stay as they are."""
+    tensor = host.tensor
     stream = counter.stream(seed, tensor.name)
     if fill.kind == "integer":
         # Elements of up to two bytes are looked up; wider ones are converted natively and need no table.
@@ -103,7 +121,6 @@ def make_tensor(tensor: Tensor, fill: TensorFill, seed: int, threads: int | None
         native.fill_integers(host, stream, fill.range, fill.keep, table, threads)
     elif fill.kind != "real" or not native.fill_reals(host, stream, threads):
         host.bits[...] = definition(tensor, fill, seed).view(tensor.dtype.bits)
-    return host
 
 
 def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
@@ -135,9 +152,14 @@ def definition(tensor: Tensor, fill: TensorFill, seed: int) -> NDArray[Any]:
 
 
 def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> NDArray[Any]:
-    """The index itself, modulo the number of codes, where the tensor has room for all; else the words' upper bits."""
+    """The index itself, modulo the number of codes, where the tensor has room for all; else 1, then the words' upper
+    bits."""
     bits = 8 * tensor.dtype.bytes
-    patterns = index if bits <= 16 and tensor.elements >= 2**bits else words >> np.uint64(64 - bits)
+    if bits <= 16 and tensor.elements >= 2**bits:
+        patterns = index
+    else:
+        one = np.ones((), tensor.dtype.numpy).view(tensor.dtype.bits).astype(np.uint64)
+        patterns = np.where(index == 0, one, words >> np.uint64(64 - bits))
     return patterns.astype(tensor.dtype.bits).view(tensor.dtype.numpy)
 
 
@@ -178,6 +200,15 @@ def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> 
         for tensor, range_ in zip((first, second), ranges, strict=True)
     )
     return FillPlan("exact", seed, fills + d_fills, "; ".join(notes))
+
+
+def _plan_probe(problem: ConvProblem, accumulation: Accumulation, exact: FillPlan) -> FillPlan:
+    """The operands of a probe beside the d0 of the exact fill."""
+    rest = tuple((name, own) for name, own in exact.tensors if name not in problem.operands)
+    hot, values = probe.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
+    kinds = {name: "hot" if name == hot else "distinct" for name in problem.operands}
+    operands = tuple((name, TensorFill(kinds[name], values[name])) for name in problem.operands)
+    return FillPlan("probe", exact.seed, operands + rest)
 
 
 def preferred(dtype: Dtype) -> int:

@@ -42,7 +42,7 @@ class Fault:
     @property
     def family(self) -> str:
         """The kernel family whose folder ``file`` lies in, empty if it is a source of several."""
-        match = re.match(r"kernels/(?!include/|platforms/)(\w+)/", self.file)
+        match = re.match(r"kernels/(?!include/|platforms/|device_tools/)(\w+)/", self.file)
         return match[1] if match else ""
 
     def seeded(self, root: Path) -> str:

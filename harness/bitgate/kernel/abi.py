@@ -188,6 +188,8 @@ class CLaunch(_Abi):
         ("address", c_uint64),
         ("source", c_uint64),
         ("bytes", c_uint64),
+        ("function", c_uint64),
+        ("launcher", c_uint64),  # a function pointer
     ]
 
 

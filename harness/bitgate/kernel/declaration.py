@@ -17,6 +17,10 @@ ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
 
 
+FLUSHING_TARGETS = ("gfx90a",)
+"""Where matrix instructions take subnormal f16 and bf16 operands for zeros (CK#603, #673, #678)."""
+
+
 def wave_sizes(target: str) -> tuple[int, ...]:
     """Lanes of a wave that kernels on the target may have: both on the host, 64 on gfx9, 32 on other GPUs."""
     if target == "host":
@@ -94,6 +98,15 @@ class Instance:
         """Does the target have waves of this size?"""
         return self.wave_size == 0 or self.wave_size in wave_sizes(target)
 
+    def on(self, target: str) -> Instance:
+        """The instance with the contract that the target's matrix instructions keep."""
+        if self.fragment is None or target not in FLUSHING_TARGETS:
+            return self
+        if isinstance(self.accumulation, Accumulation):
+            return replace(self, accumulation=replace(self.accumulation, flushes_subnormals=True))
+        contracts = {dtypes: replace(own, flushes_subnormals=True) for dtypes, own in self.accumulation.items()}
+        return replace(self, accumulation=contracts)
+
     def accumulation_for(self, problem: ConvProblem) -> Accumulation:
         """The contract that holds for the problem: for its dtypes, and its split-K where slices meet in the result.
 
@@ -101,7 +114,7 @@ class Instance:
         """
         stated = self.accumulation
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k > 1:
+        if self.rounds_slices and problem.split_k != 1:
             return replace(contract, partial=problem.tensors[problem.result].dtype)
         return contract
 
@@ -116,7 +129,8 @@ class KernelFamily:
 
     ``sources`` are relative to ``folder``, one translation unit each. ``library`` names a prebuilt shared library
     instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
-    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction.
+    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
+    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.verify.platform).
     """
 
     name: str
@@ -130,11 +144,13 @@ class KernelFamily:
     dispatch: Predict
     factors: tuple[str, ...] = ()
     is_reference: bool = False
+    is_probe: bool = False
     library: Path | None = None
 
     def on(self, target: str) -> KernelFamily:
-        """The family with the instances that the target's wave size allows."""
-        return replace(self, instances=tuple(instance for instance in self.instances if instance.fits(target)))
+        """The family with the instances that the target's wave size allows, each with its contract there."""
+        fitting = (instance for instance in self.instances if instance.fits(target))
+        return replace(self, instances=tuple(instance.on(target) for instance in fitting))
 
     def instance(self, name: str) -> Instance | None:
         return next((i for i in self.instances if i.name == name), None)

@@ -40,7 +40,8 @@ class SubGemmRecord:
 class LaunchEvent:
     """One kernel launch, memset or copy. ``args`` are (offset, size, is_pointer) into ``kernargs``; sizes in bytes.
 
-    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies.
+    ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and
+    ``launcher`` to kernels: addresses in the library (``abi.h``).
     """
 
     kind: EventKind
@@ -54,6 +55,8 @@ class LaunchEvent:
     address: int
     source: int
     bytes: int
+    function: int = 0
+    launcher: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class DispatchRecord:
     ``split_n`` counts image chunks.
 
     ``main_loop``: do the K loops run more than one step, in ``all`` tiles, in ``none``, or in some (``mixed``)? Empty
-    where the kernel does not tell.
+    where the kernel does not tell. ``lost_events`` had no room in the record.
     """
 
     path: str
@@ -77,6 +80,7 @@ class DispatchRecord:
     main_loop: str
     sub_gemms: tuple[SubGemmRecord, ...]
     events: tuple[LaunchEvent, ...]
+    lost_events: int = 0
 
     @property
     def launched(self) -> tuple[int, ...]:
@@ -131,6 +135,7 @@ def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
         main_loop=MAIN_LOOPS[record.main_loop],
         sub_gemms=_sub_gemms(record, ndim),
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
+        lost_events=max(0, record.event_count - record.event_capacity),
     )
 
 
@@ -174,6 +179,8 @@ def _event(record: CDispatchRecord, event: Any) -> LaunchEvent:
         address=event.address,
         source=event.source,
         bytes=event.bytes,
+        function=event.function,
+        launcher=event.launcher,
     )
 
 

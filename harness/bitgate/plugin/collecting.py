@@ -76,6 +76,7 @@ class Collecting:
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
         self._keep_selected(config, items)
         yield  # -m and -k take their pick
+        items.sort(key=self._comes_later)
         self._make_plan(items)
         _deselect(config, items, [item for item in items if self._is_done(item)])
 
@@ -102,6 +103,11 @@ class Collecting:
         cases = tuple(test.item(item.nodeid) for item in items if (test := planned_test(item)))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now)
+
+    def _comes_later(self, item: pytest.Item) -> bool:
+        """Probes of the platform come first: if one is red, nothing else can run."""
+        test = planned_test(item)
+        return test is None or not self.run.is_probe(test)
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)

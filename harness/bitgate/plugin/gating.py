@@ -14,6 +14,7 @@ from bitgate.cases.planning import PlannedTest
 from bitgate.cases.row import Row
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.platform import Platform
 from bitgate.plugin.record import stand_in
 from bitgate.plugin.run import BROKEN, End, Run
 from bitgate.plugin.watchdog import Watchdog
@@ -22,6 +23,9 @@ from bitgate.verify.planned import PlannedCase
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
+
+Judge = Callable[[PlannedCase, Any], Verdict]
+"""From a planned case and a Session to its verdict."""
 
 VERDICTS = pytest.StashKey[list[Verdict]]()
 
@@ -32,6 +36,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
+        self.platform = Platform(run)
         self.watchdog = Watchdog(self._hung)
 
     @pytest.fixture
@@ -45,31 +50,38 @@ class Gating:
         return bitgate_test.row
 
     @pytest.fixture
-    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[[PlannedCase], Verdict]:
-        """``gate(planned)`` -> the Verdict of the case; the test fails here if it is red."""
+    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[..., Verdict]:
+        """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
+        ``verify``; the test fails here if it is red."""
 
-        def _gate(planned: PlannedCase) -> Verdict:
+        def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
-            verdict = self._verdict(planned, bitgate_test, request.node.nodeid)
+            verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
+            if verdict.outcome is Outcome.NOT_RUN and not bitgate_test.nobody:
+                pytest.skip(verdict.reason)  # the probe that is red has failed; one line is enough
             if not verdict.green:
                 pytest.fail(_in_words(verdict), pytrace=False)
             return verdict
 
         return _gate
 
-    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str) -> Verdict:
+    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str, by: Judge | None) -> Verdict:
         from bitgate.verify.spine import verify
 
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
-        return self.run.placed(verify(planned, self.run.session), test, node_id)
+        if obstacle := self.platform.obstacle(test):
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
+        return self.run.placed((by or verify)(planned, self.run.session), test, node_id)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         test = planned_test(item)
         if test is None:
             return (yield)
+        if not self.run.is_probe(test):
+            self.platform.wait()
         self.box.write(item.nodeid)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):

@@ -24,6 +24,7 @@ from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.plugin import leases
 from bitgate.plugin.options import pairs
 from bitgate.record import Key, Verdict
 
@@ -76,6 +77,8 @@ class Run:
     plan: Plan | None = None
     done: Done = frozenset()
     """What a resumed run need not run again."""
+    record_start: int = 0
+    """Bytes of the record that an earlier run wrote, which this one resumes."""
     summary: Summary | None = None
     ended: End = End.WHOLE
     broken: str = ""
@@ -94,7 +97,8 @@ class Run:
         """Opens the device at the first verdict of the process."""
         from bitgate.verify.session import Session
 
-        return Session(self.target, load=self.load, progress=progress)
+        folders = {test.row.origin.path.parent.parent for test in self.tests.values()}
+        return Session(self.target, load=self.load, progress=progress, suites=sorted(folders))
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:
@@ -103,6 +107,11 @@ class Run:
             return Plan.read(self.folder / PLAN).cases
         except (OSError, PlanError):
             return ()
+
+    def is_probe(self, test: PlannedTest) -> bool:
+        """Does the test measure the platform?"""
+        family = self.setting.families.get(test.planned.family)
+        return family is not None and family.is_probe
 
     def patience(self, test: PlannedTest) -> float:
         """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
@@ -173,6 +182,8 @@ def _decide(config: pytest.Config) -> Run:
     if worker_input:
         _share_machine(worker_input)
     target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
+    if not worker_input:
+        leases.devices(target)  # an outer list that leaves nothing is told before anything is built
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
     timeout = _timeout(option.bitgate_case_timeout)
@@ -200,6 +211,7 @@ def _decide(config: pytest.Config) -> Run:
         timeout=timeout,
         resume=option.bitgate_resume,
         select=_selection(option.bitgate_select),
+        record_start=worker_input.get("bitgate_record_start", 0),
         worker=worker_input.get("workerid", "main"),
         is_worker=bool(worker_input),
         is_controller=not worker_input and _has_workers(option) and not option.collectonly,
@@ -223,7 +235,11 @@ def _share_machine(worker_input: Mapping[str, Any]) -> None:
 def _resume(run: Run) -> None:
     from bitgate.plugin import record
 
-    run.done = record.handed_down(run) if run.is_worker else record.settled(run)
+    if run.is_worker:
+        run.done = record.handed_down(run)
+        return
+    run.done = record.settled(run)
+    run.record_start = run.results.stat().st_size if run.results.is_file() else 0
     if run.is_controller:
         record.hand_down(run)
 

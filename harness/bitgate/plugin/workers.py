@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from math import inf
 from typing import Any
 
 import pytest
@@ -44,6 +45,7 @@ class Workers:
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         node.workerinput["bitgate_lease"] = self.leases.lend(node.gateway.id)
+        node.workerinput["bitgate_record_start"] = self.run.record_start
 
     def pytest_testnodedown(self, node: WorkerController) -> None:
         self.leases.take_back(node.gateway.id)
@@ -80,8 +82,10 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         super()._assign_work_unit(node)
 
     def _seconds(self, scope: str) -> float:
-        tests = (self.run.tests.get(node_id) for node_id in self.workqueue[scope])
-        return sum(test.seconds for test in tests if test)
+        tests = [test for node_id in self.workqueue[scope] if (test := self.run.tests.get(node_id))]
+        if any(self.run.is_probe(test) for test in tests):
+            return inf  # the others wait for what it says
+        return sum(test.seconds for test in tests)
 
     def _reschedule(self, node: WorkerController) -> None:
         """A replaced worker gets work once it has collected; xdist would hand it some before, if two died at once."""
@@ -108,7 +112,7 @@ def count(config: pytest.Config) -> int:
     stated = config.option.bitgate_target
     with as_pytest_error():
         target = targets.named(stated) if stated else targets.best()
-    return len(devices(target)[1]) or rooms.threads()
+        return len(devices(target).tokens) or rooms.threads()
 
 
 def _death(node: WorkerController) -> str:

@@ -42,7 +42,7 @@ MEANING: dict[Outcome, str] = {
     Outcome.NOT_RUN: "the case was not run, for the reason given",
     Outcome.KNOWN_BUG: "the case failed exactly as its known bug records",
     Outcome.LOST: "the case was planned but no result of it was found",
-    Outcome.INFRA: "the device was lost, or the host ran out of memory or disk",
+    Outcome.INFRA: "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
 }
 
 
@@ -64,12 +64,15 @@ KIND_MEANING: dict[str, str] = {
     "wrong_image": "only some images are wrong, or images hold each other's results",
     "channel_tail": "only the last channels are wrong: a tail that fills no vector or tile",
     "k_tail": "the end of the reduction is missing from the sums",
+    "split_slice": "one slice of a split reduction (split-K) is missing from the sums",
+    "receptive_field": "an element of one-hot data reached a cell outside its receptive field, or missed one of it",
     "border": "only cells whose window reaches over the border of the image are wrong",
     "pad_side": "one side's padding is wrong, or left and right pads are mixed up",
     "shifted": "the right values stand in a neighbour's place",
     "overflow": "cells are infinite or at the end of their type's range where the reference is not",
     "rounding": "every difference is a unit or two in the last place: a rounding step, not an index",
     "race": "two runs on the same input differ",
+    "platform": "a probe of the platform: a fragment, a wave, LDS or an atomic operation is not as kernels expect",
     "other": "none of the other kinds; the sentence says what the wrong cells have in common",
 }
 KINDS: tuple[str, ...] = tuple(KIND_MEANING)

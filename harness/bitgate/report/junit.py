@@ -40,6 +40,7 @@ REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
     (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
     (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
     (Outcome.INFRA, r"(?i)\bdisk\b", "HostDisk"),
+    (Outcome.INFRA, r"\bstored digest\b", "StoredDigest"),
     (Outcome.NOT_RUN, r"(?i)\binterrupted\b", "Interrupted"),
 )
 

@@ -197,7 +197,8 @@ class _Terms:
 
 
 def _seen(host: HostTensor, view: View) -> NDArray[np.float64]:
-    return view(host.logical.astype(np.float64), host.tensor.dtype)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return view(host.logical.astype(np.float64), host.tensor.dtype)
 
 
 def _as_is(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:

@@ -61,7 +61,7 @@ class Comparison:
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
         """The first wrong cells as data: coordinates, what stands there and what should."""
         return [
-            {"at": list(cell), "result": _number(self.result[cell]), "reference": _number(self.reference[cell])}
+            {"at": list(cell), "result": number(self.result[cell]), "reference": number(self.reference[cell])}
             for cell in self.first(limit)
         ]
 
@@ -77,7 +77,7 @@ def compare(result: Array, reference: Array, outside: NDArray[np.bool_] | None =
     return Comparison(result, reference, result.size, count)
 
 
-def _number(value: Any) -> float | int | str:
+def number(value: Any) -> float | int | str:
     """JSON has no NaN and no infinity: those are spelled."""
     number = float(value)
     if not np.isfinite(number):

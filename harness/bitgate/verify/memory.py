@@ -1,16 +1,21 @@
-"""Does a case fit into the host's memory? Asked before it is filled: a process that takes too much is killed."""
+"""Does a case fit into memory, the host's and the device's? Asked before anything is allocated: a process that takes
+too much is killed, and a device that is full fails cases that had nothing to do with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from bitgate.device.buffers import GUARD_BYTES
+from bitgate.device.device import Device
 from bitgate.problem import ConvProblem
+
+MEMINFO = Path("/proc/meminfo")
 
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
 
 
-def memory_shortage(problem: ConvProblem, on_host: bool, meminfo: Path = Path("/proc/meminfo")) -> str:
+def memory_shortage(problem: ConvProblem, on_host: bool, meminfo: Path = MEMINFO) -> str:
     """One sentence if the case does not fit, empty if it does or if nobody can tell."""
     tensors = problem.tensors
     result = tensors[problem.result].bytes
@@ -22,6 +27,22 @@ def memory_shortage(problem: ConvProblem, on_host: bool, meminfo: Path = Path("/
     if available is None or needed <= available:
         return ""
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
+
+
+def device_shortage(problem: ConvProblem, device: Device, workspace: int, references: int = 0) -> str:
+    """One sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results; empty
+    if it can."""
+    sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
+    sizes += [problem.tensors[problem.result].bytes] * references
+    needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
+    if needed < SMALL:
+        return ""
+    free = device.free_memory()
+    if device.host is not None:  # whose memory is the host's own, and others use it too
+        free = min(free, _available(MEMINFO) or free)
+    if needed <= free:
+        return ""
+    return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 
 def _available(meminfo: Path) -> int | None:

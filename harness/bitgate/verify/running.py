@@ -15,8 +15,9 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
+from bitgate.device.host_tools import changed_gaps
 from bitgate.errors import UsageError
-from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
+from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
@@ -78,7 +79,7 @@ class Run:
 def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], reference: HostTensor, how: How) -> Run:
     """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
-    with _Buffers(device, how) as buffers:
+    with Buffers(device, how) as buffers:
         shared = IN_PLACE if launch.problem.op.in_place else ()
         for name, tensor in inputs.items():
             if name not in shared:
@@ -90,7 +91,7 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
         if how.schedule:
             device.set_schedule(how.schedule)
         started = perf_counter()
-        _execute(device, launch, buffers.named, run)
+        execute(device, launch, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash:
             started = perf_counter()
@@ -106,7 +107,7 @@ IN_PLACE = ("d0",)
 """The input that lies in the result's buffer, if the operation works in place: it starts there and is overwritten."""
 
 
-class _Buffers:
+class Buffers:
     """The device memory of one launch, given back at the end whatever happened to it."""
 
     def __init__(self, device: Device, how: How) -> None:
@@ -119,7 +120,7 @@ class _Buffers:
         self.named[name] = buffer = self._device.alloc(size, name=name, placement=self._how.placement)
         return buffer
 
-    def __enter__(self) -> _Buffers:
+    def __enter__(self) -> Buffers:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,7 +146,8 @@ def compute_on_device(
     return run.result
 
 
-def _execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
+def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
+    """Launch and wait. What goes wrong is written into the run."""
     device.clear_fault()
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
     if launch.problem.op.in_place:
@@ -194,9 +196,9 @@ def _inspect(
         if name in buffers and not _same(device, buffers[name], tensor.storage):
             damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
     if run.result is not None and has_gaps(reference.tensor):
-        gap = _changed_gap(run.result)
-        if gap is not None:
-            damages.append(f"a gap between the rows of {result_name} was written (index {gap} of its memory)")
+        gaps = changed_gaps(run.result)
+        if gaps.size:
+            damages.append(f"a gap between the rows of {result_name} was written (index {gaps[0]} of its memory)")
     run.damage = "; ".join(damages)
 
 
@@ -219,12 +221,3 @@ def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
     now = _downloaded(buffer, tensor)
     changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
     return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
-
-
-def _changed_gap(result: HostTensor) -> int | None:
-    """The first element of a gap that no longer holds the pattern."""
-    rest = HostTensor(result.tensor, result.storage.copy())
-    untouched = rest.tensor.dtype.bits.type(int.from_bytes(bytes([GAP_PATTERN]) * rest.tensor.dtype.bytes, "little"))
-    rest.bits[...] = untouched
-    changed = np.flatnonzero(rest.storage.view(rest.tensor.dtype.bits) != untouched)
-    return int(changed[0]) if changed.size else None

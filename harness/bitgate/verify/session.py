@@ -13,13 +13,16 @@ from bitgate import rooms
 from bitgate.build.builder import Builder
 from bitgate.build.errors import BuildError
 from bitgate.device.device import Device
+from bitgate.device.host_tools import HostTools
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target, best, named
+from bitgate.device.tools import DeviceTools, Tools
+from bitgate.device.tools_abi import family as tools_family
 from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest
-from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import HostTensor
@@ -32,8 +35,10 @@ from bitgate.problem.accumulation import Accumulation
 from bitgate.record import Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
+from bitgate.verify.on_device import DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import compute_on_device
+from bitgate.verify.running import Launch, compute_on_device
+from bitgate.verify.stored import DigestBook
 
 CACHE_BYTES = 1 << 30
 """Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
@@ -41,6 +46,9 @@ CACHE_BYTES = 1 << 30
 CHEAP_FLOPS = {"host": 100_000_000}
 """Cases below this run twice, by platform; elsewhere below CHEAP_FLOPS_ON_GPU."""
 CHEAP_FLOPS_ON_GPU = 10**12
+
+LARGE_BYTES = 2**31
+"""A case with a tensor of this size is large: 32-bit offsets of bytes end here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +73,9 @@ class Session:
     """One target in one process. Nothing is opened or built before it is needed.
 
     ``load`` lists declaration files of a user's kernels; ``overlay`` maps kernel sources to files that stand in for
-    them (seeded defects); ``progress`` gets a line for each step of a build. UsageError for an unknown target or file.
+    them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites whose
+    stored digests count (default: bitgate's); cases with a tensor of ``large_bytes`` or more are treated as large.
+    UsageError for an unknown target or file.
     """
 
     def __init__(
@@ -75,12 +85,17 @@ class Session:
         load: Sequence[Path] = (),
         progress: Callable[[str], None] | None = None,
         overlay: Mapping[str, Path] | None = None,
+        suites: Sequence[Path] | None = None,
+        large_bytes: int = LARGE_BYTES,
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.load = tuple(load)
         self.families = families(self.load, self.target.name)
         self._overlay = dict(overlay or {})
         self._progress = progress
+        self.digests = DigestBook([rooms.room("suites")] if suites is None else suites)
+        self._large_bytes = large_bytes
+        self._on_device: tuple[tuple[ConvProblem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[str, KernelLibrary | BuildError | LibraryError] = {}
         self._fingerprints: dict[str, dict[str, str]] = {}
         self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
@@ -98,6 +113,20 @@ class Session:
         if device.host is not None:
             device.set_threads(rooms.threads())
         return device
+
+    @cached_property
+    def device_tools(self) -> DeviceTools:
+        """The tools as kernels, on any platform. BuildError if they do not compile."""
+        _ = self.device  # the runtime comes first: the library binds to it
+        return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
+
+    @cached_property
+    def tools(self) -> Tools:
+        """What is fastest on the target."""
+        return HostTools() if self.target.platform == "host" else self.device_tools
+
+    def is_large(self, problem: ConvProblem) -> bool:
+        return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
 
     def is_cheap(self, problem: ConvProblem) -> bool:
         """Does the case run twice?"""
@@ -164,11 +193,42 @@ class Session:
             return exact_reference(problem, tensors)
         if kind == "ordered":
             return ordered_reference(problem, tensors)
+        return compute_on_device(self.device, *self._trusted(problem), tensors)
+
+    def reference_kernel(self, problem: ConvProblem) -> tuple[KernelFamily, Instance] | None:
+        """The naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
             for instance in family.instances if family.is_reference else ():
                 if self.target.platform in family.platforms and family.supports(problem, instance, {}) is None:
-                    return compute_on_device(self.device, self.library(family.name), problem, instance.name, tensors)
-        raise UsageError(f"no reference kernel for {self.target.name} takes {case_id(problem)}: use --reference exact")
+                    return family, instance
+        return None
+
+    def _trusted(self, problem: ConvProblem) -> tuple[KernelLibrary, ConvProblem, str]:
+        kernel = self.reference_kernel(problem)
+        if kernel is None:
+            name = case_id(problem)
+            raise UsageError(f"no reference kernel for {self.target.name} takes {name}: use --reference exact")
+        return self.library(kernel[0].name), problem, kernel[1].name
+
+    def device_reference(self, problem: ConvProblem, plan: FillPlan) -> DeviceReference:
+        """The naive kernel's result, in device memory until another problem's is asked for. UsageError if it fails."""
+        self.forget_device_reference(but=(problem, plan))
+        if self._on_device is None:
+            library, _, instance = self._trusted(problem)
+            launch = Launch(library, problem, instance, {}, library.workspace_size(problem, instance))
+            reference = reference_on_device(self.device, self.device_tools, launch, plan)
+            self._on_device = ((problem, plan), reference)
+        return self._on_device[1]
+
+    def forget_device_reference(self, but: tuple[ConvProblem, FillPlan] | None = None) -> None:
+        """Give the memory of the reference that is kept back, unless it is that one."""
+        if self._on_device is not None and self._on_device[0] != but:
+            self._on_device[1].buffer.free()
+            self._on_device = None
+
+    @property
+    def has_device_reference(self) -> bool:
+        return self._on_device is not None
 
 
 ZEROS = "zeros"

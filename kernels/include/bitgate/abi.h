@@ -178,6 +178,12 @@ typedef struct bitgate_launch_arg {
   uint32_t kind;
 } bitgate_launch_arg;
 
+struct bitgate_launch;
+/* Starts event->function once more on a stream, with grid, block, LDS bytes and wave size of the event and
+ * the arguments that `kernargs` holds where event->args says. Returns a hipError_t. */
+typedef int32_t (*bitgate_launcher)(const struct bitgate_launch* event, const uint8_t* kernargs,
+                                    void* stream);
+
 typedef struct bitgate_launch {
   int32_t kind; /* bitgate_event_kind */
   int32_t wave_size;
@@ -190,6 +196,8 @@ typedef struct bitgate_launch {
   uint64_t kernarg_offset; /* into record.kernargs */
   bitgate_launch_arg args[BITGATE_MAX_ARGS];
   uint64_t address, source, bytes; /* memset, copy; source holds the memset's value */
+  uint64_t function;               /* the kernel as the host names it: its symbol is the code object's too */
+  bitgate_launcher launcher;       /* of a kernel, in this library */
 } bitgate_launch;
 
 /* What really ran. The caller owns the arrays and states their capacity; counts may exceed it, the rest is

@@ -6,6 +6,8 @@
 // them.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <tuple>
@@ -63,8 +65,11 @@ void note_argument(bitgate_launch& event, KernargLayout& layout, uint8_t* bytes,
 }
 
 template <class... Params>
-void note_launch(Context& context, const char* name, dim3 grid, dim3 block, size_t lds_bytes,
-                 const std::tuple<Params...>& arguments) {
+int32_t relaunch(const bitgate_launch* event, const uint8_t* kernargs, void* stream);
+
+template <class... Params>
+void note_launch(Context& context, const char* name, void (*kernel)(Params...), dim3 grid, dim3 block,
+                 size_t lds_bytes, const std::tuple<Params...>& arguments) {
   bitgate_dispatch_record& record = context.record;
   bitgate_launch* event = next_event(record, BITGATE_KERNEL, name);
   bitgate_launch scratch{};
@@ -77,6 +82,8 @@ void note_launch(Context& context, const char* name, dim3 grid, dim3 block, size
   std::memcpy(note.block, block_size, sizeof block_size);
   note.wave_size = static_cast<int32_t>(context.wave_size);
   note.lds_bytes = lds_bytes;
+  note.function = reinterpret_cast<uint64_t>(kernel);
+  note.launcher = relaunch<Params...>;
   note.kernarg_bytes = layout.end;
   note.kernarg_offset = (record.kernarg_count + 15) / 16 * 16;
   record.kernarg_count = note.kernarg_offset + layout.end;
@@ -85,20 +92,39 @@ void note_launch(Context& context, const char* name, dim3 grid, dim3 block, size
 }
 
 template <class... Params>
-hipError_t enqueue(Context& context, [[maybe_unused]] const char* name, void (*kernel)(Params...), dim3 grid,
-                   dim3 block, size_t lds_bytes, std::tuple<Params...>& arguments) {
+hipError_t enqueue(hipStream_t stream, [[maybe_unused]] unsigned wave_size, [[maybe_unused]] const char* name,
+                   void (*kernel)(Params...), dim3 grid, dim3 block, size_t lds_bytes,
+                   std::tuple<Params...>& arguments) {
   return std::apply(
       [&](Params&... values) {
 #if defined(BITGATE_PLATFORM_HOST)
-        return bitgate_host::launch(name, kernel, grid, block, lds_bytes, context.stream, context.wave_size,
-                                    values...);
+        return bitgate_host::launch(name, kernel, grid, block, lds_bytes, stream, wave_size, values...);
 #else
         void* addresses[] = {static_cast<void*>(&values)...};
         return hipLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, addresses, lds_bytes,
-                               context.stream);
+                               stream);
 #endif
       },
       arguments);
+}
+
+// The next argument out of a kernel's argument block.
+template <class Param> Param take_argument(KernargLayout& layout, const uint8_t* bytes) {
+  std::array<uint8_t, sizeof(Param)> copy;
+  std::memcpy(copy.data(), bytes + layout.place(sizeof(Param), alignof(Param)), sizeof(Param));
+  return std::bit_cast<Param>(copy);
+}
+
+// bitgate_launch.launcher of all kernels with these parameters: what replays a capsule where kernels are
+// functions of a library.
+template <class... Params>
+int32_t relaunch(const bitgate_launch* event, const uint8_t* kernargs, void* stream) {
+  KernargLayout layout;
+  std::tuple<Params...> arguments{take_argument<Params>(layout, kernargs)...}; // braces: from left to right
+  const uint32_t(&grid)[3] = event->grid, (&block)[3] = event->block;
+  return enqueue(static_cast<hipStream_t>(stream), static_cast<unsigned>(event->wave_size), event->name,
+                 reinterpret_cast<void (*)(Params...)>(event->function), dim3(grid[0], grid[1], grid[2]),
+                 dim3(block[0], block[1], block[2]), event->lds_bytes, arguments);
 }
 
 } // namespace detail
@@ -114,8 +140,9 @@ bool launch(Context& context, const char* name, void (*kernel)(Params...), dim3 
   if (context.error != hipSuccess)
     return false;
   std::tuple<Params...> arguments{static_cast<Params>(args)...};
-  detail::note_launch(context, name, grid, block, lds_bytes, arguments);
-  context.error = detail::enqueue(context, name, kernel, grid, block, lds_bytes, arguments);
+  detail::note_launch(context, name, kernel, grid, block, lds_bytes, arguments);
+  context.error =
+      detail::enqueue(context.stream, context.wave_size, name, kernel, grid, block, lds_bytes, arguments);
   return context.error == hipSuccess;
 }
 

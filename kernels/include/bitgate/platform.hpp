@@ -39,8 +39,8 @@
 
 // Functions used on both sides.
 #define BITGATE_HD __host__ __device__
-// A part that several kernels share: inlined into each on a GPU, a function of its own on the host, where that
-// halves the time to compile.
+// A part that several kernels share: inlined into each on a GPU, a function of its own on the host, where
+// that halves the time to compile.
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_SHARED_PART __attribute__((noinline))
 #else

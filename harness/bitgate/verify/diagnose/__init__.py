@@ -23,9 +23,11 @@ from bitgate.verify.diagnose.overflow import overflow
 from bitgate.verify.diagnose.pad_side import pad_side
 from bitgate.verify.diagnose.poison import poison
 from bitgate.verify.diagnose.race import race
+from bitgate.verify.diagnose.receptive_field import receptive_field
 from bitgate.verify.diagnose.rounding import rounding
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.shifted import shifted
+from bitgate.verify.diagnose.split_slice import split_slice
 from bitgate.verify.diagnose.taps import missing_tap
 from bitgate.verify.diagnose.tile import sub_gemm_place, tile_tail
 from bitgate.verify.diagnose.wrong_group import wrong_group
@@ -36,12 +38,14 @@ __all__ = ["Finding", "Role", "Scene", "diagnose"]
 
 RULES: tuple[Callable[[Scene], Finding | None], ...] = (
     race,
+    receptive_field,
     missing_sub_gemm,
     never_written,
     aliased_d,
     wrong_group,
     wrong_image,
     pad_side,
+    split_slice,
     k_tail,
     missing_tap,
     shifted,

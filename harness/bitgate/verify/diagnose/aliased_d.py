@@ -22,8 +22,8 @@ def aliased_d(scene: Scene) -> Finding | None:
         return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
     if all(_without_d(scene, cell) for cell in scene.sample(CELLS)):
         text = (
-            f"D lies in {scene.tensor_name} itself and counts as 0 in the wrong cells: the buffer was cleared before the"
-            " kernel had read it"
+            f"D lies in {scene.tensor_name} itself and counts as 0 in the wrong cells: the buffer was cleared before"
+            " the kernel had read it"
         )
         return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
     return None

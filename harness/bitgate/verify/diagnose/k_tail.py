@@ -36,41 +36,45 @@ def _sentence(missing: int, what: str, length: int) -> str:
 
 
 def _common_tail(scene: Scene, order: str) -> int | None:
-    """The one tail length that explains every sampled wrong cell, None if there is none."""
-    candidates: NDArray[np.bool_] | None = None
+    """The one tail length that explains every sampled wrong cell, None if there is none.
+
+    A cell that is just zero without its tail agrees, and tells nothing: half of the cells must tell.
+    """
+    agree = np.ones(LONGEST, np.bool_)
+    telling = np.zeros(LONGEST, np.int64)
+    seen = 0
     limit = max(4, min(CELLS, TERMS // max(1, scene.problem.reduction)))
     for cell in scene.sample(limit):
-        matches = _tails(scene, cell, order)
-        candidates = matches if candidates is None else _both(candidates, matches)
-        if not candidates.any():
+        matches, left = _tails(scene, cell, order)
+        agree = agree[: matches.size] & matches
+        telling = telling[: matches.size] + left
+        seen += 1
+        if not agree.any():
             return None
-    if candidates is None:
-        return None
-    return int(candidates.argmax()) + 1
+    agree &= 2 * telling >= seen
+    return int(agree.argmax()) + 1 if seen and agree.any() else None
 
 
-def _both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    shorter = min(first.size, second.size)
-    return np.asarray(first[:shorter] & second[:shorter])
-
-
-def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> NDArray[np.bool_]:
-    """For r = 1, 2, ...: is the cell the sum without the last r terms? Never of none that counts: that is just zero."""
+def _tails(scene: Scene, cell: tuple[int, ...], order: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For r = 1, 2, ...: is the cell the sum without the last r terms, and is any non-zero one left?"""
     true = scene.true_cell(cell)
-    sequence = _sequence(scene.problem, terms(scene.problem, scene.inputs, true), true, order)
+    products = terms(scene.problem, scene.inputs, true)
+    sequence = _by_channel(products) if order == "channel" else gemm_terms(scene.problem, products, true)
     longest = min(LONGEST, sequence.size - 1)
     whole = sequence.sum()
     without = whole - np.cumsum(sequence[::-1])[:longest]
     bits = finish(scene.problem, scene.inputs, true, without)
     found: Array = bits_of(scene.result[cell].reshape(1))
     left = np.count_nonzero(sequence) - np.cumsum(sequence[::-1] != 0)[:longest]
-    return np.asarray((bits == found[0]) & (left > 0))
+    return np.asarray(bits == found[0]), np.asarray(left > 0)
 
 
-def _sequence(problem: ConvProblem, products: Floats, cell: tuple[int, ...], order: str) -> Floats:
-    """The products as the GEMM's K runs over them, or summed per reduction channel."""
-    if order == "channel":
-        return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+def _by_channel(products: Floats) -> Floats:
+    return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+
+
+def gemm_terms(problem: ConvProblem, products: Floats, cell: tuple[int, ...]) -> Floats:
+    """The products as the GEMM's K runs over them: the taps of the cell's sub-GEMM, and the channels of each."""
     if problem.direction is Pass.BWD_DATA:
         products = _class_only(problem, products, cell)
     if problem.direction is Pass.BWD_WEIGHT:

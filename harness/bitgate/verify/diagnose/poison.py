@@ -22,9 +22,11 @@ def poison(scene: Scene) -> Finding | None:
     )
     if inputs_have:
         return None
+    # A split reduction is added to what the result holds: that must have been cleared.
+    added = f"{scene.tensor_name} itself before its zero-fill, " if scene.problem.split_k > 1 else ""
     text = (
         f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
-        " memory that nobody had written (LDS, workspace or beyond a tensor)"
+        f" memory that nobody had written ({added}LDS, workspace or beyond a tensor)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
 

@@ -150,7 +150,6 @@ struct Tiling {
     Operands operands;
     alignas(16) Sum c[Tile::M * pitch_c];
   };
-  static_assert(sizeof(Lds) <= 65536, "LDS of one block");
 };
 
 // Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.

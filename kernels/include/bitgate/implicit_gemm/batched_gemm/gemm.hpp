@@ -1,18 +1,18 @@
 // Batched GEMM, multiple D. One block computes one Tile::M x Tile::N tile of one matrix; blockIdx.y is the
-// batch. For each Tile::K terms of the reduction the block loads a tile of A and of B into LDS, then its
-// waves multiply fragments. At the end the sums go through LDS, so that C is written in vectors along n.
+// batch, blockIdx.z the slice of the reduction (split-K). For each Tile::K terms of the reduction the block
+// loads a tile of A and of B into LDS, then its waves multiply fragments. At the end the sums go through LDS,
+// so that C is written in vectors along n.
 //
 // Needs: the contiguous dimension of A and B that the variant states, n contiguous in C; lengths along
 // contiguous dimensions in whole vectors; vectors aligned (dispatch.hpp checks). Terms past K, rows past M
 // and columns past N are loaded as zeros. Offsets are 64-bit.
 #pragma once
 
-#include "bitgate/implicit_gemm/sums.hpp"
+#include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
-namespace batched_gemm {
-
-using namespace bitgate::implicit_gemm;
+namespace bitgate::implicit_gemm::batched_gemm {
 
 // Which dimension of a matrix is contiguous: row-major A has k, row-major B has n.
 enum class Order { row, column };
@@ -63,12 +63,14 @@ BITGATE_HD __forceinline__ void load_tile(const Matrix<Element>& matrix, int32_t
   }
 }
 
-// The tile of sums, through the element-wise operation, to C.
-template <class Variant>
+// The tile of sums to C: through the operation, or, of one slice of the reduction, added to what the others
+// add.
+template <class Variant, bool split>
 __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, const Geometry& geometry,
                                          int32_t first_row, int32_t first_column,
                                          const typename Variant::ElementC* d, typename Variant::ElementC* c) {
   using Cover = typename Variant::CoverC;
+  using C = typename Variant::ElementC;
   const auto thread = static_cast<int>(threadIdx.x);
   const auto batch = static_cast<int64_t>(blockIdx.y);
   const int column = Cover::column(thread);
@@ -80,13 +82,19 @@ __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, cons
     const int32_t m = first_row + row;
     if (m >= geometry.m)
       continue;
-    const auto* d_row = d + batch * geometry.d.batch + m * geometry.d.row;
-    typename Variant::ElementC values[Variant::Vector::C];
-    for (int i = 0; i < Variant::Vector::C; ++i)
-      values[i] = bitgate::finish(tile[row * Variant::pitch_c + column + i], geometry.op,
-                                  d_row + (n + i) * geometry.d.column);
-    write_chunk(c + batch * geometry.c.batch + m * geometry.c.row + n,
-                bitgate::bits_as<Chunk<sizeof values>>(values));
+    const auto* sums = tile + row * Variant::pitch_c + column;
+    C* to = c + batch * geometry.c.batch + m * geometry.c.row + n;
+    C values[Variant::Vector::C];
+    if constexpr (split) {
+      for (int i = 0; i < Variant::Vector::C; ++i)
+        values[i] = Number<C>::narrow(sums[i]);
+      atomic_add(to, values);
+    } else {
+      const auto* d_row = d + batch * geometry.d.batch + m * geometry.d.row;
+      for (int i = 0; i < Variant::Vector::C; ++i)
+        values[i] = finish(sums[i], geometry.op, d_row + (n + i) * geometry.d.column);
+      write_chunk(to, bits_as<Chunk<sizeof values>>(values));
+    }
   }
 }
 
@@ -111,9 +119,14 @@ __global__ void __launch_bounds__(Variant::block)
   if constexpr (turn_b)
     matrix_b = {matrix_b.cells, geometry.b.row, geometry.n, geometry.k};
 
+  const int32_t steps = (geometry.k + Tile::K - 1) / Tile::K;
+  const Slice slice = slice_of(steps, geometry.slices, static_cast<int32_t>(blockIdx.z));
+  if (slice.count == 0)
+    return;
   Sums<Variant> sums;
   clear<Variant>(sums);
-  for (int32_t k = 0; k < geometry.k; k += Tile::K) {
+  for (int32_t step = slice.first; step < slice.first + slice.count; ++step) {
+    const int32_t k = step * Tile::K;
     load_tile<typename Variant::ReadA, turn_a, typename Variant::FactorA, Variant::Vector::A>(
         matrix_a, turn_a ? k : m, turn_a ? m : k, thread, lds.operands.a, Variant::pitch_a);
     load_tile<typename Variant::ReadB, turn_b, typename Variant::FactorB, Variant::Vector::B>(
@@ -124,7 +137,23 @@ __global__ void __launch_bounds__(Variant::block)
   }
   store_sums<Variant>(sums, thread, lds.c);
   __syncthreads(); // sums are complete
-  epilogue<Variant>(lds.c, geometry, m, n, d, c);
+  if (geometry.slices > 1)
+    epilogue<Variant, true>(lds.c, geometry, m, n, d, c);
+  else
+    epilogue<Variant, false>(lds.c, geometry, m, n, d, c);
 }
 
-} // namespace batched_gemm
+// C = 0, before slices are added to it; by strides, so that gaps stay untouched.
+inline constexpr int clear_block = 256;
+
+template <class C>
+__global__ void __launch_bounds__(clear_block) kernel_clear(C* c, int64_t cells, Geometry geometry) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * clear_block + threadIdx.x; i < cells;
+       i += static_cast<int64_t>(gridDim.x) * clear_block) {
+    const int64_t row = i / geometry.n;
+    c[row / geometry.m * geometry.c.batch + row % geometry.m * geometry.c.row + i % geometry.n] =
+        Number<C>::narrow(0);
+  }
+}
+
+} // namespace bitgate::implicit_gemm::batched_gemm

@@ -1,10 +1,11 @@
-// A batched GEMM as a launch sees it: C[b,m,n] = op( sum_k A[b,m,k] * B[b,k,n], d[b,m,n] ).
+// A batched GEMM as a launch sees it: C[b,m,n] = op( sum_k A[b,m,k] * B[b,k,n], d[b,m,n] ). For the kernels
+// of kernels/batched_gemm, and for whoever finds a GEMM in a problem of another kind.
 #pragma once
 
 #include "bitgate/elementwise.hpp"
 #include "bitgate/refusal.hpp"
 
-namespace batched_gemm {
+namespace bitgate::implicit_gemm::batched_gemm {
 
 // Strides in elements, in the logical order of the C ABI: A (batch, M, K), B (batch, N, K), C and D (batch,
 // M, N).
@@ -14,6 +15,7 @@ struct Strides {
 
 struct Geometry {
   int32_t m, n, k;
+  int32_t slices; // split-K
   Strides a, b, c, d;
   bitgate::Elementwise op;
 };
@@ -54,4 +56,4 @@ inline int32_t read_sizes(const bitgate_problem& problem, Sizes& sizes, bitgate_
   return BITGATE_OK;
 }
 
-} // namespace batched_gemm
+} // namespace bitgate::implicit_gemm::batched_gemm

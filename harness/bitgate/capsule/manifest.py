@@ -1,0 +1,233 @@
+"""What ``manifest.json`` says: everything that a loader needs, launch by launch. The classes are its schema.
+
+Sizes, offsets and alignments are bytes; ``grid`` counts blocks, ``grid_threads`` and ``block`` threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the capsule's folder and the SHA-256 of its bytes."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """One translation unit's ELF file, for hipModuleLoad. ``version`` of 5 or more has hidden arguments as listed."""
+
+    file: str
+    sha256: str
+    unit: str
+    target_id: str
+    version: int
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """How a buffer is read as a tensor: ``lengths`` and ``strides`` (in elements) of the axes that ``axes`` names."""
+
+    dtype: str
+    layout: str
+    axes: str
+    lengths: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """Device memory. It begins as the data of ``content`` (.npy, one axis: the memory from its first byte to its last),
+    or, where that is None, as ``pattern`` (hex, in memory order) over and over: poison, that no kernel computes."""
+
+    name: str
+    role: Literal["input", "output", "workspace"]
+    bytes: int
+    alignment: int
+    content: File | None
+    pattern: str
+    tensor: TensorView | None
+
+
+@dataclass(frozen=True)
+class Place:
+    buffer: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class ArgumentSpec:
+    """One argument as the code object's metadata lists it."""
+
+    offset: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The 8 bytes at ``offset`` of the segment are the address of ``target``; None: they are null and stay so."""
+
+    offset: int
+    target: Place | None
+
+
+@dataclass(frozen=True)
+class HiddenArgument:
+    """What a runtime writes behind the explicit arguments. ``value`` is in the segment already; None: only a runtime
+    can make it, ``note`` says what it is, and the segment holds zero."""
+
+    offset: int
+    size: int
+    kind: str
+    value: int | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Kernarg:
+    """The whole argument segment as the target's kernel reads it: ``hex`` has ``bytes`` bytes, zero where a pointer
+    belongs. ``explicit_bytes`` is its part without hidden arguments."""
+
+    bytes: int
+    explicit_bytes: int
+    alignment: int
+    hex: str
+    arguments: tuple[ArgumentSpec, ...]
+    pointers: tuple[Pointer, ...]
+    hidden: tuple[HiddenArgument, ...]
+
+    @property
+    def data(self) -> bytearray:
+        return bytearray.fromhex(self.hex)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the code object's metadata states: registers a lane or wave, scratch a lane, and the largest block."""
+
+    vgprs: int
+    agprs: int
+    sgprs: int
+    scratch: int
+    max_workgroup: int
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """``lds_static`` is in the code object already; a launch passes ``lds_dynamic``, a dispatch packet their sum.
+
+    ``launcher`` is for bitgate itself: the function of its own library that starts the kernel where it is no GPU's.
+    """
+
+    kind: Literal["kernel"]
+    name: str
+    code_object: str
+    symbol: str
+    descriptor: str
+    grid: tuple[int, int, int]
+    grid_threads: tuple[int, int, int]
+    block: tuple[int, int, int]
+    wave_size: int
+    lds_dynamic: int
+    lds_static: int
+    kernarg: Kernarg
+    resources: Resources
+    launcher: str
+
+
+@dataclass(frozen=True)
+class MemsetStep:
+    """``bytes`` bytes of ``value``."""
+
+    kind: Literal["memset"]
+    name: str
+    destination: Place
+    value: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CopyStep:
+    kind: Literal["copy"]
+    name: str
+    destination: Place
+    source: Place
+    bytes: int
+
+
+Step: TypeAlias = KernelStep | MemsetStep | CopyStep
+
+
+@dataclass(frozen=True)
+class BoundsSpec:
+    """Real numbers, in logical order: a cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign
+    where |value| + slack exceeds ``largest`` (8-bit floats end there instead). Where ``value`` is not finite the cell
+    is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all."""
+
+    kind: Literal["bounds"]
+    value: File
+    slack: File
+    exact: File
+    open: File
+    largest: float
+
+
+@dataclass(frozen=True)
+class NanClassSpec:
+    """Where a NaN is expected any NaN will do but ``poison``, the bits (hex) that the buffer began with."""
+
+    kind: Literal["nan_class"]
+    poison: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What ``buffer`` holds after the last step: every bit of ``content``, but for what ``tolerance`` allows.
+
+    ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` is who computed it.
+    """
+
+    buffer: str
+    content: File
+    digest: str
+    reference: str
+    tolerance: BoundsSpec | NanClassSpec | None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``steps`` run in order on one stream. ``host_run`` says what the same launches gave on bitgate's host platform
+    when the capsule was written: PASS, or what was wrong."""
+
+    schema: int
+    about: str
+    case: str
+    human: str
+    ck_profiler: str
+    family: str
+    instance: str
+    options: dict[str, str]
+    fill: str
+    seed: int
+    target: str
+    wave_size: int
+    code_objects: tuple[CodeObject, ...]
+    buffers: tuple[BufferSpec, ...]
+    steps: tuple[Step, ...]
+    expected: Expected
+    host_run: str
+
+    @property
+    def kernels(self) -> tuple[KernelStep, ...]:
+        return tuple(step for step in self.steps if isinstance(step, KernelStep))
+
+    def buffer(self, name: str) -> BufferSpec | None:
+        return next((buffer for buffer in self.buffers if buffer.name == name), None)

@@ -1,0 +1,92 @@
+"""Runs the steps of a capsule on a device: memsets and copies by HIP, kernels by what the platform starts them with."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_void_p
+from typing import Protocol
+
+from bitgate.capsule.library_symbols import LibrarySymbols
+from bitgate.capsule.manifest import Kernarg, KernelStep, MemsetStep, Step
+from bitgate.capsule.memory import Memory
+from bitgate.device.device import Device
+from bitgate.device.errors import check, hip_error
+from bitgate.errors import UsageError
+from bitgate.kernel.abi import CLaunch, EventKind
+
+
+class Player(Protocol):
+    """Starts a kernel with the bytes of its argument segment, every pointer in its place, on a HIP stream."""
+
+    def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None: ...
+
+
+def play(
+    device: Device,
+    player: Player,
+    steps: Iterable[Step],
+    memory: Memory,
+    after: Callable[[KernelStep], None] | None = None,
+) -> None:
+    """All steps in order; ``after`` is called with each kernel once it has ended. HipError where one fails."""
+    hip = device.hip
+    for step in steps:
+        if isinstance(step, KernelStep):
+            player.launch(step, relocated(step.kernarg, memory), device.stream)
+            if after is not None:
+                device.synchronize()
+                after(step)
+        elif isinstance(step, MemsetStep):
+            to = memory.address(step.destination)
+            check(hip.hipMemsetAsync(to, step.value, step.bytes, device.stream), "hipMemsetAsync")
+        else:
+            to, source = memory.address(step.destination), memory.address(step.source)
+            kind = hip.hipMemcpyKind.hipMemcpyDeviceToDevice
+            check(hip.hipMemcpyAsync(to, source, step.bytes, kind, device.stream), "hipMemcpyAsync")
+    device.synchronize()
+
+
+def relocated(kernarg: Kernarg, memory: Memory) -> bytes:
+    """The argument segment with the addresses that the buffers have now."""
+    data = kernarg.data
+    for pointer in kernarg.pointers:
+        if pointer.target is not None:
+            struct.pack_into("<Q", data, pointer.offset, memory.address(pointer.target))
+    return bytes(data)
+
+
+_LAUNCHER = CFUNCTYPE(c_int32, POINTER(CLaunch), c_char_p, c_void_p)
+
+
+class LibraryPlayer:
+    """Kernels that are functions of a library: on the host, and where the CUDA runtime registered them.
+
+    UsageError for a kernel that the library does not have.
+    """
+
+    def __init__(self, symbols: LibrarySymbols) -> None:
+        self._symbols = symbols
+
+    def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None:
+        event = CLaunch(
+            kind=EventKind.KERNEL,
+            wave_size=step.wave_size,
+            name=step.name.encode()[:159],
+            grid=step.grid,
+            block=step.block,
+            lds_bytes=step.lds_dynamic,
+            kernarg_bytes=step.kernarg.explicit_bytes,
+            function=self._address(step.symbol),
+        )
+        code = _LAUNCHER(self._address(step.launcher))(event, kernargs, stream)
+        if code:
+            raise hip_error(code, step.name)
+
+    def _address(self, symbol: str) -> int:
+        address = self._symbols.address(symbol)
+        if address is None:
+            raise UsageError(
+                f"{self._symbols.path.name} has no {symbol}: the kernels have changed since, write the capsule again"
+            )
+        return address

@@ -1,0 +1,50 @@
+"""What a capsule says of cells that need not equal the expected result bit for bit, and the judge made of it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.capsule.manifest import BoundsSpec, File, NanClassSpec
+from bitgate.errors import UsageError
+from bitgate.exact.rounding import largest
+from bitgate.exact.tensor import HostTensor
+from bitgate.verify.bounds import Bounds, Judge, NanClass
+from bitgate.verify.poison import poison_bits
+
+Tolerance = BoundsSpec | NanClassSpec | None
+
+
+def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArray[Any]], File]) -> Tolerance:
+    """The manifest's entry for a judge; ``save`` puts an array into the capsule under a name."""
+    if judge is None:
+        return None
+    if isinstance(judge, NanClass):
+        return NanClassSpec("nan_class", f"{judge.poison:#x}")
+    assert isinstance(judge, Bounds)
+    return BoundsSpec(
+        kind="bounds",
+        value=save("expected_value.npy", judge.value),
+        slack=save("expected_slack.npy", judge.slack),
+        exact=save("expected_exact.npy", judge.exact.astype(np.uint8)),
+        open=save("expected_open.npy", judge.open.astype(np.uint8)),
+        largest=float(largest(reference.tensor.dtype)),
+    )
+
+
+def restored(tolerance: Tolerance, reference: HostTensor, load: Callable[[File], NDArray[Any]]) -> Judge | None:
+    """The judge of a manifest's entry. UsageError if an array has another shape than the result."""
+    dtype, lengths = reference.tensor.dtype, reference.tensor.lengths
+    if tolerance is None:
+        return None
+    if isinstance(tolerance, NanClassSpec):
+        return NanClass(reference.logical, poison_bits(dtype))
+    arrays = [load(file) for file in (tolerance.value, tolerance.slack, tolerance.exact, tolerance.open)]
+    for array in arrays:
+        if array.shape != lengths:
+            raise UsageError(f"the bounds have shape {array.shape}, the result {lengths}: write the capsule again")
+    value, slack, exact, anything = arrays
+    return Bounds(value, slack, reference.logical, dtype, exact.astype(bool), anything.astype(bool))

@@ -1,0 +1,48 @@
+"""``bitgate cases --update-digests`` and ``--check-digests``: stored digests, over plans for every kind of target."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from bitgate import rooms
+
+TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
+"""One of each kind for which a plan differs: the host, and GPUs by wave size and platform."""
+
+
+def go_over(tier: str, kernel: str, load: Sequence[Path], suites: Path | None, *, store: bool, as_json: bool) -> int:
+    """The exit code: 1 if a check found a digest that is not current, else 0. UsageError for a bad table or kernel."""
+    from bitgate.cases import digesting
+    from bitgate.cases.planning import Setting, check_setting
+    from bitgate.device import targets
+    from bitgate.kernel import registry
+
+    folder = suites or rooms.room("suites")
+    families = registry.families(load)
+
+    def settings(kernel: str) -> list[Setting]:
+        return [Setting(name, targets.platform_of(name), families, kernel) for name in TARGETS]
+
+    check_setting(settings(kernel)[0])
+    every = list(digesting.wishes(settings(""), folder))
+    chosen = list(digesting.wishes(settings(kernel), folder, tier))
+    work = digesting.update if store else digesting.check
+    changes = work(every, chosen, folder, lambda line: print(line, file=sys.stderr, flush=True))
+    lists = {"added": changes.added, "wrong": changes.wrong, "dropped": changes.dropped}
+    if as_json:
+        typer.echo(json.dumps({"stored": changes.stored, **{name: list(keys) for name, keys in lists.items()}}))
+    else:
+        words = {"added": "new", "wrong": "changed", "dropped": "dropped"}
+        if not store:
+            words = {"added": "not stored", "wrong": "wrong", "dropped": "planned by no suite"}
+        for name, keys in lists.items():
+            for key in keys if not store or name == "wrong" else ():
+                typer.echo(f"{words[name]}: {key}")
+        counts = ", ".join(f"{len(keys)} {words[name]}" for name, keys in lists.items())
+        typer.echo(f"{changes.stored} digests: {counts}")
+    return int(not store and any(lists.values()))

@@ -1,0 +1,135 @@
+"""The C side of the device tools (kernels/device_tools) in ctypes: tensors as their kernels walk over them."""
+
+from __future__ import annotations
+
+from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from math import prod
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bitgate import rooms
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.problem import Tensor
+
+MAX_AXES = 6
+MAX_ZONES = 32
+
+
+def family() -> KernelFamily:
+    """The tools as something to build: sources without instances."""
+    folder = rooms.room("kernels") / "device_tools"
+    return KernelFamily(
+        name="device_tools",
+        operations=(),
+        sources=("fill.hip.cpp", "sums.hip.cpp", "compare.hip.cpp"),
+        folder=folder,
+        platforms=("host", "amd", "nvidia"),
+        instances=(),
+        options=(),
+        supports=lambda problem, instance, options: None,
+        dispatch=lambda problem, instance, options: None,
+    )
+
+
+class Axis(Structure):
+    """Length; steps in memory and in logical order, in elements."""
+
+    _fields_ = (("length", c_int64), ("stride", c_int64), ("logical", c_int64))
+
+
+class Cells(Structure):
+    """``Cells`` of kernels/device_tools/cells.hpp."""
+
+    _fields_ = (
+        ("axis", Axis * MAX_AXES),
+        ("count", c_int64),
+        ("rank", c_int32),
+        ("element_bytes", c_int32),
+        ("dtype", c_int32),
+        ("reserved", c_int32),
+    )
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Cells:
+        """Every cell once; a broadcast axis (stride 0) counts as index 0. ValueError if cells lie on each other."""
+        return cls._of(tensor, _axes(tensor))
+
+    @classmethod
+    def flat(cls, tensor: Tensor) -> Cells:
+        """The tensor's whole memory, gaps included, as one row."""
+        return cls._of(tensor, [(tensor.space, 1, 1)])
+
+    @classmethod
+    def _of(cls, tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
+        count = prod(length for length, _, _ in axes)
+        cells = cls(count=count, rank=len(axes), element_bytes=tensor.dtype.bytes, dtype=tensor.dtype.code)
+        for place, axis in enumerate(axes):
+            cells.axis[place] = Axis(*axis)
+        return cells
+
+
+def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
+    """(length, stride, logical step), fastest in memory first; axes that continue each other are one."""
+    steps = [prod(tensor.lengths[axis + 1 :]) for axis in range(len(tensor.lengths))]
+    every = zip(tensor.lengths, tensor.strides, steps, strict=True)
+    axes: list[tuple[int, int, int]] = []
+    reach = 0
+    for length, stride, step in sorted((a for a in every if a[0] > 1 and a[1] > 0), key=lambda axis: axis[1]):
+        if stride <= reach:
+            raise ValueError(f"tensor '{tensor.name}' with strides {tensor.strides} has cells on each other")
+        reach += (length - 1) * stride
+        if axes and stride == axes[-1][0] * axes[-1][1] and step == axes[-1][0] * axes[-1][2]:
+            axes[-1] = (axes[-1][0] * length, axes[-1][1], axes[-1][2])
+        else:
+            axes.append((length, stride, step))
+    return axes
+
+
+class Weights(Structure):
+    """``Weights`` of kernels/device_tools/sums.hip.cpp: what a cell weighs in a checksum."""
+
+    _fields_ = (
+        ("rows", c_int64),
+        ("channels", c_int64),
+        ("spatial", c_int64),
+        ("channel_stream", c_uint64),
+        ("place_stream", c_uint64),
+        ("range", c_uint32),
+        ("reserved", c_uint32),
+    )
+
+
+class Zone(Structure):
+    """Address and length of one guard zone."""
+
+    _fields_ = (("address", c_uint64), ("bytes", c_uint64))
+
+
+class Zones(Structure):
+    """``Zones`` of kernels/device_tools/compare.hip.cpp."""
+
+    _fields_: ClassVar[Any] = [("zone", Zone * MAX_ZONES)]
+
+
+_P, _C = c_void_p, POINTER(Cells)
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "fill_integers": (_P, _C, c_uint64, c_uint32, c_uint64, _P, _P),
+    "fill_reals": (_P, _C, c_uint64, _P),
+    "fill_bits": (_P, _C, c_uint64, _P),
+    "digest": (_P, _C, c_uint64, _P, _P),
+    "weighted_sum": (_P, _P, _C, POINTER(Weights), _P, _P),
+    "differences": (_P, _P, _P, _C, c_int64, _P, _P),
+    "gaps": (_P, _C, c_int64, _P, _P),
+    "zones": (POINTER(Zones), c_int32, c_uint32, _P, _P),
+}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The entry points by name; each starts work on a stream and returns a ``hipError_t``."""
+    library = CDLL(str(path))
+    entries: dict[str, Any] = {}
+    for name, arguments in _ARGUMENTS.items():
+        entry = getattr(library, f"bitgate_tools_{name}")
+        entry.restype, entry.argtypes = c_int32, arguments
+        entries[name] = entry
+    return entries

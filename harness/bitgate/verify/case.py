@@ -1,0 +1,116 @@
+"""A case on its way through the spine, and the verdict of what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import perf_counter
+
+from bitgate.exact.digest import digest
+from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.problem import ConvProblem, human
+from bitgate.problem.foreign import ck_profiler_line
+from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repro import repro_line
+from bitgate.verify.running import Run
+from bitgate.verify.session import Inputs, Reference, Session
+from bitgate.verify.shortcut import Look
+
+
+@dataclass
+class Case:
+    """A case on its way: what is known so far, for whatever verdict it ends in."""
+
+    planned: PlannedCase
+    session: Session
+    started: float
+    family: KernelFamily
+    instance: Instance
+    seconds: dict[str, float] = field(
+        default_factory=lambda: {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
+    )
+    look: Look | None = None
+    """What the short way saw; inputs and reference are those of the long way."""
+    inputs: Inputs | None = None
+    reference: Reference | None = None
+    runs: list[Run] = field(default_factory=list)
+
+    def add_seconds(self) -> None:
+        """Of its launches, to those of the parts."""
+        for run in self.runs:
+            for name, value in run.seconds.items():
+                self.seconds[name] += value
+
+
+def verdict_of(
+    case: Case,
+    outcome: Outcome,
+    reason: str = "",
+    diagnosis: Diagnosis | None = None,
+    result: HostTensor | None = None,
+) -> Verdict:
+    planned, session = case.planned, case.session
+    compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
+    record = next((run.record for run in case.runs if run.record is not None), None)
+    fingerprint: dict[str, str] = {}
+    if case.runs:
+        guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
+        fingerprint = {**session.fingerprint(planned.family), "guards": guards}
+    seconds = {**case.seconds, "total": perf_counter() - case.started}
+    seconds = {part: round(value, 6) for part, value in seconds.items()}
+    return Verdict(
+        key=planned.key,
+        outcome=outcome,
+        reason=reason,
+        suite=planned.suite,
+        test=planned.test,
+        tier=planned.tier,
+        platform=session.target.platform,
+        device_kind=session.target.kind,
+        device_name=session.target.device_name,
+        digest=_digest(case, result) if compared else "",
+        reference=_kind(case),
+        certificate=_certificate(case),
+        dispatch={} if record is None else record.summary(),
+        seconds=seconds,
+        diagnosis=diagnosis,
+        repro=repro_line(planned, session.load),
+        foreign=_foreign(planned.problem),
+        human=_human(planned.problem),
+        fingerprint=fingerprint,
+    )
+
+
+def _digest(case: Case, result: HostTensor | None) -> str:
+    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets, and so do
+    the bits of a NaN."""
+    reference = case.reference
+    if reference is None:
+        return "" if case.look is None or not case.look.runs else case.look.last.digest
+    if reference.judge is not None:
+        return ""
+    return reference.digest if result is None else digest(result)
+
+
+def _kind(case: Case) -> str:
+    if case.reference is not None:
+        return case.reference.kind
+    return "" if case.look is None else case.look.route.kind
+
+
+def _certificate(case: Case) -> Certificate | None:
+    if case.inputs is not None:
+        return case.inputs.certificate
+    return None if case.look is None else case.look.route.certificate
+
+
+@lru_cache(maxsize=1024)
+def _human(problem: ConvProblem) -> str:
+    return human(problem)
+
+
+@lru_cache(maxsize=1024)
+def _foreign(problem: ConvProblem) -> str:
+    return ck_profiler_line(problem) or ""

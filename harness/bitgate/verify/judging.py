@@ -1,0 +1,144 @@
+"""From launches to a verdict: are the bits right, is what ran what was needed, and if not, what is wrong?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bitgate.exact.factors import factors
+from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.case import Case, verdict_of
+from bitgate.verify.compare import compare
+from bitgate.verify.diagnose import Scene, diagnose
+from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.poison import poison_bits
+from bitgate.verify.running import Run
+from bitgate.verify.shortcut import Look
+from bitgate.verify.stored import REFRESH
+
+
+def judge(case: Case) -> Verdict:
+    """The verdict of a case whose launches have ended."""
+    last = case.runs[-1]
+    if last.damage:
+        return verdict_of(case, Outcome.CORRUPTED, last.damage, _told(last, last.damage))
+    if last.crash:
+        return verdict_of(case, Outcome.CRASHED, last.crash, _told(last, last.crash))
+    if case.reference is not None and case.reference.kind == "none":
+        return _uncompared(case)
+    differ = _runs_differ(case)
+    wrong = next((run for run in case.runs if run.result is not None), None)
+    if wrong is None:
+        return check_dispatch(case)
+    diagnosis = _diagnosis(case, wrong, differ)
+    outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
+    return verdict_of(case, outcome, diagnosis.sentence, diagnosis, wrong.result)
+
+
+def _uncompared(case: Case) -> Verdict:
+    """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
+    verdict = check_dispatch(case)
+    if verdict.outcome is not Outcome.PASS:
+        return verdict
+    reason = "it ran, and nothing was compared: no reference was asked for"
+    return replace(verdict_of(case, Outcome.NOT_RUN, reason), expected=True)
+
+
+def _runs_differ(case: Case) -> bool:
+    if len(case.runs) < 2 or case.reference is None or case.reference.judge is not None:
+        return False
+    first, second = (run.result for run in case.runs)
+    if first is None or second is None:
+        return first is not second
+    return not compare(first.logical, second.logical).equal
+
+
+def check_dispatch(case: Case) -> Verdict:
+    """The bits are right: is what ran what the problem needs?"""
+    record = case.runs[0].record
+    assert record is not None
+    options = {option.name: option.production for option in case.family.options} | dict(case.planned.options)
+    production = all(options[option.name] == option.production for option in case.family.options)
+    decomposes = production and not case.family.is_reference  # a naive kernel has one thread a cell, no sub-GEMMs
+    predicted = case.family.dispatch(case.planned.problem, case.instance, dict(case.planned.options))
+    reason = dispatch_disagreement(case.planned.problem, record, predicted, decomposes)
+    if not reason:
+        return verdict_of(case, Outcome.PASS)
+    diagnosis = Diagnosis(("other",), reason, {"dispatch": record.summary()})
+    return verdict_of(case, Outcome.MISMATCH, reason, diagnosis)
+
+
+def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
+    assert case.inputs is not None
+    assert case.reference is not None
+    assert wrong.result is not None
+    reference = case.reference.tensor
+    other = next(run for run in case.runs if run is not wrong) if differ else None
+    judge = case.reference.judge
+    outside = None if judge is None else judge.outside(wrong.result.logical)
+    scene = Scene.thinned(
+        case.planned.problem,
+        wrong.result.logical,
+        reference.logical,
+        outside=outside,
+        poison=poison_bits(reference.tensor.dtype),
+        inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
+        tile=case.instance.tile,
+        other_run=None if other is None else (other.result or reference).logical,
+        runs=(wrong.how.words, "" if other is None else other.how.words),
+    )
+    diagnosis = diagnose(scene)
+    comparison = compare(wrong.result.logical, reference.logical, outside)
+    evidence = {
+        **diagnosis.evidence,
+        "run": wrong.how.words,
+        "largest_difference": str(comparison.largest_difference),
+        "first_wrong_cells": comparison.rows(),
+    }
+    return replace(diagnosis, evidence=evidence)
+
+
+def _told(run: Run, sentence: str) -> Diagnosis:
+    """The diagnosis of a run that the device itself explains."""
+    evidence: dict[str, object] = {"run": run.how.words}
+    if run.fault is not None:
+        fault = run.fault
+        evidence["fault"] = {
+            "kind": fault.kind,
+            "kernel": fault.kernel,
+            "block": list(fault.block),
+            "thread": list(fault.thread),
+            "buffer": fault.buffer,
+            "offset": fault.offset,
+            "size": fault.buffer_size,
+        }
+    return Diagnosis(("other",), sentence, evidence)
+
+
+def contradiction(case: Case, seen: Look) -> Verdict:
+    """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
+    kernel does not do the same twice."""
+    stored = seen.route.stored
+    if stored is not None and case.reference is not None and stored.digest != case.reference.digest:
+        reason = (
+            f"the stored digest is not the reference's: {stored.path} says {stored.digest}, the {case.reference.kind}"
+            f" reference gives {case.reference.digest}; {REFRESH}"
+        )
+        return verdict_of(case, Outcome.INFRA, reason)
+    again = "launches on uploaded data, later, found nothing wrong"
+    if seen.last.damage:
+        sentence = f"{seen.last.damage}; {again}"
+        return verdict_of(case, Outcome.CORRUPTED, sentence, _told(seen.last, sentence))
+    sentence = f"{seen.doubt}; {again}"
+    diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
+    return verdict_of(case, Outcome.NONDETERMINISTIC, sentence, diagnosis)
+
+
+def told_by_the_device(case: Case, seen: Look, shortage: str) -> Verdict:
+    """What can be said of a wrong result that is too large to be looked at."""
+    case.runs = list(seen.runs)
+    last = seen.last
+    evidence = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+    if last.differences is not None:
+        evidence["largest_difference"] = str(last.differences.largest)
+    outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
+    return verdict_of(case, outcome, seen.doubt, Diagnosis(("other",), seen.doubt, evidence))

@@ -1,0 +1,82 @@
+"""Waves, LDS and atomic operations: figures that kernels of kernels/platform_probe/device.hip.cpp write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.kernel.declaration import wave_sizes
+from bitgate.verify.platform.workbench import Finding, Workbench
+
+BLOCK = 256
+"""Threads of a block in these kernels."""
+
+LDS_BYTES = {"gfx950": 160 * 1024, "sm_": 48 * 1024}
+"""By the begin of a target's name: what a block can have without asking for more. 64 KiB elsewhere."""
+
+ATOMIC_BLOCKS = 16
+
+
+def wave(bench: Workbench) -> Iterator[Finding]:
+    """Does the hardware see waves as long as the declared ones?"""
+    sizes = wave_sizes(bench.target)
+    told = bench.device.attributes.wave_size
+    if told not in sizes:
+        yield Finding(
+            f"the device says that waves have {told} lanes, kernels for {bench.target} are built for {sizes[0]}"
+        )
+    for size in sizes:
+        words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
+        if said := _judge_wave(words, size):
+            yield Finding(said, f"wave {size}")
+    bench.found["wave_sizes"] = list(sizes)
+
+
+def _judge_wave(words: NDArray[np.int32], size: int) -> str:
+    threads = np.arange(BLOCK)
+    votes = words[:, 2].astype(np.uint32).astype(np.uint64) | words[:, 3].astype(np.uint32).astype(np.uint64) << 32
+    lanes_voting = np.array([int(vote).bit_count() for vote in votes])
+    asked = (
+        ("__lane_id() is", words[:, 0], threads % size),
+        ("__shfl from lane 0 reads thread", words[:, 1], threads - threads % size),
+        ("lanes that __ballot counts:", lanes_voting, np.full(BLOCK, size)),
+    )
+    for what, found, expected in asked:
+        if (found != expected).any():
+            thread = int(np.argmax(found != expected))
+            return f"thread {thread} of a block: {what} {found[thread]}, expected {expected[thread]}"
+    return ""
+
+
+def lds(bench: Workbench) -> Iterator[Finding]:
+    """Can a block have the declared LDS, and does it keep what is written there?"""
+    declared = next((size for begin, size in LDS_BYTES.items() if bench.target.startswith(begin)), 64 * 1024)
+    told = bench.device.attributes.lds_per_block
+    bench.found["lds_bytes"] = {"declared": declared, "device": told}
+    if told < declared:
+        yield Finding(f"the device gives a block {told} bytes of LDS, kernels for {bench.target} may take {declared}")
+        return
+    size, wrong, before_end = (int(word) for word in bench.figures("lds", 3))
+    if size != declared:
+        yield Finding(f"the kernel took {size} bytes of LDS, {declared} are declared")
+    if wrong:
+        first = size // 4 - before_end
+        yield Finding(f"{wrong} words of LDS do not hold what was written, the first is word {first} of {size // 4}")
+
+
+def atomics(bench: Workbench) -> Iterator[Finding]:
+    """Do additions of many threads to one word all arrive?"""
+    terms = 1 + np.arange(ATOMIC_BLOCKS * BLOCK) % 7
+    expected = int(terms.sum())
+    words = bench.figures("atomics", 3, blocks=ATOMIC_BLOCKS)
+    floats = words.view(np.float32)
+    asked = {
+        "atomicAdd of f32": float(floats[0]),
+        "f32 additions by atomicCAS": float(floats[1]),
+        "atomicAdd of i32": float(words[2]),
+    }
+    for what, found in asked.items():
+        if found != expected:
+            yield Finding(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")

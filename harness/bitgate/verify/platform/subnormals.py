@@ -1,0 +1,50 @@
+"""Do fragments keep the subnormal numbers of 8- and 16-bit operands, or flush them to zero?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from bitgate.verify.platform.workbench import Finding, Fragment, Workbench
+
+KEPT, FLUSHED = "kept", "flushed to zero"
+
+DECLARED = {"host": KEPT, "gfx90a": FLUSHED, "gfx942": KEPT, "gfx950": KEPT, "sm_": KEPT}
+"""By the begin of a target's name (docs/platform.md). Elsewhere either is taken, as long as it is one of the two."""
+
+_LIFT = {"bf16": 40}
+"""Power of two of the other factor: the product must be no subnormal f32, which is another question."""
+
+
+def subnormals(bench: Workbench) -> Iterator[Finding]:
+    """A finding for each fragment that does not treat them as its target is known to."""
+    declared = next((what for begin, what in DECLARED.items() if bench.target.startswith(begin)), "")
+    found: dict[str, str] = {}
+    for fragment in bench.fragments():
+        if not (fragment.a.is_float and fragment.b.is_float and max(fragment.a.bytes, fragment.b.bytes) <= 2):
+            continue
+        for operand in ("A", "B"):
+            said = _treatment(bench, fragment, operand)
+            found[f"{fragment.name} {operand}"] = said
+            if said not in ((declared,) if declared else (KEPT, FLUSHED)):
+                wanted = declared or f"{KEPT} or {FLUSHED}"
+                text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
+                yield Finding(text, fragment.name)
+    bench.found["subnormals"] = found
+
+
+def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:
+    """The smallest subnormal of one operand meets a power of two of the other."""
+    dtype = fragment.a if operand == "A" else fragment.b
+    smallest = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)  # type: ignore[no-untyped-call]
+    factor = 2.0 ** _LIFT.get(dtype.name, 0)
+    a = np.zeros((1, 1, fragment.m, fragment.k))
+    b = np.zeros((1, 1, fragment.k, fragment.n))
+    a[..., 0], b[..., 0, :] = (smallest, factor) if operand == "A" else (factor, smallest)
+    sums = bench.sums(fragment, a, b).astype(np.float64)
+    wrong = sums[sums != smallest * factor]
+    if not wrong.size:
+        return KEPT
+    return FLUSHED if (sums == 0).all() else f"taken for others ({smallest * factor:g} became {wrong[0]:g})"

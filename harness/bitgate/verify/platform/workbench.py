@@ -1,0 +1,136 @@
+"""Where probes are run: the library's fragments on tiles, and the figures of its other kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, sizeof
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.device.buffers import Buffer
+from bitgate.device.device import Device
+from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.library import KernelLibrary
+from bitgate.problem import DTYPES, ConvProblem
+from bitgate.problem.dtype import Dtype
+
+Tiles = NDArray[Any]
+
+_POISON = 0xFF
+"""Fills results before a launch: a NaN, or -1, where nobody writes."""
+
+_INSTRUCTIONS = {"host": "host", "gfx9": "MFMA", "gfx1": "WMMA", "sm_": "mma.sync"}
+"""What a matrix instruction is called, by the begin of the target's name."""
+
+
+class _CFragmentInfo(Structure):
+    """bitgate_fragment_info of kernels/platform_probe/probe.h."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        *((name, c_int32) for name in ("a", "b", "sum", "m", "n", "k", "wave_size")),
+        ("exact_range", c_int64),
+    )
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """One matrix fragment of the library: its place in the library's list, what people call it, types and shape."""
+
+    index: int
+    name: str
+    a: Dtype
+    b: Dtype
+    sum: Dtype
+    m: int
+    n: int
+    k: int
+    wave: int
+    exact_range: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``text`` is what is not as declared; ``subject`` the fragment of which it is true, empty for the device."""
+
+    text: str
+    subject: str = ""
+
+
+@dataclass(eq=False)
+class Workbench:
+    """A library of probes on its open device. ``problem`` is what the probes are planned on. ``found`` collects what a
+    probe wants on the record even where nothing is wrong."""
+
+    device: Device
+    library: KernelLibrary
+    problem: ConvProblem
+    found: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> str:
+        return self.device.target.name
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Every fragment that the library can try. LibraryError if it does not tell them."""
+        path = self.library.path
+        try:
+            listing = CDLL(str(path.resolve())).bitgate_list_fragments
+        except AttributeError:
+            raise LibraryError(
+                f"{path}: exports no bitgate_list_fragments; see kernels/platform_probe/probe.h"
+            ) from None
+        listing.restype, listing.argtypes = c_int32, (POINTER(_CFragmentInfo), c_int32)
+        infos = (_CFragmentInfo * listing(None, 0))()
+        listing(infos, len(infos))
+        if any(info.struct_size != sizeof(_CFragmentInfo) for info in infos):
+            raise LibraryError(f"{path}: its bitgate_fragment_info is not that of kernels/platform_probe/probe.h")
+        return tuple(self._fragment(index, info) for index, info in enumerate(infos))
+
+    def _fragment(self, index: int, info: _CFragmentInfo) -> Fragment:
+        a, b, sums = (list(DTYPES.values())[code] for code in (info.a, info.b, info.sum))
+        kind = next((name for begin, name in _INSTRUCTIONS.items() if self.target.startswith(begin)), "fragment")
+        types = a.name if a is b else f"{a} x {b}"
+        wave = f" wave {info.wave_size}" if kind == "host" else ""
+        name = f"{kind} {info.m}x{info.n}x{info.k} {types}{wave}"
+        return Fragment(index, name, a, b, sums, info.m, info.n, info.k, info.wave_size, info.exact_range)
+
+    def sums(self, fragment: Fragment, a: Tiles, b: Tiles, repeats: Tiles | None = None) -> Tiles:
+        """Sums over steps of ``repeats`` * (``a`` x ``b``): (blocks, steps, M, K) and (blocks, steps, K, N) of the
+        operands' types, (blocks, steps) -> (blocks, M, N). KernelFailed or HipError if the launch fails."""
+        blocks, steps = a.shape[:2]
+        counts = np.ones((blocks, steps), np.int32) if repeats is None else repeats.astype(np.int32)
+        result = np.empty((blocks, fragment.m, fragment.n), fragment.sum.numpy)
+        options = {"fragment": fragment.index, "blocks": blocks, "steps": steps}
+        inputs = {"in": a.astype(fragment.a.numpy), "wei": b.astype(fragment.b.numpy), "workspace": counts}
+        self._run("lanes", options, inputs, result)
+        return result
+
+    def figures(self, instance: str, words: int, **options: int) -> NDArray[np.int32]:
+        """The 32-bit words that a kernel of the library writes."""
+        result = np.empty(words, np.int32)
+        self._run(instance, options, {}, result)
+        return result
+
+    def _run(self, instance: str, options: Mapping[str, int], inputs: Mapping[str, Tiles], result: Tiles) -> None:
+        with ExitStack() as stack:
+            buffers: dict[str, Buffer] = {}
+            for name, size in {"in": 4, "wei": 4, "out": result.nbytes, "workspace": 4}.items():
+                data = inputs.get(name)
+                size = size if data is None else data.nbytes
+                buffers[name] = stack.enter_context(self.device.alloc(size, name=name))
+                if data is not None:
+                    buffers[name].upload(np.ascontiguousarray(data))
+            buffers["out"].fill(_POISON)
+            pointers = {name: buffer.pointer for name, buffer in buffers.items() if name != "workspace"}
+            scratch = buffers["workspace"]
+            texts = {name: str(value) for name, value in options.items()}
+            self.library.run(
+                self.problem, instance, texts, pointers, (scratch.pointer, scratch.bytes), self.device.stream
+            )
+            self.device.synchronize()
+            buffers["out"].download(result)

@@ -1,0 +1,127 @@
+"""The short way to green: data are made where the kernel runs, and what comes back is a digest and a few counts.
+
+It answers only when nothing is wrong, or when the kernel crashed. Any doubt sends the case the long way, which has
+inputs and a reference in host memory and can say what is wrong with which cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bitgate.exact import checksum
+from bitgate.exact.certificate import certify_plan
+from bitgate.exact.checksum import WeightPlan
+from bitgate.exact.fill import FillPlan, plan_fill
+from bitgate.kernel.declaration import Instance
+from bitgate.problem import ConvProblem
+from bitgate.record import Certificate
+from bitgate.verify.memory import device_shortage
+from bitgate.verify.on_device import DeviceRun, Wanted, run_on_device
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import How, Launch
+from bitgate.verify.session import Session
+from bitgate.verify.stored import StoredDigest
+
+GPU_REFERENCE_FLOPS = 10**9
+"""On a GPU, cases from here on are compared with the naive kernel; below the CPU's exact reference is as fast."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """By what a result is to be judged: the naive kernel on the device, the checksum identity, a stored digest. That is
+    enough by itself, and held against whatever else is used."""
+
+    plan: FillPlan
+    certificate: Certificate
+    stored: StoredDigest | None = None
+    gpu: bool = False
+    checksum: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the record calls the reference."""
+        names = {"gpu": self.gpu, "checksum": self.checksum}
+        return "+".join(name for name, used in names.items() if used) or ("stored" if self.stored else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the short way saw; ``shortage`` says why nothing ran."""
+
+    route: Route
+    runs: tuple[DeviceRun, ...] = ()
+    reference_seconds: float = 0.0
+    shortage: str = ""
+
+    @property
+    def last(self) -> DeviceRun:
+        return self.runs[-1]
+
+    @property
+    def doubt(self) -> str:
+        """Why the case has to go the long way; empty if all is as it must be."""
+        return next((run.damage or run.doubt for run in self.runs if run.damage or run.doubt), "")
+
+
+def route_of(planned: PlannedCase, session: Session, instance: Instance) -> Route | None:
+    """How the case can be judged without a reference in host memory; None: it cannot, or must not."""
+    problem = planned.problem
+    if planned.fill != "exact" or planned.reference not in ("auto", "gpu", "checksum"):
+        return None
+    accumulation = instance.accumulation_for(problem)
+    plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
+    stored = session.digests.find(planned.case, plan)
+    if planned.reference == "auto" and stored is not None:
+        route = Route(plan, stored.certificate(accumulation), stored)
+    else:
+        gpu, weighed = _references(planned, session)
+        if not gpu and not weighed:
+            return None
+        certificate = certify_plan(problem, plan, accumulation)
+        weighed = weighed and not checksum.why_not(problem, certificate.bound)
+        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed)
+    usable = route.certificate.holds and bool(route.kind)
+    return route if usable and all(session.tools.can_fill(problem.tensors[n], f) for n, f in plan.tensors) else None
+
+
+def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
+    """(the naive kernel, the checksum) for a case whose digest is not stored."""
+    problem = planned.problem
+    is_large = session.is_large(problem)
+    # A naive kernel is not held to itself.
+    trusted = not session.family(planned.family).is_reference and session.reference_kernel(problem) is not None
+    if planned.reference != "auto":
+        return planned.reference == "gpu" and trusted, planned.reference == "checksum"
+    on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
+    return trusted and (on_gpu or is_large), is_large
+
+
+def look(planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[How, ...]) -> Look:
+    """Launch as often as there are ``hows``, until something is wrong."""
+    session.forget_device_reference(but=(launch.problem, route.plan))
+    references = int(route.gpu and not session.has_device_reference)
+    if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
+        return Look(route, shortage=shortage)
+    started = perf_counter()
+    wanted = _wanted(session, launch.problem, route)
+    seconds = perf_counter() - started
+    tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
+    runs: list[DeviceRun] = []
+    for how in hows:
+        runs.append(run_on_device(session.device, tools, launch, route.plan, how, wanted))
+        if runs[-1].crash or runs[-1].damage or runs[-1].doubt:
+            break
+    return Look(route, tuple(runs), seconds)
+
+
+def _wanted(session: Session, problem: ConvProblem, route: Route) -> Wanted:
+    wanted = Wanted() if route.stored is None else Wanted(digest=route.stored.digest)
+    if route.gpu:
+        reference = session.device_reference(problem, route.plan)
+        wanted = replace(wanted, digest=wanted.digest or reference.digest, reference=reference.buffer.pointer)
+    if route.checksum:
+        weights = WeightPlan.of(problem.tensors[problem.result], route.plan.seed)
+        values = checksum.planned_values(problem, route.plan)
+        wanted = replace(wanted, weights=weights, checksum=checksum.expected(problem, weights, values))
+    return wanted

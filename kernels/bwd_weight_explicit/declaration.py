@@ -1,0 +1,69 @@
+"""Grouped convolution, backward weight, 1x1 with stride 1 and no padding: a batched GEMM on the tensors as they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from bitgate.kernel import backward_weight as common
+from bitgate.kernel.backward_weight import POINTWISE_STRIDE_1, Shape
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass, Tensor
+
+# tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+SHAPES_16 = (
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64, POINTWISE_STRIDE_1),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32, POINTWISE_STRIDE_1),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, POINTWISE_STRIDE_1),
+)
+SHAPES_32 = (
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64, POINTWISE_STRIDE_1),
+    Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, POINTWISE_STRIDE_1),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32, POINTWISE_STRIDE_1),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, POINTWISE_STRIDE_1),
+)
+ROWS = (("f32", "f32", SHAPES_32), ("f16", "f16", SHAPES_16), ("bf16", "bf16", SHAPES_16))
+
+INSTANCES = tuple(
+    common.instance("bwd_weight_explicit", group, dtypes, shape, atomics=False)
+    for group, dtypes, shapes in ROWS
+    for shape in shapes
+)
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails."""
+    refusal = common.supports(problem, instance, atomics=False, operations=False)
+    if refusal is None and not all(_is_matrix(problem.tensors[name]) for name in ("out", "in")):
+        return Refusal("packed", "positions do not lie evenly in memory")
+    return refusal
+
+
+def _is_matrix(tensor: Tensor) -> bool:
+    """Images and positions are evenly spaced rows: each outer stride is the inner one times its length."""
+    rows = [(n, s) for n, s in zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
+    rows = [(n, s) for n, s in [(tensor.lengths[1], tensor.strides[1]), *rows] if n > 1]
+    return all(outer[1] == inner[0] * inner[1] for outer, inner in pairwise(rows))
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch; of a split reduction a second one, from the workspace to dw."""
+    predicted = common.dispatch(problem, instance, options, path="explicit", stages=2)
+    return predicted and replace(predicted, launches=2 if predicted.split_k > 1 else 1)
+
+
+FAMILY = KernelFamily(
+    name="bwd_weight_explicit",
+    operations=(Pass.BWD_WEIGHT,),
+    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=INSTANCES,
+    options=common.OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k"),
+)

@@ -1,0 +1,64 @@
+"""Grouped convolution, backward weight, multiple D: scale, bilinear ... of dw, applied once, after the reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from bitgate.kernel import backward_weight as common
+from bitgate.kernel.backward_weight import Shape
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass
+
+# tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+PAIR_16 = (
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=2),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=2),
+)
+PAIR_32 = (
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, depth=2),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, depth=2),
+)
+# dw in f32: four of its cells are 16 bytes.
+PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
+ROWS = (
+    ("f32", "f32", PAIR_32),
+    ("f16", "f16", PAIR_16),
+    ("bf16", "bf16", PAIR_16),
+    ("bf16_f32", "bf16_f32_bf16", PAIR_MIXED),
+)
+
+INSTANCES = tuple(
+    common.instance("bwd_weight_multiple_d", group, dtypes, shape, atomics=False)
+    for group, dtypes, shapes in ROWS
+    for shape in shapes
+)
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails."""
+    return common.supports(problem, instance, atomics=False, operations=True)
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """The GEMM into the workspace, then one thread a cell of dw."""
+    return common.dispatch(problem, instance, options, path="multiple_d", stages=2)
+
+
+FAMILY = KernelFamily(
+    name="bwd_weight_multiple_d",
+    operations=(Pass.BWD_WEIGHT,),
+    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=INSTANCES,
+    options=common.OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k"),
+)

@@ -1,0 +1,9 @@
+#include "bitgate/library.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
+
+namespace bitgate {
+
+const Family family{"bwd_weight_multiple_d", implicit_gemm::bwd_weight::split_k_options,
+                    sizeof implicit_gemm::bwd_weight::split_k_options / sizeof(Option)};
+
+} // namespace bitgate

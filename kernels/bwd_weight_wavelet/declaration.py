@@ -1,0 +1,65 @@
+"""Grouped convolution, backward weight, wave-specialised: load waves and math waves in one workgroup (wavelet)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from bitgate.kernel import backward_weight as common
+from bitgate.kernel.backward_weight import GENERAL, POINTWISE_STRIDE_1, Shape
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass
+
+LOAD_THREADS = 256
+
+# tile, vectors (dy, x, dw), math waves, fragment, lanes of a wave. 256 threads load; 256 or 128 multiply.
+SHAPES = (
+    Shape((128, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((64, 64, 32), (1, 1, 1), 4, (32, 32, 8), 64),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((64, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((64, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((128, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64),
+    Shape((64, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((64, 64, 32), (1, 1, 1), 8, (16, 16, 16), 32),
+    Shape((128, 64, 32), (8, 8, 8), 8, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 8, (16, 16, 16), 32, POINTWISE_STRIDE_1),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+)
+
+
+def _instance(dtype: str, shape: Shape) -> Instance:
+    """The workgroup is larger than the math waves, and the name says both."""
+    math_threads = shape.waves * shape.wave
+    plain = common.instance("bwd_weight_wavelet", dtype, dtype, shape, atomics=True)
+    tiling = replace(shape, special=GENERAL, wave=64).name(dtype)
+    name = f"{tiling}_l{LOAD_THREADS}m{math_threads}{plain.name.removeprefix(tiling)}"
+    return replace(plain, name=name, block_size=LOAD_THREADS + math_threads)
+
+
+INSTANCES = tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES)
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails."""
+    return common.supports(problem, instance, atomics=True, operations=False)
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch; dw is cleared first where slices add up in it."""
+    return common.dispatch(problem, instance, options, path="wavelet", stages=1)
+
+
+FAMILY = KernelFamily(
+    name="bwd_weight_wavelet",
+    operations=(Pass.BWD_WEIGHT,),
+    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=INSTANCES,
+    options=common.OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k"),
+)

@@ -1,0 +1,117 @@
+// Comparison on the device: bits of a result against those of a reference, gaps between cells, guard zones.
+#include "answers.hpp"
+
+namespace device_tools {
+
+// |a - b| as the bits of a double, which order like unsigned integers; infinity where a NaN takes part.
+BITGATE_HD inline Word distance(double a, double b) {
+  const double difference = a < b ? b - a : a - b;
+  constexpr Word infinity = 0x7FF0000000000000u;
+  return difference == difference ? bitgate::bits_as<Word>(difference) : infinity;
+}
+
+// Of the cells from logical index `begin` on. answers: how many differ; the least logical index among them
+// (as as_least says); the largest difference.
+template <class Bits>
+__global__ void __launch_bounds__(block_size)
+    kernel_differences(const Bits* result, const Bits* reference, const float* bytes, Cells cells,
+                       int64_t begin, Word* answers) {
+  Word count = 0, least = 0, largest = 0;
+  each(cells.count, [&](int64_t index) {
+    const Place at = place_of(cells, index);
+    const Bits ours = result[at.offset], theirs = reference[at.offset];
+    if (ours == theirs || at.logical < begin)
+      return;
+    ++count;
+    const Word place = as_least(at.logical);
+    const Word far = distance(number_of(ours, cells.dtype, bytes), number_of(theirs, cells.dtype, bytes));
+    least = place > least ? place : least;
+    largest = far > largest ? far : largest;
+  });
+  add_answer(answers, count);
+  max_answer(answers + 1, least);
+  max_answer(answers + 2, largest);
+}
+
+// Is the element at `index` of a tensor's memory one of its cells? Axes reach over those faster than they
+// are.
+BITGATE_HD inline bool is_cell(const Cells& cells, int64_t index) {
+  for (int i = cells.rank - 1; i >= 0; --i) {
+    const Split at = split(index, cells.axis[i].stride);
+    if (at.quotient >= cells.axis[i].length)
+      return false;
+    index = at.remainder;
+  }
+  return index == 0;
+}
+
+// answers: how many elements between the cells no longer hold all ones, and the least index among them.
+template <class Bits>
+__global__ void __launch_bounds__(block_size)
+    kernel_gaps(const Bits* data, Cells cells, int64_t space, Word* answers) {
+  Word count = 0, least = 0;
+  each(space, [&](int64_t index) {
+    if (data[index] == static_cast<Bits>(~Bits{0}) || is_cell(cells, index))
+      return;
+    ++count;
+    const Word place = as_least(index);
+    least = place > least ? place : least;
+  });
+  add_answer(answers, count);
+  max_answer(answers + 1, least);
+}
+
+// Guard zones of all buffers of a launch. Mirrored by Zones in tools_abi.py.
+inline constexpr int max_zones = 32;
+struct Zones {
+  struct {
+    uint64_t address, bytes;
+  } zone[max_zones];
+};
+
+// One block a zone. answers: how many bytes are not `canary`.
+__global__ void __launch_bounds__(block_size) kernel_zones(Zones zones, uint32_t canary, Word* answers) {
+  const auto& zone = zones.zone[blockIdx.x];
+  const auto* bytes = reinterpret_cast<const uint8_t*>(zone.address);
+  Word count = 0;
+  for (uint64_t i = threadIdx.x; i < zone.bytes; i += block_size)
+    count += bytes[i] != canary;
+  add_answer(answers, count);
+}
+
+} // namespace device_tools
+
+using namespace device_tools;
+
+extern "C" {
+
+BITGATE_EXPORT int32_t bitgate_tools_differences(const void* result, const void* reference,
+                                                 const float* bytes, const Cells* cells, int64_t begin,
+                                                 Word* answers, void* stream) noexcept {
+  return with_bits(cells->element_bytes, [&]<class Bits>(Bits) {
+    return start(stream, "differences", kernel_differences<Bits>, cells->count,
+                 static_cast<const Bits*>(result), static_cast<const Bits*>(reference), bytes, *cells, begin,
+                 answers);
+  });
+}
+
+BITGATE_EXPORT int32_t bitgate_tools_gaps(const void* data, const Cells* cells, int64_t space, Word* answers,
+                                          void* stream) noexcept {
+  return with_bits(cells->element_bytes, [&]<class Bits>(Bits) {
+    return start(stream, "gaps", kernel_gaps<Bits>, space, static_cast<const Bits*>(data), *cells, space,
+                 answers);
+  });
+}
+
+BITGATE_EXPORT int32_t bitgate_tools_zones(const Zones* zones, int32_t count, uint32_t canary, Word* answers,
+                                           void* stream) noexcept {
+  if (count < 1 || count > max_zones)
+    return static_cast<int32_t>(hipErrorInvalidValue);
+  bitgate_dispatch_record record{};
+  bitgate::Context context{record, static_cast<hipStream_t>(stream), 0};
+  bitgate::launch(context, "zones", kernel_zones, dim3(static_cast<unsigned>(count)), dim3(block_size), 0,
+                  *zones, canary, answers);
+  return static_cast<int32_t>(context.error);
+}
+
+} // extern "C"

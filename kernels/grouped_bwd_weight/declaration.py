@@ -1,0 +1,82 @@
+"""Grouped convolution, backward weight, in one stage: slices of a split reduction add up in dw, in dw's own type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from bitgate.kernel import backward_weight as common
+from bitgate.kernel.backward_weight import POINTWISE, POINTWISE_STRIDE_1, Shape
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass
+
+# tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+PAIR_16 = (
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=2),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=2),
+)
+PAIR_32 = (
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, depth=2),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, depth=2),
+)
+# dw in f32: four of its cells are 16 bytes.
+PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
+SHAPES_16 = (
+    *PAIR_16,
+    Shape((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64),
+    Shape((64, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE),
+    Shape((64, 64, 64), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((16, 16, 32), (1, 1, 1), 1, (16, 16, 16), 64, merge=8),
+    Shape((64, 32, 32), (4, 4, 4), 2, (16, 16, 16), 32, POINTWISE_STRIDE_1),
+    Shape((16, 16, 32), (1, 1, 1), 1, (16, 16, 16), 32, merge=8),
+)
+SHAPES_32 = (
+    *PAIR_32,
+    Shape((64, 32, 16), (2, 2, 2), 1, (16, 16, 4), 64),
+    Shape((64, 64, 16), (4, 4, 4), 2, (16, 16, 4), 64, POINTWISE),
+    Shape((64, 64, 32), (4, 4, 4), 2, (16, 16, 4), 64, POINTWISE_STRIDE_1),
+    Shape((16, 16, 16), (1, 1, 1), 1, (16, 16, 4), 64, merge=8),
+    Shape((64, 32, 16), (2, 2, 2), 2, (16, 16, 4), 32, POINTWISE_STRIDE_1),
+    Shape((16, 16, 16), (1, 1, 1), 1, (16, 16, 4), 32, merge=8),
+)
+ROWS = (
+    ("f32", "f32", SHAPES_32),
+    ("f16", "f16", SHAPES_16),
+    ("bf16", "bf16", SHAPES_16),
+    ("bf16_f32", "bf16_f32_bf16", PAIR_MIXED),
+)
+
+INSTANCES = tuple(
+    common.instance("grouped_bwd_weight", group, dtypes, shape, atomics=True)
+    for group, dtypes, shapes in ROWS
+    for shape in shapes
+)
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails."""
+    return common.supports(problem, instance, atomics=True, operations=False)
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch; dw is cleared first where slices add up in it."""
+    return common.dispatch(problem, instance, options, path="one_stage", stages=1)
+
+
+FAMILY = KernelFamily(
+    name="grouped_bwd_weight",
+    operations=(Pass.BWD_WEIGHT,),
+    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=INSTANCES,
+    options=common.OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k", "merge"),
+)

@@ -1,0 +1,218 @@
+// The launches of backward weight: in one stage, where slices of a split reduction add up in dw, or in two,
+// where they add up in a workspace of floats.
+#pragma once
+
+#include "finish.hpp"
+#include "support.hpp"
+
+namespace bitgate::implicit_gemm::bwd_weight {
+
+// Everything that the launches of one problem share.
+struct Job {
+  Request request;
+  ConvShape shape;
+  Strides d_strides;
+
+  explicit Job(const Request& request_) : request(request_), d_strides{} {
+    read_conv(request.problem, shape, nullptr);
+    if (request.problem.num_d > 0)
+      d_strides = strides_of(request.problem.d[0], request.problem.ndim);
+  }
+  Geometry geometry(int merge = 1) const {
+    return make_geometry(shape, merge, elementwise(request.problem.out_op), d_strides);
+  }
+  // Cells of dw.
+  Cells cells() const {
+    const Geometry whole = geometry();
+    return {shape.groups * shape.k * columns_of(whole), columns_of(whole), whole};
+  }
+};
+
+inline dim3 grid_of_cells(const Cells& cells) {
+  const int64_t blocks = ceil_div(cells.count, cell_block);
+  return dim3(static_cast<unsigned>(blocks < max_cell_blocks ? blocks : max_cell_blocks));
+}
+
+// Blocks of the GEMM without slices, groups included.
+template <class Variant> int64_t blocks_of(const Geometry& geometry) {
+  return ceil_div(geometry.k, Variant::Tile::M) * ceil_div(columns_of(geometry), Variant::Tile::N);
+}
+
+template <class Variant> dim3 grid_of(const Job& job, const Geometry& geometry) {
+  return dim3(static_cast<unsigned>(blocks_of<Variant>(geometry)),
+              static_cast<unsigned>(job.shape.groups / Variant::merge),
+              static_cast<unsigned>(geometry.slices));
+}
+
+// split_k as asked, or for the device.
+template <class Variant, class... Params>
+int32_t resolve_split_k(const Job& job, const Geometry& geometry, void (*kernel)(Params...), int threads,
+                        Context& context) {
+  if (job.request.problem.split_k != BITGATE_SPLIT_K_AUTO)
+    return job.request.problem.split_k;
+  if (std::is_same_v<typename Variant::ElementC, int8_t>)
+    return 1;
+  const int64_t capacity = capacity_of(context, job.request.options, kernel, threads);
+  const int64_t grid = blocks_of<Variant>(geometry) * (job.shape.groups / Variant::merge);
+  return static_cast<int32_t>(automatic_split_k(capacity, grid, terms_of(geometry), Variant::Tile::K));
+}
+
+// dw = 0, before slices are added to it.
+template <class C> void clear_result(const Job& job, C* dw, Context& context) {
+  const bitgate_tensor& w = job.request.problem.wei;
+  const Cells cells = job.cells();
+  int64_t space = 1;
+  for (int i = 0; i < w.rank; ++i)
+    space += (w.lengths[i] - 1) * w.strides[i];
+  context.record.zero_fill = 1;
+  if (space == cells.count)
+    memset_async(context, "zero_fill", dw, 0, static_cast<size_t>(space) * sizeof(C));
+  else
+    launch(context, "zero_fill", kernel_clear<C>, grid_of_cells(cells), dim3(cell_block), 0, dw, cells);
+}
+
+inline MainLoop main_loop_of(const Geometry& geometry, int tile_k) {
+  MainLoops loops;
+  loops.add(static_cast<int32_t>(ceil_div(terms_of(geometry), tile_k)), geometry.slices);
+  return loops.kind();
+}
+
+// The whole GEMM, all slices together, as the record's one entry; and how it was cut.
+template <class Variant>
+void record_gemm(const Job& job, const Geometry& geometry, const char* path, bool launched,
+                 Context& context) {
+  bitgate_dispatch_record& record = context.record;
+  const Geometry whole = job.geometry();
+  std::snprintf(record.path, sizeof record.path, "%s", path);
+  record.gemms_count = record.buckets = 1;
+  record.split_k = geometry.slices;
+  record.main_loop = BITGATE_LOOP_ALL + static_cast<int>(main_loop_of(geometry, Variant::Tile::K));
+  bitgate_sub_gemm entry{};
+  entry.launched = launched;
+  entry.main_loop = terms_of(geometry) > Variant::Tile::K;
+  for (int i = 0; i < job.request.problem.ndim; ++i)
+    entry.taps[i] = static_cast<int32_t>(job.request.problem.wei.lengths[3 + i]);
+  entry.m = job.shape.k;
+  entry.n = columns_of(whole);
+  entry.k = terms_of(whole);
+  entry.blocks = blocks_of<Variant>(geometry) * geometry.slices;
+  add_sub_gemm(record, entry);
+}
+
+// ---- one stage
+// -----------------------------------------------------------------------------------------------------
+
+template <class Variant> auto result_kernel(MainLoop loop) {
+  if constexpr (depth_of<Variant>() > 1) {
+    if (loop == MainLoop::all)
+      return kernel_to_result<Variant, MainLoop::all>;
+    if (loop == MainLoop::none)
+      return kernel_to_result<Variant, MainLoop::none>;
+  }
+  return kernel_to_result<Variant, MainLoop::mixed>;
+}
+
+template <class Variant>
+void run_one_stage(const Request& request, const bitgate_buffers& buffers, Context& context) {
+  using C = typename Variant::ElementC;
+  const Job job(request);
+  Geometry geometry = job.geometry(Variant::merge);
+  geometry.slices = resolve_split_k<Variant>(job, geometry, result_kernel<Variant>(MainLoop::mixed),
+                                             Variant::block, context);
+  auto* dw = static_cast<C*>(buffers.wei);
+  if (geometry.slices > 1)
+    clear_result(job, dw, context);
+  const bool launched =
+      launch(context, "kernel_to_result", result_kernel<Variant>(main_loop_of(geometry, Variant::Tile::K)),
+             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
+             static_cast<const typename Variant::ElementA*>(buffers.out),
+             static_cast<const typename Variant::ElementB*>(buffers.in), static_cast<const C*>(buffers.d[0]),
+             dw, geometry);
+  record_gemm<Variant>(job, geometry, "one_stage", launched, context);
+  context.record.launches = launched;
+}
+
+// ---- two stages
+// ----------------------------------------------------------------------------------------------------
+
+// One float for each cell of dw.
+inline int64_t workspace_bytes(const Request& request) {
+  return Job(request).cells().count * static_cast<int64_t>(sizeof(float));
+}
+
+template <class Variant> auto workspace_kernel(MainLoop loop) {
+  if constexpr (depth_of<Variant>() > 1) {
+    if (loop == MainLoop::all)
+      return kernel_to_workspace<Variant, MainLoop::all>;
+    if (loop == MainLoop::none)
+      return kernel_to_workspace<Variant, MainLoop::none>;
+  }
+  return kernel_to_workspace<Variant, MainLoop::mixed>;
+}
+
+template <class Variant>
+void run_two_stage(const Request& request, const bitgate_buffers& buffers, Context& context,
+                   const char* path) {
+  using C = typename Variant::ElementC;
+  const Job job(request);
+  const Cells cells = job.cells();
+  Geometry geometry = job.geometry(Variant::merge);
+  geometry.slices = resolve_split_k<Variant>(job, geometry, workspace_kernel<Variant>(MainLoop::mixed),
+                                             Variant::block, context);
+  auto* workspace = static_cast<float*>(buffers.workspace);
+  if (geometry.slices > 1)
+    memset_async(context, "clear_workspace", workspace, 0, static_cast<size_t>(workspace_bytes(request)));
+  const bool summed = launch(context, "kernel_to_workspace",
+                             workspace_kernel<Variant>(main_loop_of(geometry, Variant::Tile::K)),
+                             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
+                             static_cast<const typename Variant::ElementA*>(buffers.out),
+                             static_cast<const typename Variant::ElementB*>(buffers.in), workspace, geometry);
+  const bool finished = launch(context, "kernel_finish", kernel_finish<C>, grid_of_cells(cells),
+                               dim3(cell_block), 0, static_cast<const float*>(workspace),
+                               static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.wei), cells);
+  record_gemm<Variant>(job, geometry, path, summed && finished, context);
+  context.record.launches = summed + finished;
+}
+
+// ---- what a library says of an instance
+// ----------------------------------------------------------------------------
+
+// Named like f16_128x64x64_a8b8c8_1x1s1p0_m8_d2_w32. `dtypes` in canonical spelling.
+template <class Variant> std::string name_of(const char* dtypes) {
+  static constexpr const char* endings[] = {"", "_1x1p0", "_1x1s1p0"};
+  std::string name = dtypes + tiling_name<Variant>() + endings[static_cast<int>(Variant::special)];
+  if (Variant::merge > 1)
+    name += "_m" + std::to_string(Variant::merge);
+  return name + (depth_of<Variant>() == 2 ? "_d2" : "") + (Variant::wave == 32 ? "_w32" : "");
+}
+
+// The rest of an instance, which the family adds its three functions to.
+template <class Variant> Instance describe(const char* name, const char* dtypes) {
+  using Tile = typename Variant::Tile;
+  using Vector = typename Variant::Vector;
+  using Extent = typename Variant::FragmentExtent;
+  return {name,
+          BITGATE_BWD_WEIGHT,
+          dtypes,
+          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+          dtype_name(code_of<typename Variant::Sum>),
+          {Tile::M, Tile::N, Tile::K},
+          {Vector::A, Vector::B, Vector::C},
+          Variant::block,
+          Variant::wave,
+          {Extent::M, Extent::N, Extent::K},
+          static_cast<int64_t>(sizeof(typename Variant::Lds)),
+          nullptr,
+          no_workspace,
+          nullptr};
+}
+
+// The options of every family of backward weight.
+inline constexpr Option split_k_options[] = {
+    {"cu_count", "int", "0", "compute units that an automatic split-K fills; 0: those of the device", 0,
+     1 << 20},
+    {"occupancy", "int", "0",
+     "blocks of a compute unit that an automatic split-K counts on; 0: as the runtime says", 0, 1 << 10},
+};
+
+} // namespace bitgate::implicit_gemm::bwd_weight

@@ -1,0 +1,298 @@
+// Grouped convolution, backward weight: dw[g,k,c,f] = op( sum_{n,o} dy[g,n,k,o] * x[g,n,c,i], d[g,k,c,f] ) as
+// an implicit GEMM (geometry.hpp).
+//
+// One block computes one Tile::M x Tile::N tile of one group (blockIdx.y) over one slice of the reduction
+// (blockIdx.z). For each Tile::K terms it loads a tile of dy (A) and of x (B) into LDS; dy is turned on its
+// way, for k is what lies contiguous in memory. The sums go to dw, or to a workspace of floats that
+// finish.hpp turns into dw.
+//
+// Needs: unit stride of k in dy and of c in x and w (of groups where they are merged); K a multiple of
+// Vector::A, C of Vector::B and Vector::C; vectors aligned; what the specialisation asserts (support.hpp
+// checks). Offsets are 64-bit.
+#pragma once
+
+#include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/pipeline.hpp"
+#include "geometry.hpp"
+
+namespace bitgate::implicit_gemm::bwd_weight {
+
+// An instance: a tiling, what it may take for granted, and how many groups make one GEMM.
+template <Specialisation special_, class Tiling_, int Merge_ = 1> struct Variant : Tiling_ {
+  static constexpr Specialisation special = special_;
+  static constexpr int merge = Merge_;
+};
+
+// Where a block stands: which tile of which group, and which slice of the reduction.
+struct Place {
+  int32_t first_row, first_column;
+  int64_t group; // the first one, where groups are merged
+  int32_t slice;
+};
+
+template <class Variant> __device__ __forceinline__ Place place_of_block(const Geometry& geometry) {
+  const auto block = static_cast<int>(blockIdx.x);
+  const int column_blocks = (columns_of(geometry) + Variant::Tile::N - 1) / Variant::Tile::N;
+  return {block / column_blocks * Variant::Tile::M, block % column_blocks * Variant::Tile::N,
+          static_cast<int64_t>(blockIdx.y) * Variant::merge, static_cast<int32_t>(blockIdx.z)};
+}
+
+// What one of Threads threads moves of the operands: terms downwards, vectors along k and c.
+template <class Variant, int Threads> class Source {
+  using Tile = typename Variant::Tile;
+  using Vector = typename Variant::Vector;
+  using A = typename Variant::FactorA;
+  using B = typename Variant::FactorB;
+  using CoverA = Cover<Tile::K, Tile::M, Vector::A, Threads>;
+  using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
+
+public:
+  struct Stage {
+    ChunkOf<A, Vector::A> a[CoverA::passes];
+    ChunkOf<B, Vector::B> b[CoverB::passes];
+  };
+
+  BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
+                                    int thread, const typename Variant::ElementA* dy,
+                                    const typename Variant::ElementB* x)
+      : geometry_(geometry), thread_(thread), first_term_(first_term), terms_(terms_of(geometry)) {
+    const int32_t k = place.first_row + CoverA::column(thread);
+    const int32_t n = place.first_column + CoverB::column(thread);
+    dy_ = k < geometry.k ? dy + place.group * geometry.dy.group + k : nullptr;
+    x_ = nullptr;
+    if (n >= columns_of(geometry))
+      return;
+    const Column column = column_at(geometry, n);
+    x_ = x + place.group * geometry.x.group + column.c;
+    for (int axis = 0; axis < axes; ++axis)
+      shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
+  }
+
+  // Terms past the end and cells in the padding are zeros.
+  BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const int32_t r = first_term_ + CoverA::row(thread_, pass);
+      stage.a[pass] = {};
+      if (dy_ != nullptr && r < terms_)
+        stage.a[pass] = read_factors<A, Vector::A>(dy_ + dy_offset(term_at(geometry_, r)));
+    }
+    for (int pass = 0; pass < CoverB::passes; ++pass) {
+      const int32_t r = first_term_ + CoverB::row(thread_, pass);
+      int64_t offset = 0;
+      stage.b[pass] = {};
+      if (x_ != nullptr && r < terms_ && x_offset(term_at(geometry_, r), offset))
+        stage.b[pass] = read_factors<B, Vector::B>(x_ + offset);
+    }
+  }
+  BITGATE_HD __forceinline__ void next() { first_term_ += Tile::K; }
+
+  BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
+    struct Factors {
+      A at[Vector::A];
+    };
+    const int column = CoverA::column(thread_);
+    for (int pass = 0; pass < CoverA::passes; ++pass) {
+      const int row = CoverA::row(thread_, pass);
+      const auto factors = bits_as<Factors>(stage.a[pass]);
+      for (int i = 0; i < Vector::A; ++i)
+        tiles.a[(column + i) * Variant::pitch_a + row] = factors.at[i];
+    }
+    for (int pass = 0; pass < CoverB::passes; ++pass)
+      write_chunk(tiles.b + CoverB::row(thread_, pass) * Variant::pitch_b + CoverB::column(thread_),
+                  stage.b[pass]);
+  }
+
+private:
+  BITGATE_HD __forceinline__ int64_t dy_offset(const Term& term) const {
+    int64_t offset = term.image * geometry_.dy.row;
+    for (int axis = 0; axis < axes; ++axis)
+      offset += term.position[axis] * geometry_.dy.spatial[axis];
+    return offset;
+  }
+  // False where the tap falls into the padding.
+  BITGATE_HD __forceinline__ bool x_offset(const Term& term, int64_t& offset) const {
+    offset = term.image * geometry_.x.row;
+    bool inside = true;
+    for (int axis = 0; axis < axes; ++axis) {
+      int32_t i = input_at<Variant::special>(geometry_.axis[axis], term.position[axis]);
+      if constexpr (!is_pointwise(Variant::special)) {
+        i += shift_[axis];
+        inside = inside && i >= 0 && i < geometry_.axis[axis].input;
+      }
+      offset += i * geometry_.x.spatial[axis];
+    }
+    return inside;
+  }
+
+  const Geometry& geometry_;
+  int thread_;
+  int32_t first_term_, terms_;
+  int32_t shift_[axes];
+  const typename Variant::ElementA* dy_; // at the thread's k; null past the last
+  const typename Variant::ElementB* x_;  // at the thread's tap and c; null past the last
+};
+
+// The steps of the block's slice, in units of Tile::K terms.
+template <class Variant>
+BITGATE_HD __forceinline__ Slice slice_of_block(const Geometry& geometry, const Place& place) {
+  const int32_t steps = (terms_of(geometry) + Variant::Tile::K - 1) / Variant::Tile::K;
+  return slice_of(steps, geometry.slices, place.slice);
+}
+
+// ---- where sums go
+// -------------------------------------------------------------------------------------------------
+
+// Cells of the first Rows rows of the tile in vectors along c: visit(row of dw, column n, sums). Thread of
+// Threads.
+template <class Variant, int Threads, int Rows = Variant::Tile::M, class Visit>
+__device__ __forceinline__ void for_each_vector(const typename Variant::Sum* tile, const Geometry& geometry,
+                                                const Place& place, int thread, Visit visit) {
+  using CoverC = Cover<Rows, Variant::Tile::N, Variant::Vector::C, Threads>;
+  const int column = CoverC::column(thread);
+  const int32_t n = place.first_column + column;
+  if (n >= columns_of(geometry))
+    return;
+  for (int pass = 0; pass < CoverC::passes; ++pass) {
+    const int row = CoverC::row(thread, pass);
+    const int32_t k = place.first_row + row;
+    if (k < geometry.k)
+      visit(k, n, tile + row * Variant::pitch_c + column);
+  }
+}
+
+// Where a cell of the tile lies in dw, and its D value in d.
+struct Cell {
+  int64_t w_offset, d_offset;
+  bool is_kept;
+};
+
+template <class Variant>
+__device__ __forceinline__ Cell cell_at(const Geometry& geometry, const Place& place, int32_t k, int32_t n) {
+  const Column column = column_at(geometry, n);
+  int64_t group = place.group, row = k, channel = column.c;
+  if constexpr (Variant::merge > 1)
+    group += k, row = 0, channel = 0;
+  Cell cell{group * geometry.w.group + row * geometry.w.row + channel,
+            group * geometry.d.group + row * geometry.d.row + channel * geometry.d.column,
+            Variant::merge == 1 || k == column.c};
+  for (int axis = 0; axis < axes; ++axis) {
+    cell.w_offset += column.f[axis] * geometry.w.spatial[axis];
+    cell.d_offset += column.f[axis] * geometry.d.spatial[axis];
+  }
+  return cell;
+}
+
+// Sums to dw, through the operation.
+template <class Variant, int Threads, int Rows = Variant::Tile::M>
+__device__ __forceinline__ void
+store_result(const typename Variant::Sum* tile, const Geometry& geometry, const Place& place, int thread,
+             const typename Variant::ElementC* d, typename Variant::ElementC* dw) {
+  constexpr int vector = Variant::Vector::C;
+  static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
+  for_each_vector<Variant, Threads, Rows>(
+      tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
+        const Cell cell = cell_at<Variant>(geometry, place, k, n);
+        if (!cell.is_kept)
+          return;
+        typename Variant::ElementC values[vector];
+        for (int i = 0; i < vector; ++i)
+          values[i] = finish(sums[i], geometry.op, d + cell.d_offset + i * geometry.d.column);
+        write_chunk(dw + cell.w_offset, bits_as<Chunk<sizeof values>>(values));
+      });
+}
+
+// Sums of a slice, added to what the other slices add to a cleared dw. There is no atomic addition of bytes.
+template <class Variant, int Threads, int Rows = Variant::Tile::M>
+__device__ __forceinline__ void add_to_result(const typename Variant::Sum* tile, const Geometry& geometry,
+                                              const Place& place, int thread,
+                                              typename Variant::ElementC* dw) {
+  using C = typename Variant::ElementC;
+  constexpr int vector = Variant::Vector::C;
+  if constexpr (sizeof(C) > 1)
+    for_each_vector<Variant, Threads, Rows>(tile, geometry, place, thread,
+                                            [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
+                                              const Cell cell = cell_at<Variant>(geometry, place, k, n);
+                                              if (!cell.is_kept)
+                                                return;
+                                              C values[vector];
+                                              for (int i = 0; i < vector; ++i)
+                                                values[i] = Number<C>::narrow(sums[i]);
+                                              atomic_add(dw + cell.w_offset, values);
+                                            });
+}
+
+// Sums to the workspace, [g][k][tap][c] without gaps.
+template <class Variant, int Threads>
+__device__ __forceinline__ void store_partial(const float* tile, const Geometry& geometry, const Place& place,
+                                              int thread, float* workspace) {
+  constexpr int vector = Variant::Vector::C;
+  for_each_vector<Variant, Threads>(
+      tile, geometry, place, thread, [&](int32_t k, int32_t n, const float* sums) {
+        float* to = workspace + (place.group * geometry.k + k) * columns_of(geometry) + n;
+        if constexpr (Variant::merge > 1) {
+          static_assert(vector == 1, "merged groups keep single cells");
+          if (k != n % geometry.c)
+            return;
+          to = workspace + (place.group + k) * taps_of(geometry) + n / geometry.c;
+        }
+        float values[vector];
+        for (int i = 0; i < vector; ++i)
+          values[i] = sums[i];
+        if (geometry.slices > 1)
+          atomic_add(to, values);
+        else
+          for (int i = 0; i < vector; ++i)
+            to[i] = values[i];
+      });
+}
+
+// ---- kernels
+// -------------------------------------------------------------------------------------------------------
+
+// The sums of the block's tile, in LDS; false if its slice is empty.
+template <class Variant, MainLoop loop>
+__device__ __forceinline__ bool sum_tile(const typename Variant::ElementA* dy,
+                                         const typename Variant::ElementB* x, const Geometry& geometry,
+                                         const Place& place, typename Variant::Lds& lds) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  const Slice slice = slice_of_block<Variant>(geometry, place);
+  if (slice.count == 0)
+    return false;
+  Source<Variant, Variant::block> source(geometry, place, slice.first * Variant::Tile::K, thread, dy, x);
+  Sums<Variant> sums;
+  clear<Variant>(sums);
+  reduce<Variant, loop>(source, slice.count, lds.operands, thread, sums);
+  store_sums<Variant>(sums, thread, lds.c);
+  __syncthreads(); // sums are complete
+  return true;
+}
+
+// One stage: sums go to dw.
+template <class Variant, MainLoop loop>
+__global__ void __launch_bounds__(Variant::block)
+    kernel_to_result(const typename Variant::ElementA* dy, const typename Variant::ElementB* x,
+                     const typename Variant::ElementC* d, typename Variant::ElementC* dw, Geometry geometry) {
+  using Lds = typename Variant::Lds;
+  BITGATE_LDS(Lds, lds);
+  const Place place = place_of_block<Variant>(geometry);
+  if (!sum_tile<Variant, loop>(dy, x, geometry, place, lds))
+    return;
+  if (geometry.slices > 1)
+    add_to_result<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), dw);
+  else
+    store_result<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), d, dw);
+}
+
+// First of two stages: sums go to the workspace.
+template <class Variant, MainLoop loop>
+__global__ void __launch_bounds__(Variant::block)
+    kernel_to_workspace(const typename Variant::ElementA* dy, const typename Variant::ElementB* x,
+                        float* workspace, Geometry geometry) {
+  using Lds = typename Variant::Lds;
+  BITGATE_LDS(Lds, lds);
+  const Place place = place_of_block<Variant>(geometry);
+  if (sum_tile<Variant, loop>(dy, x, geometry, place, lds))
+    store_partial<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), workspace);
+}
+
+} // namespace bitgate::implicit_gemm::bwd_weight

@@ -1,0 +1,165 @@
+// Which problems an instance takes.
+#pragma once
+
+#include <cmath>
+
+#include "bitgate/implicit_gemm/predicates.hpp"
+#include "bitgate/registry.hpp"
+#include "gemm.hpp"
+#include "split_k.hpp"
+
+namespace bitgate::implicit_gemm::bwd_weight {
+
+inline constexpr int64_t max_length = int64_t{1} << 30; // a coordinate and a tile's length add up in 32 bits
+inline constexpr int64_t max_groups = 65535;            // gridDim.y
+inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
+
+inline const char* special_name(Specialisation special) {
+  static constexpr const char* names[] = {"default", "filter1x1_pad0", "filter1x1_stride1_pad0"};
+  return names[static_cast<int>(special)];
+}
+
+// op: what a family without a second stage leaves out. A split reduction would apply it to each slice.
+inline int32_t check_plain(const bitgate_problem& problem, bitgate_reason* reason) {
+  if (problem.out_op.kind != BITGATE_PASS)
+    BITGATE_REFUSE(reason, "op", "element-wise operation %d on dw: this family has none",
+                   problem.out_op.kind);
+  return BITGATE_OK;
+}
+
+// split_k: atomics of the result's type exist, and the grid holds the slices.
+template <class C>
+int32_t check_split_k(const bitgate_problem& problem, bool atomics, bitgate_reason* reason) {
+  if (problem.split_k > max_split_k)
+    BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
+                   static_cast<long long>(max_split_k));
+  if (atomics && std::is_same_v<C, int8_t> && problem.split_k > 1)
+    BITGATE_REFUSE(reason, "split_k", "split_k = %d: slices cannot be added up in i8", problem.split_k);
+  return BITGATE_OK;
+}
+
+// layout: k is the fastest dimension of dy, c that of x and w.
+inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
+  const struct {
+    const char* what;
+    int64_t stride;
+  } fastest[] = {{"k of dy", shape.y.column}, {"c of x", shape.x.column}, {"c of w", shape.w.column}};
+  for (const auto& dimension : fastest)
+    if (dimension.stride != 1)
+      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
+                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
+                     problem.wei.layout);
+  return BITGATE_OK;
+}
+
+// merge_depthwise, merge_groups, merge_layout: merged groups stand where channels would.
+inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* reason) {
+  if (shape.c != 1 || shape.k != 1)
+    BITGATE_REFUSE(reason, "merge_depthwise", "C = %lld, K = %lld: groups are merged only where both are 1",
+                   static_cast<long long>(shape.c), static_cast<long long>(shape.k));
+  if (shape.groups % merge != 0)
+    BITGATE_REFUSE(reason, "merge_groups", "%lld groups are no multiple of %d",
+                   static_cast<long long>(shape.groups), merge);
+  if (shape.y.group != 1 || shape.x.group != 1)
+    BITGATE_REFUSE(reason, "merge_layout",
+                   "groups are %lld and %lld elements apart in dy and x: they must be neighbours",
+                   static_cast<long long>(shape.y.group), static_cast<long long>(shape.x.group));
+  return BITGATE_OK;
+}
+
+// filter_1x1, pad_0, stride_1: what the specialisation asserts.
+inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
+                                    bitgate_reason* reason) {
+  if (!is_pointwise(special))
+    return BITGATE_OK;
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.wei.lengths[3 + i] != 1)
+      BITGATE_REFUSE(reason, "filter_1x1", "%s: the filter has %lld taps on axis %d", special_name(special),
+                     static_cast<long long>(problem.wei.lengths[3 + i]), i);
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.left_pad[i] != 0 || problem.right_pad[i] != 0)
+      BITGATE_REFUSE(reason, "pad_0", "%s: axis %d is padded by %lld and %lld", special_name(special), i,
+                     static_cast<long long>(problem.left_pad[i]),
+                     static_cast<long long>(problem.right_pad[i]));
+  for (int i = 0; i < problem.ndim; ++i)
+    if (special == Specialisation::filter_1x1_stride_1_pad_0 && problem.stride[i] != 1)
+      BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", special_name(special),
+                     static_cast<long long>(problem.stride[i]), i);
+  return BITGATE_OK;
+}
+
+// index_range: lengths, coordinates, terms and columns are 32-bit in the kernel, offsets 64-bit; the grid has
+// its own limits. Products that 64 bits may not hold are compared as doubles, which are exact at the limits.
+template <class Variant>
+int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape, int threads_of_block,
+                          bitgate_reason* reason) {
+  double terms = static_cast<double>(shape.images), columns = static_cast<double>(shape.c);
+  for (int axis = 0; axis < axes; ++axis) {
+    terms *= static_cast<double>(shape.output[axis]);
+    columns *= static_cast<double>(shape.filter[axis]);
+  }
+  if constexpr (Variant::merge > 1)
+    columns *= Variant::merge;
+  double largest = std::fmax(std::fmax(terms, columns), static_cast<double>(shape.k));
+  for (int i = 0; i < problem.ndim; ++i) {
+    const int64_t padded = problem.in.lengths[3 + i] + problem.left_pad[i] + problem.right_pad[i];
+    for (const int64_t length : {padded, problem.stride[i], problem.dilation[i]})
+      largest = std::fmax(largest, static_cast<double>(length));
+  }
+  if (largest > static_cast<double>(max_length))
+    BITGATE_REFUSE(reason, "index_range", "a length, coordinate or product of lengths of %.0f: at most %lld",
+                   largest, static_cast<long long>(max_length));
+  if (shape.groups / Variant::merge > max_groups)
+    BITGATE_REFUSE(reason, "index_range", "%lld groups: at most %lld of %d",
+                   static_cast<long long>(shape.groups), static_cast<long long>(max_groups), Variant::merge);
+  const int64_t rows = Variant::merge > 1 ? Variant::merge : shape.k;
+  const double threads = static_cast<double>(ceil_div(rows, Variant::Tile::M)) *
+                         std::ceil(columns / Variant::Tile::N) * threads_of_block;
+  if (threads > static_cast<double>(max_threads))
+    BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
+                   static_cast<long long>(max_threads));
+  return BITGATE_OK;
+}
+
+// What families differ in: whether slices meet in dw by atomics, and whether dw takes an operation.
+struct Asks {
+  bool atomics, operations;
+  int threads; // of a block
+};
+
+template <class Variant> int32_t supports(const Request& request, const Asks& asks, bitgate_reason* reason) {
+  using Vector = typename Variant::Vector;
+  const bitgate_problem& problem = request.problem;
+  // A is dy, B is x, C is dw.
+  const ConvDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
+                          code_of<typename Variant::ElementA>, Variant::compute};
+  ConvShape shape;
+  int32_t status = read_conv(problem, shape, reason);
+  const auto check = [&](auto test) {
+    if (status == BITGATE_OK)
+      status = test();
+  };
+  const auto aligned = [&](const bitgate_tensor& tensor, const char* name, int vector, int bytes) {
+    check([&] { return check_alignment(tensor, name, vector, bytes, problem.alignment, reason); });
+  };
+  check([&] { return check_dtypes(problem, dtypes, reason); });
+  check([&] { return check_operations(problem, reason); });
+  check([&] { return asks.operations ? int32_t{BITGATE_OK} : check_plain(problem, reason); });
+  check([&] { return check_split_k<typename Variant::ElementC>(problem, asks.atomics, reason); });
+  check([&] { return check_layout(problem, shape, reason); });
+  if constexpr (Variant::merge > 1)
+    check([&] { return check_merge(Variant::merge, shape, reason); });
+  check([&] { return check_specialisation(Variant::special, problem, reason); });
+  if constexpr (Variant::merge == 1) {
+    check([&] { return check_vector("k_vector", "K", shape.k, Vector::A, reason); });
+    check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
+    check([&] { return check_vector("c_vector", "C", shape.c, Vector::C, reason); });
+    aligned(problem.out, "out", Vector::A, sizeof(typename Variant::ElementA));
+    aligned(problem.in, "in", Vector::B, sizeof(typename Variant::ElementB));
+    aligned(problem.wei, "wei", Vector::C, sizeof(typename Variant::ElementC));
+  }
+  check([&] { return check_index_range<Variant>(problem, shape, asks.threads, reason); });
+  return status;
+}
+
+} // namespace bitgate::implicit_gemm::bwd_weight

@@ -1,0 +1,75 @@
+"""Probes of the platform: what every kernel takes for granted of fragments, waves, LDS and atomics, measured.
+
+A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
+instances compute no convolution: they are planned on a problem of one cell, run tiles or write figures, and
+``bitgate.verify.platform`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+PROBES = {
+    "wave": ("device", 256),
+    "lds": ("device", 256),
+    "atomics": ("device", 256),
+    "lanes": ("fragments", 64),
+    "accumulators": ("fragments", 64),
+    "subnormals": ("fragments", 64),
+}
+"""Instance -> its translation unit and the threads of a block."""
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """Only the problem of one cell that probes are planned on."""
+    if problem.direction is not Pass.FWD:
+        return Refusal("operation", f"{instance.name} is planned as fwd, not {problem.direction}")
+    if str(problem.dtypes) != "f32":
+        return Refusal("dtypes", f"{problem.dtypes} is not f32")
+    cells = sum(tensor.elements for tensor in problem.tensors.values())
+    if problem.ndim != 1 or cells != 3:
+        return Refusal("one_cell", "a probe of the platform is planned on a 1D convolution of one cell")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """A probe's launches are its own affair: nothing is predicted."""
+    return None
+
+
+OPTIONS = (
+    Option("fragment", ANY_INTEGER, "0", "The fragment to try, by its place in bitgate_list_fragments."),
+    Option("blocks", ANY_INTEGER, "1", "Blocks, each with its own tiles."),
+    Option("steps", ANY_INTEGER, "1", "Tiles that a block sums, one behind the other."),
+    Option("wave", ANY_INTEGER, "0", "Lanes of a wave, where they can be chosen; 0: the device's own."),
+)
+
+FAMILY = KernelFamily(
+    name="platform_probe",
+    operations=(Pass.FWD,),
+    sources=("library.hip.cpp", "device.hip.cpp", "fragments.hip.cpp"),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=tuple(
+        Instance(
+            name=name,
+            group=unit,
+            dtypes=("f32",),
+            layouts=("nwgc",),
+            ndims=(1,),
+            accumulation=F32_ACCUMULATION,
+            vector=(1, 1, 1),
+            block_size=threads,
+        )
+        for name, (unit, threads) in PROBES.items()
+    ),
+    options=OPTIONS,
+    supports=supports,
+    dispatch=dispatch,
+    is_probe=True,
+)

@@ -1,0 +1,28 @@
+"""Tensors beyond 2 GiB give the right bits; and what verifies them does so on small tensors too."""
+
+from dataclasses import replace
+
+from bitgate.plugin import cases
+
+
+@cases("large")
+def test_bits(planned, gate):
+    gate(planned)
+
+
+@cases("large#naive")
+def test_naive_kernels(planned, gate):
+    verdict = gate(planned)
+    assert verdict.reference in ("checksum", "")  # none if the device is too small
+
+
+@cases("large#gpu_reference")
+def test_against_the_device(planned, gate):
+    verdict = gate(replace(planned, reference="gpu"))
+    assert verdict.reference == "gpu"
+
+
+@cases("large#checksum")
+def test_against_the_identity(planned, gate):
+    verdict = gate(replace(planned, reference="checksum"))
+    assert verdict.reference == "checksum"

@@ -1,0 +1,8 @@
+"""Probes of the platform. They run first; if one is red, the rest of the run is NOT_RUN for that reason."""
+
+from bitgate.plugin import cases
+
+
+@cases("platform")
+def test_probe(planned, gate):
+    gate(planned)
