@@ -88,7 +88,7 @@ def run(found: dict[str, list[ConvProblem]], bugs: Sequence[Planted]) -> None:
             suites = write_suite(Path(scratch), typed)
             trials = try_faults(faults, Bench("smoke", "host", 900, suites), lambda trial: None)
             for trial in trials:
-                state = f"found by {trial.by.partition('[')[2]}" if trial.killed else f"alive ({trial.note})"
+                state = f"found: {trial.verdict} {trial.by} {trial.note}" if trial.killed else f"alive ({trial.note})"
                 print(f"  {trial.fault.imitates}: {state}", flush=True)
             print(f"{name}: {100 * score(trials):.0f} % of {len(trials)} planted bugs found", flush=True)
 
