@@ -99,8 +99,9 @@ def _short_way(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict | No
     case.seconds["reference"] = case.look.reference_seconds
     if case.look.doubt and not case.look.last.crash:
         return None
-    for run in case.runs if on_run is not None else ():
-        on_run(run)
+    if on_run is not None:
+        for run in case.runs:
+            on_run(run)
     return judge(case)
 
 
@@ -121,8 +122,8 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
     case.seconds["fill"], case.seconds["reference"] = filled - started, perf_counter() - filled
     for how in _hows(planned, session):
         run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
-        judge = case.reference.judge
-        if run.result is not None and judge is not None and not judge.outside(run.result.logical).any():
+        bounds = case.reference.judge
+        if run.result is not None and bounds is not None and not bounds.outside(run.result.logical).any():
             run.result = None
         case.runs.append(run)
         if on_run is not None:
