@@ -85,7 +85,9 @@ def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[Plan
     for row in rows:
         for test in _plan_row(row, setting, suite):
             other = tests.setdefault(test.id, test)
-            if other is not test and other.row is not row:
+            # Off the host, rows that differ in thread orders only are one case.
+            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *other.row.axes}
+            if other is not test and other.row is not row and not orders:
                 raise UsageError(f"{row.origin}: plans {test.id}, and so does {other.row.origin}; remove one of them")
     return list(tests.values())
 

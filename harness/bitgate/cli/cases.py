@@ -29,6 +29,14 @@ def cases(
         bool, typer.Option("--check-digests", help="Compute them and compare with those stored; 1 if any differs.")
     ] = False,
     suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: bitgate's suites.")] = None,
+    solved_tier: Annotated[
+        str, typer.Option("--solve-tier", metavar="TIER", help="Choose its cases anew from all, and tell what differs.")
+    ] = "",
+    seconds: Annotated[float, typer.Option(min=0.1, help="Of a solved tier, on one worker.")] = 60.0,
+    killers: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="What bitgate faults run --json printed: who kills what.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ids of a solved tier.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """The plan: case, instance, fill, tier, why it is there, and estimated seconds.
@@ -41,6 +49,12 @@ def cases(
 
         check_tier(tier)
         return go_over(tier, kernel, load or [], suites, store=update_digests, as_json=as_json)
+    if solved_tier:
+        from bitgate.cli.solve_tier import solve_tier
+
+        every, now = (make_plan(name, target, kernel, load, suites) for name in ("regression", solved_tier))
+        solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
+        return 0
     plan = make_plan(tier, target, kernel, load, suites)
     if as_json:
         typer.echo(json.dumps({"plan": plan.to_json()}))
@@ -49,8 +63,8 @@ def cases(
         refused = f"  must be refused: {item.refused}" if item.refused else ""
         typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
     problems = len({item.case for item in plan.cases})
-    seconds = f"about {plan.seconds:.0f} s on one worker"
-    typer.echo(f"{len(plan.cases)} cases over {problems} problems, {seconds}; plan {plan.id[:12]}")
+    about = f"about {plan.seconds:.0f} s on one worker"
+    typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")
     return 0
 
 

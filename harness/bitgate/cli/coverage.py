@@ -20,6 +20,10 @@ def coverage(
     cases: Annotated[
         Path | None, typer.Option(help="A .toml or .csv table, CK's gtest source, or a list of command lines.")
     ] = None,
+    dispatch: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="results.jsonl (what ran) or a plan (what would): paths and thresholds."),
+    ] = None,
     strength: Annotated[int, typer.Option(min=2, max=4, help="How many classes a combination has.")] = 3,
     assume: Annotated[
         list[str] | None,
@@ -48,8 +52,14 @@ def coverage(
     from bitgate.coverage.table import Question, empty_table
     from bitgate.errors import UsageError
 
+    if dispatch:
+        _dispatch(dispatch, top, as_json)
+        return
     if cases is None and generate is None:
-        raise UsageError("nothing to look at: name a table with --cases FILE, or make one with --generate FILE")
+        raise UsageError(
+            "nothing to look at: name a table with --cases FILE, results with --dispatch FILE, or make a table with"
+            " --generate FILE"
+        )
     names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
     assumptions = Assumptions.parse(assume or (), names)
     question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
@@ -77,6 +87,16 @@ def coverage(
         print(json.dumps(document, indent=1))
     else:
         _print(document, top)
+
+
+def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
+    from bitgate.coverage.dispatch import in_words, ways
+    from bitgate.coverage.ran import read_ran
+    from bitgate.kernel.registry import families
+
+    known = families()
+    found = ways(read_ran(files, known), known)
+    print(json.dumps({"dispatch": [way.as_json() for way in found]}, indent=1) if as_json else in_words(found, top))
 
 
 def _where(text: str) -> tuple[str, str]:

@@ -28,6 +28,7 @@ def run(
     name: NameOption = "*",
     tier: Annotated[str, typer.Option(help="The tier that is to find them.")] = "smoke",
     target: Annotated[str, typer.Option(help="The target that it runs on.")] = "host",
+    suites: Annotated[Path | None, typer.Option(metavar="DIR", help="The suites that are to find them [ours].")] = None,
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Faults at a time [cores / 2].")] = None,
     limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
@@ -40,7 +41,14 @@ def run(
     """
     from bitgate.faults.trial import Bench, exit_code, score, try_faults
 
-    bench = Bench(tier, target, limit, rooms.room("suites"), whole_tier, jobs or max(1, rooms.threads() // 2))
+    bench = Bench(
+        tier,
+        target,
+        limit,
+        (suites or rooms.room("suites")).absolute(),
+        whole_tier,
+        jobs or max(1, rooms.threads() // 2),
+    )
     trials = try_faults(_faults(file, name), bench, lambda trial: _tell(trial, as_json))
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:

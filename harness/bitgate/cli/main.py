@@ -24,6 +24,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "bitgate.cli.doctor",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
+    "fuzz": "bitgate.cli.fuzz",
+    "shrink": "bitgate.cli.shrink",
     "faults": "bitgate.cli.faults",
     "capsule": "bitgate.cli.capsule",
     "report": "bitgate.cli.report",

@@ -45,6 +45,7 @@ class Asked:
     schedule: str
     load: tuple[Path, ...]
     isolate: bool
+    laws: bool
     time_limit: float
     dump: Path | None
     verbose: bool
@@ -73,6 +74,9 @@ def verify(
     isolate: Annotated[
         bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
     ] = False,
+    laws: Annotated[
+        bool, typer.Option("--laws", help="Hold it to the laws of a convolution instead of a reference.")
+    ] = False,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds that an isolated case may take.")] = 600.0,
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
@@ -96,11 +100,17 @@ def verify(
         seed=seed,
         schedule=schedule,
         load=tuple(load or ()),
-        isolate=isolate or bool(load),
+        isolate=isolate or bool(load and not laws),
+        laws=laws,
         time_limit=time_limit,
         dump=dump,
         verbose=verbose,
     )
+    if laws and (isolate or dump or verbose or reference is not None):
+        raise UsageError(
+            "--laws knows no reference and needs the case in this process:"
+            " leave --reference, --dump, --verbose and --isolate out"
+        )
     if asked.isolate and (asked.dump or asked.verbose):
         what = "--dump" if asked.dump else "--verbose"
         raise UsageError(f"{what} needs the case in this process: leave --isolate out (it goes with --load)")
@@ -126,6 +136,7 @@ def exit_code(verdicts: list[Verdict]) -> int:
 
 
 def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[Verdict]:
+    from bitgate.metamorphic.hold import hold
     from bitgate.verify.dump import Dump
     from bitgate.verify.isolate import verify_isolated
     from bitgate.verify.selection import candidates, select_for
@@ -151,7 +162,9 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[Verdi
                 reference=reference,
                 expect=expect,
             )
-            if asked.isolate:
+            if asked.laws:
+                yield hold(planned, session)
+            elif asked.isolate:
                 yield verify_isolated(planned, asked.load, time_limit=asked.time_limit)
             else:
                 dump = Dump(asked.dump / planned.id) if asked.dump else None

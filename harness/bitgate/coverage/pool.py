@@ -7,6 +7,7 @@ follow from the maths that every witness obeys. The solver (``solve.py``) hunts 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,46 +16,33 @@ from bitgate.coverage.batch import AXES, DTYPE_SETS, OPERATION_NAMES, Batch, Int
 from bitgate.problem import Pass
 
 SIZE = 80_000
-GROUPS = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
-IMAGES = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
-CHANNELS = (
-    1,
-    1,
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    8,
-    8,
-    9,
-    12,
-    15,
-    16,
-    16,
-    17,
-    24,
-    31,
-    32,
-    33,
-    48,
-    64,
-    100,
-    127,
-    128,
-    128,
-    130,
-    136,
-    256,
-)
-FILTERS = (1, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 8)
-LONG_FILTERS = (12, 16, 31, 32, 33, 34, 64, 65, 66)
-STRIDES = (1, 1, 1, 2, 2, 3, 4, 5, 6, 8)
-DILATIONS = (1, 1, 1, 1, 2, 2, 3, 4, 6)
 GEMM_COUNTS = (2, 4, 6, 8, 9, 12, 16, 25, 31, 32, 32, 32, 33, 33, 33, 34, 36, 49, 64, 64, 65, 66, 72, 81)
 SPLIT_K = (1, 1, 2, 3, 4, -1)
 OPERATIONS = ("pass", "pass", "nd1", "bilinear", "relu")
+
+
+@dataclass(frozen=True)
+class Taste:
+    """Which values a draw prefers: each is taken as often as it stands there. ``room``: image cells beyond what one
+    output needs, in strides. ``large``: the share of problems with a tensor of about 2 GiB; ``free_pads``: of those
+    whose pads are drawn for each side and axis apart."""
+
+    groups: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 8, 16, 33)
+    images: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 16, 32, 33, 64, 128)
+    channels: tuple[int, ...] = (
+        *(1, 1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64),
+        *(100, 127, 128, 128, 130, 136, 256),
+    )
+    filters: tuple[int, ...] = (1, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 8)
+    strides: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 5, 6, 8)
+    dilations: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 6)
+    long_filters: tuple[int, ...] = (12, 16, 31, 32, 33, 34, 64, 65, 66)
+    room: tuple[int, ...] = (0, 1, 1, 2, 3, 7, 15)
+    large: float = 0.05
+    free_pads: float = 0.0
+
+
+WIDE = Taste()
 
 COLUMN_VALUES: Mapping[str, tuple[int, ...]] = {
     "dtypes": tuple(range(len(DTYPE_SETS) - 1)),
@@ -70,9 +58,11 @@ BATCH_COLUMN = {"numd": "op"}
 """Where a column's name in ``Batch`` differs from the name that users see."""
 
 
-def draw(direction: Pass, seed: int, size: int, columns: Mapping[str, tuple[int, ...]]) -> Batch:
-    """``size`` problems, about as many in each of 2D, 3D and 1D. ``columns`` gives the values to draw from."""
-    rng = np.random.default_rng([seed, direction.code])
+def draw(
+    direction: Pass, seed: int | Sequence[int], size: int, columns: Mapping[str, tuple[int, ...]], taste: Taste = WIDE
+) -> Batch:
+    """``size`` problems, half of them 2D. ``columns`` gives the values to draw from; some rows are not ``possible``."""
+    rng = np.random.default_rng([*([seed] if isinstance(seed, int) else seed), direction.code])
 
     def pick(values: Sequence[int], *shape: int) -> Ints:
         return rng.choice(np.array(values, dtype=np.int64), shape or (size,))
@@ -87,28 +77,37 @@ def draw(direction: Pass, seed: int, size: int, columns: Mapping[str, tuple[int,
 
     ndim = pick((1, 2, 2, 3))
     used = np.arange(AXES)[None, :] >= (AXES - ndim)[:, None]
-    filters, strides, dilations = per_axis(FILTERS), per_axis(STRIDES), per_axis(DILATIONS)
+    filters, strides, dilations = per_axis(taste.filters), per_axis(taste.strides), per_axis(taste.dilations)
     dilations = np.where(chance(0.06, size, 1), strides, dilations)
     counted = chance(0.25, size, 1)
     f, s, d = _factored(rng, pick(GEMM_COUNTS), ndim)
     filters, strides, dilations = (
         np.where(counted, special, usual) for special, usual in ((f, filters), (s, strides), (d, dilations))
     )
-    filters = np.where(chance(0.03, size, AXES), pick(LONG_FILTERS, size, AXES), filters)
+    filters = np.where(chance(0.03, size, AXES), pick(taste.long_filters, size, AXES), filters)
     filters, strides, dilations = (np.where(used, column, 1) for column in (filters, strides, dilations))
     window = (filters - 1) * dilations + 1
 
-    kind = pick((0, 0, 1, 1, 2, 3, 4), size, 1)
-    pads = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0 * window, np.minimum(1, window - 1), window // 2,
-                     np.maximum(0, window - 1)], window + rng.integers(0, 3, (size, AXES)))  # fmt: skip
-    left = np.where(used, pads, 0)
+    def pads(axes: int) -> Ints:
+        """None, one cell, half the window, all but a cell of it, or more; of the same kind on all axes if ``axes`` is
+        1."""
+        kind = pick((0, 0, 1, 1, 2, 3, 4), size, axes)
+        values = [0 * window, np.minimum(1, window - 1), window // 2, np.maximum(0, window - 1)]
+        return np.where(
+            used, np.select([kind == i for i in range(4)], values, window + rng.integers(0, 3, (size, AXES))), 0
+        )
+
+    left = pads(1)
     other = np.where(used, rng.integers(0, 4, (size, AXES)), 0)
     right = np.where(chance(0.6, size, 1), left, other)
+    if taste.free_pads:
+        free = chance(taste.free_pads, size, 1)
+        left, right = np.where(free, pads(AXES), left), np.where(free, pads(AXES), right)
 
     least = np.maximum(1, window - left - right)
     zero = np.zeros_like(window)
     beyond = rng.integers(0, 4, (size, AXES))
-    steps = strides * pick((0, 1, 1, 2, 3, 7, 15), size, AXES)
+    steps = strides * pick(taste.room, size, AXES)
     room = np.choose(pick((0, 1, 1, 2, 3), size, 1), [zero, beyond, steps, beyond + steps])
     inputs = np.where(chance(0.06, size, 1), np.maximum(least, strides), least + room)
     cube = np.where(used, inputs, 0).max(axis=1, keepdims=True)
@@ -117,10 +116,10 @@ def draw(direction: Pass, seed: int, size: int, columns: Mapping[str, tuple[int,
     batch = Batch(
         direction,
         ndim=ndim,
-        g=pick(GROUPS),
-        n=pick(IMAGES),
-        k=pick(CHANNELS),
-        c=pick(CHANNELS),
+        g=pick(taste.groups),
+        n=pick(taste.images),
+        k=pick(taste.channels),
+        c=pick(taste.channels),
         filter=filters,
         input=inputs,
         stride=strides,
@@ -135,7 +134,7 @@ def draw(direction: Pass, seed: int, size: int, columns: Mapping[str, tuple[int,
         split_k=np.ones(size, dtype=np.int64),
     )
     batch = batch.with_columns(**{BATCH_COLUMN.get(name, name): pick(values) for name, values in columns.items()})
-    return _with_large(batch, rng)
+    return _with_large(batch, rng, taste.large) if taste.large else batch
 
 
 def _factored(rng: np.random.Generator, count: Ints, ndim: Ints) -> tuple[Ints, Ints, Ints]:
@@ -161,11 +160,11 @@ def _factored(rng: np.random.Generator, count: Ints, ndim: Ints) -> tuple[Ints, 
     return filters, tildes * common, dilations * common
 
 
-def _with_large(batch: Batch, rng: np.random.Generator) -> Batch:
-    """A twentieth of the problems gets a tensor of about 2 GiB: through the number of images, one of the two channel
+def _with_large(batch: Batch, rng: np.random.Generator, share: float) -> Batch:
+    """A share of the problems gets a tensor of about 2 GiB: through the number of images, one of the two channel
     counts, or a long last axis with an equally giant stride, which keeps the output (and the arithmetic) small."""
     size = len(batch)
-    chosen = rng.random(size) < 0.05
+    chosen = rng.random(size) < share
     goal = rng.choice(np.array([2**31 - 2**20, 2**31, 2**31, 2**31 + 2**20, 2**32]), size)
     bytes_each = np.maximum(1, batch.largest_bytes)
     factor = np.maximum(1, -(-goal // bytes_each))

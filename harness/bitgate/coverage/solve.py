@@ -49,7 +49,7 @@ def shrink(start: Batch, wanted: Property) -> Batch:
     cheapest of all single steps is taken until none is cheaper. Cost: ``Batch.cost``."""
     best = start
     while True:
-        steps = _steps(best)
+        steps = one_step_smaller(best)
         steps = steps.take(steps.possible)
         steps = steps.take(steps.cost < best.cost[0])
         steps = steps.take(wanted(steps))
@@ -68,7 +68,7 @@ def _smaller(value: int, least: int) -> list[int]:
     )
 
 
-def _steps(row: Batch) -> Batch:
+def one_step_smaller(row: Batch) -> Batch:
     """All problems one step smaller than the only row of ``row``."""
     changes: list[dict[tuple[str, int], int]] = []
     for name in _SCALARS:

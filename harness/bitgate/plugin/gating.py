@@ -24,6 +24,9 @@ from bitgate.verify.planned import PlannedCase
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
 
+Judge = Callable[[PlannedCase, Any], Verdict]
+"""From a planned case and a Session to its verdict."""
+
 VERDICTS = pytest.StashKey[list[Verdict]]()
 
 
@@ -47,12 +50,13 @@ class Gating:
         return bitgate_test.row
 
     @pytest.fixture
-    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[[PlannedCase], Verdict]:
-        """``gate(planned)`` -> the Verdict of the case; the test fails here if it is red."""
+    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[..., Verdict]:
+        """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
+        ``verify``; the test fails here if it is red."""
 
-        def _gate(planned: PlannedCase) -> Verdict:
+        def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
-            verdict = self._verdict(planned, bitgate_test, request.node.nodeid)
+            verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
             if verdict.outcome is Outcome.NOT_RUN and not bitgate_test.nobody:
                 pytest.skip(verdict.reason)  # the probe that is red has failed; one line is enough
@@ -62,14 +66,14 @@ class Gating:
 
         return _gate
 
-    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str) -> Verdict:
+    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str, by: Judge | None) -> Verdict:
         from bitgate.verify.spine import verify
 
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
         if obstacle := self.platform.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
-        return self.run.placed(verify(planned, self.run.session), test, node_id)
+        return self.run.placed((by or verify)(planned, self.run.session), test, node_id)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:

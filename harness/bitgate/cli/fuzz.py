@@ -1,0 +1,92 @@
+"""``bitgate fuzz``: random problems until time is up; what fails is shrunk and written as a row."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bitgate.fuzz.failure import Shrunk
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def fuzz(
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long, once the kernels are built.")] = 60.0,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Glob over family.instance [default: every kernel].")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of problems, instances and data: the same ones again.")] = 0,
+    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("-n", "--workers", min=1, help="Processes [host: one a core, GPU: 1].")
+    ] = None,
+    first: Annotated[bool, typer.Option("--first", help="Stop at the first failure, once it is shrunk.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on behind an earlier run with this seed.")] = False,
+    case_timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a case is HUNG.")] = 60.0,
+    shrink_seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Verify random problems on all instances, boundaries first; declared and told support must agree too.
+
+    The first failure of each kind is shrunk to the smallest problem that fails alike, with the nearest ones that pass,
+    and written to failures.toml below out/<target>/fuzz, as rows for a case table. Exit codes: 0 nothing failed, 1 a
+    defect was found, 2 usage or environment, 3 nothing was compared, 130 interrupted (what was found is on disk).
+    """
+    from bitgate import rooms
+    from bitgate.device import targets
+    from bitgate.fuzz.campaign import Campaign, default_workers
+    from bitgate.fuzz.state import State, read_state
+    from bitgate.fuzz.worker import Setting
+
+    name = targets.named(target).name if target else targets.best().name
+    setting = Setting(name, kernel, tuple(path.absolute() for path in load or ()), seed, case_timeout, shrink_seconds)
+    folder = rooms.out_dir() / name / "fuzz"
+    state = read_state(folder / "state.json", seed, kernel, name) if resume else State(seed, kernel, name)
+    campaign = Campaign(
+        setting,
+        state,
+        folder,
+        workers=workers or default_workers(name),
+        first_only=first,
+        failed=lambda shrunk: None if as_json else print_failure(shrunk),
+        progress=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    campaign.run(seconds)
+    code = 1 if state.failures else 0 if state.tally.compared else 3
+    if as_json:
+        print(json.dumps({"failures": state.failures, "summary": state.summary() | {"exit": code}}, indent=1))
+    else:
+        print(_closing(state.summary(), len(state.failures), folder))
+    return code
+
+
+def print_failure(shrunk: Shrunk) -> None:
+    """What fails, the smallest such case, what makes it pass, and the lines to go on with."""
+    found = shrunk.found
+    print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel}  {shrunk.verdict.human or shrunk.planned.case}")
+    print(f"  {shrunk.sentence}")
+    print(
+        f"  {shrunk.multiply_adds} multiply-adds (found with {found.planned.problem.flops // 2},"
+        f" after {found.seconds:.1f} s; shrunk in {shrunk.seconds:.1f} s, {shrunk.tried} verdicts)"
+    )
+    if not shrunk.minimal:
+        print("  time was up: a smaller one may fail too")
+    for neighbour in shrunk.neighbours:
+        print(f"  {neighbour.words}")
+    print(f"  again: {shrunk.verdict.repro}\n")
+    print("  " + shrunk.row().replace("\n", "\n  ").rstrip(), flush=True)
+
+
+def _closing(summary: dict[str, Any], failures: int, folder: Path) -> str:
+    return (
+        f"\n{summary['seconds']:.0f} s, seed {summary['seed']}: {summary['problems']} problems,"
+        f" {summary['verdicts']} verdicts on {len(summary['instances'])} instances, {failures} failures"
+        + (f" in {folder / 'failures.toml'}" if failures else "")
+    )

@@ -1,0 +1,106 @@
+"""``bitgate shrink CASE``: the smallest problem that fails as this one does, and the nearest that pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitgate.cli.fuzz import print_failure
+from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.fuzz.failure import Shrunk
+    from bitgate.record import Verdict
+    from bitgate.verify.planned import PlannedCase
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def shrink(
+    case: Annotated[str, typer.Argument(metavar="CASE", help="A case id, or a quoted foreign command line.")],
+    kernel: Annotated[
+        str | None, typer.Option(help="Glob over family.instance; default: every kernel that is no reference.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
+    fill: Annotated[str, typer.Option(help="Data.")] = "exact",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
+    schedule: Annotated[str, typer.Option(help="Thread order on the host.")] = "forward",
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    isolate: Annotated[
+        bool, typer.Option("--isolate", help="Each verdict in a process of its own, for cases that end theirs.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Shrink a failing case: fewest multiply-adds, then simplest parameters; and name what makes it pass.
+
+    Of several instances that fail the first is shrunk. Exit codes: 0 it passes, 1 a defect was found and shrunk.
+    """
+    from bitgate.fuzz.failure import Found, ends_process, is_failure
+    from bitgate.fuzz.shrink import Shrinker
+    from bitgate.problem import ProblemError
+    from bitgate.problem.foreign import problems_of
+    from bitgate.verify.isolate import verify_isolated
+    from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.selection import candidates, select_for
+    from bitgate.verify.session import Session
+    from bitgate.verify.spine import verify
+
+    try:
+        problems = problems_of(case)
+    except ProblemError as error:
+        raise UsageError(str(error)) from None
+    options = tuple(sorted(_pair(text) for text in option or ()))
+    session = Session(target, load=tuple(load or ()))
+
+    def here(planned: PlannedCase) -> Verdict:
+        return verify(planned, session)
+
+    def alone(planned: PlannedCase) -> Verdict:
+        return verify_isolated(planned, session.load)
+
+    chosen = candidates(kernel, dict(options), session.target.name, session.load)
+    green = 0
+    for problem in problems:
+        selection = select_for(problem, chosen, dict(options))
+        for family, instance, expect in (*selection.supporting, *selection.refusing):
+            planned = PlannedCase(
+                problem,
+                family.name,
+                instance.name,
+                options=options,
+                fill=fill,
+                seed=seed,
+                schedule=schedule,
+                target=session.target.name,
+                expect=expect,
+            )
+            # A user's kernel may end the process: the first verdict tells, and only such a case is shrunk in others.
+            verdict = (alone if isolate or load else here)(planned)
+            if is_failure(verdict):
+                judge = alone if isolate or ends_process(verdict) else here
+                return _tell([Shrinker(judge, family, Found(planned, verdict), seconds).run()], green, as_json)
+            green += verdict.green
+    return _tell([], green, as_json)
+
+
+def _tell(failures: list[Shrunk], green: int, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"failures": [failure.as_json() for failure in failures], "green": green}, indent=1))
+    elif failures:
+        print_failure(failures[0])
+    else:
+        print(f"nothing to shrink: {green} verdicts, none red")
+    return 1 if failures else 0 if green else 3
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--option {text}: write NAME=VALUE")
+    return name, value

@@ -1,0 +1,111 @@
+"""What a case of a plan is good for: the pairs of factor classes it has, the instance it runs, the defects it kills."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.cases.plan import PlannedItem
+from bitgate.cases.tier_solver import Candidate
+from bitgate.coverage.assume import Constants
+from bitgate.coverage.batch import Batch
+from bitgate.coverage.factors import FACTORS, classify
+from bitgate.errors import UsageError
+from bitgate.problem import Pass, parse_case_id
+
+WEIGHTS = {"pair": 1.0, "instance": 30.0, "refusal": 30.0, "kill": 300.0}
+"""What a feature of a kind counts: a defect that only this case kills is worth some hundred pairs."""
+
+Feature = tuple[str, ...]
+"""Its kind, then what it is: ("pair", "bwd_data", "g=1", "gemms_count=9-31"), ("kill", "flat_path_drops_sub_gemms")."""
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    names: tuple[Feature, ...]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        return np.array([WEIGHTS[name[0]] for name in self.names])
+
+    def counts(self, flags: NDArray[np.bool_]) -> dict[str, int]:
+        """How many features of each kind are flagged."""
+        kinds = np.array([name[0] for name in self.names])
+        return {kind: int((flags & (kinds == kind)).sum()) for kind in WEIGHTS}
+
+
+def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]]) -> Features:
+    """``killers``: for each seeded defect the ids of cases that found it (``read_killers``)."""
+    numbers: dict[Feature, int] = {}
+    killed: dict[str, list[str]] = {}
+    for fault, ids in killers.items():
+        for one in ids:
+            killed.setdefault(one, []).append(fault)
+    pairs = _pairs(items)
+    candidates = []
+    for item in items:
+        named: list[Feature] = [("kill", fault) for fault in killed.get(item.id, [])]
+        if item.refused:
+            named.append(("refusal", item.kernel, item.refused))
+        else:
+            named += [("instance", item.suite, item.kernel, item.instance), *pairs[item.case]]
+        candidates.append(Candidate(item, np.array([numbers.setdefault(n, len(numbers)) for n in named], np.int64)))
+    return Features(tuple(numbers), tuple(candidates))
+
+
+def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
+    """The pairs of factor classes of every problem; those of a GEMM are of its layout, types, operation and tails."""
+    problems = {item.case: parse_case_id(item.case) for item in items}
+    by_pass: dict[Pass, list[str]] = {}
+    for case, problem in problems.items():
+        by_pass.setdefault(problem.operation, []).append(case)
+    found: dict[str, list[Feature]] = {}
+    for direction, cases in by_pass.items():
+        if direction in FACTORS:
+            factors = FACTORS[direction]
+            codes = classify(Batch.from_problems([problems[case] for case in cases]), factors, Constants())
+            spoken = [
+                [f"{f.name}={f.classes[code].name}" for f, code in zip(factors, row, strict=True)] for row in codes
+            ]
+        else:
+            spoken = [list(_gemm_classes(problems[case].layout, case)) for case in cases]
+        for case, names in zip(cases, spoken, strict=True):
+            found[case] = [("pair", str(direction), *pair) for pair in combinations(names, 2)]
+    return found
+
+
+def _gemm_classes(layout: str, case: str) -> Iterator[str]:
+    problem = parse_case_id(case)
+    yield f"layout={layout}"
+    yield f"dtypes={problem.dtypes}"
+    yield f"op={problem.op.name}"
+    yield f"gap={problem.gap}"
+    yield f"batch={min(problem.g, 3)}"
+    for name, length in (("m", problem.n), ("n", problem.k), ("k", problem.c)):
+        yield f"{name}={'1' if length == 1 else 'tile' if length % 64 == 0 else 'vector' if length % 8 == 0 else 'odd'}"
+
+
+def read_killers(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Who found which defect, from what ``bitgate faults run --json`` printed. UsageError for another file."""
+    killers: dict[str, list[str]] = {}
+    for path in paths:
+        try:
+            faults = json.loads(path.read_text())["faults"]
+            for fault in faults:
+                if fault["killed"]:
+                    killers.setdefault(fault["name"], []).append(_case_of(fault["by"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{path}: not what bitgate faults run --json prints ({error})") from None
+    return killers
+
+
+def _case_of(by: str) -> str:
+    """The planned id within a pytest node id."""
+    return by.partition("[")[2].removesuffix("]") or by

@@ -1,0 +1,138 @@
+"""What ran, or would run: cases with their dispatch, from results, from a plan, or from problems drawn at random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitgate.coverage.pool import Taste, draw
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
+from bitgate.problem import ConvProblem, DtypeSet, Pass, parse_case_id
+from bitgate.problem.layout import INPUT_LAYOUTS
+
+DRAWN = 3000
+TASTE = Taste(large=0)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A case and the way that it took. ``main_loop`` is empty where the kernel does not tell."""
+
+    problem: ConvProblem
+    family: KernelFamily
+    instance: Instance
+    options: Mapping[str, str]
+    path: str
+    gemms_count: int
+    buckets: int
+    launches: int
+    split_k: int
+    split_n: int
+    zero_fill: bool
+    main_loop: str
+
+    def option(self, name: str, otherwise: int) -> int:
+        """The option's value, or what production has."""
+        option = self.family.option(name)
+        return int(self.options.get(name, option.production if option else otherwise))
+
+
+def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> list[Ran]:
+    """Of ``results.jsonl`` files every case with a DispatchRecord, and what that says; of plans (plan.json, or what
+    ``bitgate cases --json`` prints) what the families predict. UsageError for a file that is neither."""
+    return [ran for path in paths for ran in _read(path, families)]
+
+
+def _read(path: Path, families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
+    try:
+        text = path.read_text()
+        if path.suffix == ".jsonl":
+            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
+            yield from (ran for event in documents if event.get("dispatch") for ran in _of_event(event, families))
+            return
+        document = json.loads(text)
+        plan = document.get("plan", document)
+        yield from (ran for case in plan["cases"] if not case["refused"] for ran in _of_case(case, families))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: neither a results.jsonl nor a plan ({type(error).__name__}: {error})") from None
+
+
+def _of_event(event: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
+    family = families.get(event["kernel"])
+    instance = family.instance(event["instance"]) if family else None
+    if family is None or instance is None:
+        return
+    said = event["dispatch"]
+    yield Ran(
+        parse_case_id(event["case"]),
+        family,
+        instance,
+        event["options"],
+        said["path"],
+        said["gemms_count"],
+        said["buckets"],
+        said["launches"],
+        said["split_k"],
+        said.get("split_n", 1),
+        said["zero_fill"],
+        said.get("main_loop", ""),
+    )
+
+
+def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
+    family = families.get(case["kernel"])
+    instance = family.instance(case["instance"]) if family else None
+    if family is not None and instance is not None:
+        yield from predicted(parse_case_id(case["case"]), family, instance, case["options"])
+
+
+def predicted(
+    problem: ConvProblem, family: KernelFamily, instance: Instance, options: Mapping[str, str]
+) -> Iterator[Ran]:
+    """What the family says would run; nothing if it refuses the problem or predicts nothing."""
+    if family.supports(problem, instance, options) is not None:
+        return
+    told: Dispatch | None = family.dispatch(problem, instance, options)
+    if told is not None:
+        yield Ran(
+            problem,
+            family,
+            instance,
+            options,
+            told.path,
+            told.gemms_count,
+            told.buckets,
+            told.launches,
+            told.split_k,
+            told.split_n,
+            told.zero_fill,
+            told.main_loop or "",
+        )
+
+
+def possible(family: KernelFamily, direction: Pass, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
+    """What could run: predictions for random problems of a pass, each on one of the instances that take it."""
+    if direction is Pass.GEMM:
+        return []
+    kinds = {names.index(n) for i in instances for names in INPUT_LAYOUTS.values() for n in i.layouts if n in names}
+    dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
+    columns = {"layout": tuple(sorted(kinds)), "gap": (0, 0, 1), "numd": (0, 0, 3), "split_k": (1, 1, 1, 2, 4)}
+    batch = draw(direction, seed, DRAWN, columns, TASTE)
+    rng = np.random.default_rng(seed)
+    found: list[Ran] = []
+    for row in np.flatnonzero(batch.possible):
+        problem = replace(batch.problem(int(row)), dtypes=dtypes[int(rng.integers(len(dtypes)))])
+        for index in rng.permutation(len(instances)):
+            if problem.dtypes.canonical not in instances[index].dtypes:
+                continue
+            way = list(predicted(problem, family, instances[index], {}))
+            found += way
+            if way:
+                break
+    return found

@@ -1,0 +1,204 @@
+"""What is fuzzed: lanes, each a kernel family and a pass, and the planned cases of a lane's rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bitgate.coverage.batch import OPERATION_NAMES
+from bitgate.exact.fill import FILLS
+from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem.conv import default_layout, default_weight_layout
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
+from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.verify.planned import Expectation, PlannedCase
+
+THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
+"""Options that move a threshold, so that small tensors meet what in production only large ones do. Options that turn
+a gate off bring known bugs back, and are left alone."""
+
+KERNELS_A_REFERENCE = 4
+"""Rounds of a kernel for each round of a reference kernel."""
+
+UNSUPPORTED = 0.1
+"""Share of problems that no instance takes: declaration and library must refuse them for the same reason."""
+
+
+OTHER_FILLS = 0.06
+"""Share of cases whose data are not the exact integers."""
+
+OPERAND_SHARE = 0.05
+"""Share of problems one of whose operands goes through an operation of its own."""
+
+FITTED = 0.15
+"""Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
+1x1 filters has by chance."""
+
+BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
+    lambda p: replace(p, split_k=1, gap=False),
+    lambda p: replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8),
+    lambda p: replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim),
+    lambda p: replace(p, stride=(1,) * p.ndim),
+    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)) if p.ndim else p,
+)
+
+
+@dataclass(frozen=True)
+class Lane:
+    family: KernelFamily
+    direction: Pass
+    instances: tuple[Instance, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name}:{self.direction}"
+
+    @cached_property
+    def dtypes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(dtypes for instance in self.instances for dtypes in instance.dtypes))
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Values of the columns beside the shape, as Batch codes: mostly what instances say they take."""
+        kinds = {
+            names.index(layout)
+            for instance in self.instances
+            for names in INPUT_LAYOUTS.values()
+            for layout in instance.layouts
+            if layout in names
+        }
+        plain = OPERATION_NAMES.index("pass")
+        return {
+            "layout": (*(sorted(kinds) * 8), 0, 1, 2),
+            "wei_layout": (0,) * 11 + (1,),
+            "gap": (0, 0, 0, 1),
+            "numd": (plain,) * 6 + tuple(range(len(OPERATION_NAMES))),
+            "split_k": (1,) * 8 + (2, 3, 4, -1),
+        }
+
+    def cases(self, seed: int, visit: int, target: str) -> Iterator[PlannedCase]:
+        """The cases of the lane's round number ``visit``, the same ones for the same seed."""
+        size = SIZES[visit % len(SIZES)]
+        key = (seed, visit, *self.name.encode())
+        rng = np.random.default_rng([*key, 2])
+        refused = UNSUPPORTED * size.problems
+        taken = 0
+        met: Counter[str] = Counter()
+        for problem in self._problems(key, size, rng):
+            choices = rng.random(6)
+            options = self._options(choices[0])
+            if choices[5] < FITTED:
+                rare = min(self.instances, key=lambda instance: met[instance.name])
+                problem = self._fitted(problem, rare, options)
+            supporting, refusing = self._split(problem, options)
+            if supporting:
+                taken += 1
+            elif refused >= 1:
+                refused -= 1
+            else:
+                continue
+            supporting.sort(key=lambda choice: met[choice[0].name])
+            for instance, expect in self._chosen(supporting, refusing, choices[1]):
+                met[instance.name] += expect.kind == "pass"
+                yield PlannedCase(
+                    problem,
+                    self.family.name,
+                    instance.name,
+                    options=options,
+                    fill=_other(_fills(problem), choices[2], OTHER_FILLS),
+                    seed=int(choices[4] * 1000),
+                    schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
+                    target=target,
+                    expect=expect,
+                )
+            if taken >= size.problems:
+                return
+
+    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[ConvProblem]:
+        """More than are wanted, since some are refused."""
+        wide = replace(size, problems=3 * size.problems)
+        sets = [DtypeSet.parse(text) for text in self.dtypes]
+        drawn: Iterator[ConvProblem]
+        if self.direction is Pass.GEMM:
+            drawn = draw_gemms(key, wide, tuple({name for i in self.instances for name in i.layouts}))
+        else:
+            batch = draw_round(self.direction, key, wide, self.columns)
+            drawn = (batch.problem(row) for row in range(len(batch)))
+        for problem in drawn:
+            changes: dict[str, Any] = {"dtypes": sets[int(rng.integers(len(sets)))]}
+            operand = str(rng.choice(problem.operands))
+            if rng.random() < OPERAND_SHARE and operand != "out":
+                changes[f"{operand}_op"] = OPERATIONS[str(rng.choice(OPERAND_OPERATIONS))]
+            yield replace(problem, **changes)
+
+    def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
+        """The problem, bent until the instance takes it, or as far as that goes."""
+        bent = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
+        if self.direction is Pass.GEMM:
+            bent = replace(bent, layout=instance.layouts[0], n=-(-bent.n // 8) * 8)
+        for bend in BENDS:
+            if self.family.supports(bent, instance, dict(options)) is None:
+                break
+            bent = bend(bent)
+        return bent
+
+    def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
+        known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
+        return (known[int(choice / 0.12 * len(known))],) if known and choice < 0.12 else ()
+
+    def _split(
+        self, problem: ConvProblem, options: tuple[tuple[str, str], ...]
+    ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
+        supporting, refusing = [], []
+        for instance in self.instances:
+            if problem.dtypes.canonical not in instance.dtypes:
+                continue
+            refusal = self.family.supports(problem, instance, dict(options))
+            if refusal is None:
+                supporting.append((instance, Expectation()))
+            else:
+                refusing.append((instance, Expectation("refused", refusal.clause)))
+        return supporting, refusing
+
+    def _chosen(
+        self,
+        supporting: Sequence[tuple[Instance, Expectation]],
+        refusing: Sequence[tuple[Instance, Expectation]],
+        choice: float,
+    ) -> Iterator[tuple[Instance, Expectation]]:
+        """The instance with the fewest cases so far of those that take the problem, now and then all of them; and one
+        that refuses it."""
+        yield from supporting if choice < 0.1 else supporting[:1]
+        if refusing:
+            yield refusing[int(choice * 1e6) % len(refusing)]
+
+
+def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
+    """The turn of lanes: each kernel several times for each time of a reference kernel."""
+    found: dict[tuple[str, Pass], Lane] = {}
+    for family, instance in chosen:
+        for direction in family.operations_of(instance):
+            known = found.get((family.name, direction))
+            instances = (*(known.instances if known else ()), instance)
+            found[family.name, direction] = Lane(family, direction, instances)
+    references = [lane for lane in found.values() if lane.family.is_reference]
+    kernels = [lane for lane in found.values() if not lane.family.is_reference]
+    return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
+
+
+def _fills(problem: ConvProblem) -> tuple[str, ...]:
+    """``codes`` is for types whose every code is drawn within a small tensor."""
+    narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operands)
+    return tuple(fill for fill in FILLS if fill != "codes" or narrow)
+
+
+def _other(values: Sequence[str], choice: float, share: float) -> str:
+    """The first value, but for a share of the choices one of the others."""
+    return values[1 + int(choice / share * (len(values) - 1))] if choice < share and len(values) > 1 else values[0]

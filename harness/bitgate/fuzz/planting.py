@@ -1,0 +1,189 @@
+"""Bugs planted by a seed: a kernel goes wrong where four random conditions on the problem meet, and nowhere else.
+
+That is what the founding bug was. Each condition is written once, as an operator with numbers, and read twice: as C++
+in the edited kernel, and over columns of problems, which tells whether any problem has all four.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bitgate.coverage.batch import Batch, Ints, Mask
+from bitgate.coverage.pool import COLUMN_VALUES, witnesses
+from bitgate.errors import UsageError
+from bitgate.faults.fault import Fault
+from bitgate.problem import Pass
+
+CONDITIONS = 4
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a problem: in C++ as ``run`` of a family sees it, and as a column of a batch."""
+
+    name: str
+    cpp: str
+    of: Callable[[Batch], Ints]
+    relations: tuple[str, ...]
+
+
+_COMPARE: dict[str, Callable[[Ints, int], Mask]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+}
+
+_LENGTHS = ("== 1", "> 1", "> 2", "% 2 != 0")
+_CHANNELS = ("== 1", "> 1", "< 8", "> 8", "% 8 != 0", "% 8 == 0", "% 2 != 0", "> 32")
+
+
+def _axis(name: str, field: str, axis: int, relations: tuple[str, ...]) -> Quantity:
+    return Quantity(name, f"shape.{field}[{axis}]", lambda batch: getattr(batch, field)[:, axis], relations)
+
+
+QUANTITIES: tuple[Quantity, ...] = (
+    Quantity("ndim", "problem.ndim", lambda b: b.ndim, ("== 1", "== 2", "== 3", "> 1", "< 3")),
+    Quantity("G", "shape.groups", lambda b: b.g, ("== 1", "> 1", "== 2", "> 2")),
+    Quantity("N", "shape.images", lambda b: b.n, ("== 1", "> 1", "> 2", "% 2 != 0", "> 3")),
+    Quantity("K", "shape.k", lambda b: b.k, _CHANNELS),
+    Quantity("C", "shape.c", lambda b: b.c, _CHANNELS),
+    _axis("Fy", "filter", 1, ("== 1", "> 1", "== 3", "% 2 == 0")),
+    _axis("Fx", "filter", 2, ("== 1", "> 1", "== 3", "% 2 == 0")),
+    _axis("Sy", "stride", 1, ("== 1", "> 1", "== 2", "> 2")),
+    _axis("Sx", "stride", 2, ("== 1", "> 1", "== 2", "> 2")),
+    _axis("Dy", "dilation", 1, ("== 1", "> 1", "== 2")),
+    _axis("Dx", "dilation", 2, ("== 1", "> 1", "== 2")),
+    _axis("Py", "left_pad", 1, ("== 0", "> 0", "> 1")),
+    _axis("Px", "left_pad", 2, ("== 0", "> 0", "> 1")),
+    Quantity("Qx", "problem.right_pad[problem.ndim - 1]", lambda b: b.right_pad[:, 2], ("== 0", "> 0", "> 1")),
+    _axis("Iy", "input", 1, _LENGTHS),
+    _axis("Ix", "input", 2, _LENGTHS),
+    _axis("Oy", "output", 1, _LENGTHS),
+    _axis("Ox", "output", 2, _LENGTHS),
+    Quantity("NumD", "problem.num_d", lambda b: b.num_d, ("== 0", "> 0")),
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A quantity and a relation: ``% 8 != 0``, ``> 1``."""
+
+    quantity: Quantity
+    relation: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.quantity.name} {self.relation}"
+
+    @property
+    def cpp(self) -> str:
+        return f"{self.quantity.cpp} {self.relation}"
+
+    def holds(self, batch: Batch) -> Mask:
+        values = self.quantity.of(batch)
+        parts = self.relation.split()
+        if parts[0] == "%":
+            values, parts = values % int(parts[1]), parts[2:]
+        return _COMPARE[parts[0]](values, int(parts[1]))
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a family's ``run`` makes its geometry, and what can go wrong with it: words -> statement."""
+
+    direction: Pass
+    file: str
+    effects: tuple[tuple[str, str], ...]
+
+    def statement(self, root: Path) -> str:
+        """The statement of ``run`` that makes the geometry. UsageError if the source has none."""
+        text = (root / self.file).read_text()
+        match = re.search(r"  const Geometry geometry =.*?;\n", text[text.find("void run(") :], re.DOTALL)
+        if match is None:
+            raise UsageError(f"{self.file}: `run` makes no `const Geometry geometry`; nothing can be planted here")
+        return match[0]
+
+
+_COMMON = (
+    ("loses the last image", "geometry.images -= 1"),
+    ("loses the last tap of the last axis", "geometry.axis[2].filter -= 1"),
+    ("pads the last axis by one more", "geometry.axis[2].left_pad += 1"),
+)
+SITES = {
+    "grouped_bwd_data": Site(
+        Pass.BWD_DATA,
+        "kernels/grouped_bwd_data/dispatch.hpp",
+        (
+            *_COMMON,
+            ("loses the last vector of K", "geometry.k -= Tiling::Vector::A"),
+            ("loses the last window positions of the last axis", "geometry.axis[2].length -= 1"),
+        ),
+    ),
+    "grouped_fwd": Site(
+        Pass.FWD,
+        "kernels/grouped_fwd/dispatch.hpp",
+        (
+            *_COMMON,
+            ("loses the last vector of C", "geometry.c -= Variant::Vector::A"),
+            ("loses the last column of the last axis", "geometry.axis[2].output -= 1"),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug: what happens, and the conditions that must all hold for it."""
+
+    family: str
+    effect: str
+    statement: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def words(self) -> str:
+        return f"{self.family} {self.effect} if {' and '.join(c.words for c in self.conditions)}"
+
+    def fault(self, name: str, root: Path) -> Fault:
+        """The bug as an edit of the family's source below ``root``."""
+        site = SITES[self.family]
+        statement = site.statement(root)
+        conjunction = " && ".join(condition.cpp for condition in self.conditions)
+        return Fault(
+            name=name,
+            imitates=self.words,
+            file=site.file,
+            find=statement,
+            replace=f"{statement.replace('const Geometry', 'Geometry')}  if ({conjunction})\n    {self.statement};\n",
+            source="a seed",
+        )
+
+    def holds(self, batch: Batch) -> Mask:
+        held: Mask = np.logical_and.reduce([condition.holds(batch) for condition in self.conditions])
+        return held
+
+
+def plant(family: str, seed: int) -> Planted:
+    """A random bug that at least one problem has. UsageError for a family without a place for it."""
+    if family not in SITES:
+        raise UsageError(f"no bug can be planted in {family}: known are {', '.join(SITES)}")
+    site = SITES[family]
+    rng = np.random.default_rng([seed, site.direction.code])
+    pool = witnesses(site.direction, tuple(sorted(COLUMN_VALUES.items())))
+    while True:
+        chosen = rng.choice(len(QUANTITIES), CONDITIONS, replace=False)
+        conditions = tuple(
+            Condition(QUANTITIES[index], str(rng.choice(QUANTITIES[index].relations))) for index in sorted(chosen)
+        )
+        effect, statement = site.effects[int(rng.integers(len(site.effects)))]
+        planted = Planted(family, effect, statement, conditions)
+        if planted.holds(pool).any():
+            return planted

@@ -1,0 +1,14 @@
+"""Kernels keep the laws of a convolution, bit for bit; no reference takes part (docs/metamorphic.md)."""
+
+from bitgate.metamorphic.hold import hold
+from bitgate.plugin import cases
+
+
+@cases("metamorphic")
+def test_convolution(planned, gate):
+    gate(planned, by=hold)
+
+
+@cases("metamorphic#gemm")
+def test_gemm(planned, gate):
+    gate(planned, by=hold)

@@ -1,0 +1,107 @@
+"""Dispatch coverage: which path met what, from results and plans; one-sided thresholds and lost paths are told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from bitgate.cli.main import run
+from bitgate.coverage.dispatch import in_words, ways
+from bitgate.coverage.ran import Ran, predicted, read_ran
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.registry import families
+from bitgate.problem import parse_case_id
+from bitgate.record import Outcome, Verdict, append
+from bitgate.verify.planned import PlannedCase
+
+FLAT = "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h8x8_s1x1_p1x1"
+SEVERAL = "bwd_data_f16_nhwgc_g2n2k16c16_y3x3_h8x8_s2x2_p1x1"
+FULL = "bwd_data_f16_nhwgc_g2n1k16c16_y4x8_h8x8_s4x8"
+OVER = "bwd_data_f16_nhwgc_g2n1k16c16_y3x11_h8x16_s3x11"
+INSTANCE = "f16_32x32x32_a1b1c1"
+
+
+@lru_cache
+def known() -> dict[str, KernelFamily]:
+    return families()
+
+
+def ran(*cases: str) -> list[Ran]:
+    family = known()["grouped_bwd_data"]
+    instance = family.instance(INSTANCE)
+    return [one for case in cases for one in predicted(parse_case_id(case), family, instance, {})]
+
+
+def bwd_data(cases: list[Ran]):
+    (way,) = ways(cases, {"grouped_bwd_data": known()["grouped_bwd_data"]})
+    return way
+
+
+def test_a_path_that_no_case_takes_is_told():
+    way = bwd_data(ran(SEVERAL))
+    assert way.unreached == ("flat",)
+    assert "NO CASE takes the flat path" in in_words([way], 5)
+    assert bwd_data(ran(FLAT, SEVERAL)).unreached == ()
+
+
+@pytest.mark.parametrize(
+    ("cases", "missing"),
+    [
+        ((SEVERAL, FULL), {"bucket": "sub-GEMMs beyond one bucket", "gemms_count": "one sub-GEMM"}),
+        ((FLAT,), {"gemms_count": "several sub-GEMMs", "k_vector": "K with a ragged vector"}),
+    ],
+)
+def test_a_threshold_with_cases_on_one_side_is_told(cases, missing):
+    told = {crossing.name: crossing.missing for crossing in bwd_data(ran(*cases)).one_sided}
+    assert missing.items() <= told.items()
+
+
+def test_32_and_33_sub_gemms_stand_at_the_edge():
+    (bucket,) = (c for c in bwd_data(ran(FLAT, FULL, OVER)).crossings if c.name == "bucket")
+    assert bucket.missing == ""
+    assert (bucket.below.nearest, bucket.beyond.nearest) == (0, 1)
+
+
+def test_what_a_path_met_is_counted_by_class():
+    way = bwd_data(ran(FLAT, SEVERAL))
+    assert way.met["flat"]["gemms_count"] == {"1 dense": 1}
+    assert way.met["grouped"]["g"] == {"2": 1}
+    unmet = {(one.path, one.factor, one.cls) for one in way.unmet}
+    assert ("flat", "gcd", "divides") in unmet
+    assert ("flat", "gemms_count", "2-8") not in unmet  # the flat path cannot
+
+
+def test_an_option_that_moves_a_threshold_makes_its_far_side_possible():
+    split = {c.name: c.missing for c in bwd_data(ran(FLAT)).one_sided}["split_n"]
+    assert split == "images in several chunks"
+
+
+def test_results_and_plans_are_read_alike(tmp_path, capsys):
+    problem = parse_case_id(SEVERAL)
+    planned = PlannedCase(problem, "grouped_bwd_data", INSTANCE)
+    said = {"path": "grouped", "gemms_count": 4, "launches": 1, "buckets": 1, "split_k": 1, "zero_fill": True}
+    results = tmp_path / "results.jsonl"
+    append(results, Verdict(planned.key, Outcome.PASS, dispatch=said))
+    append(results, Verdict(replace(planned, seed=1).key, Outcome.CRASHED))
+    (one,) = read_ran([results], known())
+    assert (one.path, one.gemms_count, one.problem) == ("grouped", 4, problem)
+
+    code = run(["cases", "--tier", "smoke", "--target", "host", "--kernel", "grouped_bwd_data.f16*", "--json"])
+    plan = tmp_path / "plan.json"
+    plan.write_text(capsys.readouterr().out)
+    assert code == 0
+    assert run(["coverage", "--dispatch", str(plan), "--dispatch", str(results), "--json"]) == 0
+    (way,) = (w for w in json.loads(capsys.readouterr().out)["dispatch"] if w["kernel"] == "grouped_bwd_data")
+    assert set(way["paths"]) == {"flat", "grouped"}
+    assert way["unreached_paths"] == []
+
+
+def test_a_file_that_is_neither_is_an_error(tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    with pytest.raises(UsageError, match=r"neither a .* nor a plan"):
+        read_ran([other], known())

@@ -1,0 +1,47 @@
+"""A kernel family of a user's own, each of whose instances goes wrong somewhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem, Pass
+from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.problem.layout import INPUT_LAYOUTS
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    if str(problem.dtypes) != "f32":
+        return Refusal("dtypes", f"{problem.dtypes} is not f32")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    return Dispatch(path="naive", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+
+
+FAMILY = KernelFamily(
+    name="moody",
+    operations=(Pass.FWD,),
+    sources=("moody.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=tuple(
+        Instance(
+            name=name,
+            group="moody",
+            dtypes=("f32",),
+            layouts=tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts),
+            ndims=(1, 2, 3),
+            accumulation=F32_ACCUMULATION,
+            vector=(1, 1, 1),
+        )
+        for name in ("well", "wrong", "dies", "denies")
+    ),
+    options=(),
+    supports=supports,
+    dispatch=dispatch,
+)

@@ -1,0 +1,100 @@
+"""Rounds: the same problems for the same seed, small, and with every class of every factor common."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bitgate import rooms
+from bitgate.coverage.assume import Constants
+from bitgate.coverage.batch import Batch
+from bitgate.coverage.factors import FACTORS, classify
+from bitgate.fuzz.draw import SIZES, draw_round, even, work
+from bitgate.fuzz.lane import lanes
+from bitgate.fuzz.planting import QUANTITIES, SITES, Condition, plant
+from bitgate.kernel.registry import select
+from bitgate.problem import CONVOLUTIONS, Pass, parse_case_id
+
+COLUMNS = {"layout": (0, 1), "gap": (0, 1), "numd": (0, 0, 3)}
+
+
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
+def test_a_round_is_a_function_of_its_seed_and_within_its_size(direction):
+    for size in SIZES:
+        batch = draw_round(direction, (7, 1), size, COLUMNS)
+        again = draw_round(direction, (7, 1), size, COLUMNS)
+        assert all((batch.columns()[name] == again.columns()[name]).all() for name in batch.columns())
+        assert len(batch) == size.problems
+        assert batch.possible.all()
+        assert work(batch).max() <= size.work
+
+
+def test_another_round_has_other_problems():
+    first, second = (draw_round(Pass.FWD, (7, visit), SIZES[0], COLUMNS) for visit in (0, 1))
+    assert (first.input != second.input).any()
+
+
+def test_classes_are_about_even():
+    batch = draw_round(Pass.BWD_DATA, (1, 1), SIZES[1], COLUMNS)
+    codes = classify(batch, FACTORS[Pass.BWD_DATA], Constants())
+    for column, factor in enumerate(FACTORS[Pass.BWD_DATA]):
+        if factor.name in ("ndim", "g", "stride", "dilation", "pad", "filter", "k_mod_vector"):
+            shares = np.bincount(codes[:, column], minlength=len(factor.classes)) / len(batch)
+            reached = shares[shares > 0]
+            assert reached.min() > 0.2 / len(reached), (factor.name, shares)
+        if factor.name == "gemms_count":
+            assert (np.bincount(codes[:, column], minlength=len(factor.classes)) > 0).all()
+
+
+def test_raking_makes_independent_columns_even():
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.choice(3, 5000, p=[0.9, 0.08, 0.02]), rng.choice(2, 5000, p=[0.95, 0.05])], axis=1)
+    weights = even(codes, rounds=20)
+    for column in codes.T:
+        shares = np.bincount(column, weights) / weights.sum()
+        assert shares.min() > 0.8 / len(shares)
+
+
+def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
+    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", (), "host")))
+    first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
+    assert first == again
+    assert first != list(lane.cases(4, 0, "host"))
+    met = Counter(planned.instance for planned in first if planned.expect.kind == "pass")
+    assert set(met) == {instance.name for instance in lane.instances}
+    assert min(met.values()) >= 3
+    assert any(planned.expect.kind == "refused" for planned in first)
+    assert any(planned.options for planned in first)
+
+
+@pytest.mark.parametrize("family", SITES)
+def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
+    site = SITES[family]
+    for seed in range(8):
+        planted = plant(family, seed)
+        assert len({condition.quantity.name for condition in planted.conditions}) == 4
+        text = planted.fault(f"planted_{seed}", rooms.root()).seeded(rooms.root())
+        assert all(condition.cpp in text for condition in planted.conditions)
+        assert plant(family, seed) == planted
+    assert {quantity.name for quantity in QUANTITIES} >= {"G", "Sy", "K", "Py"}
+    assert site.statement(rooms.root()).startswith("  const Geometry geometry =")
+
+
+def test_planted_conjunctions_of_four_are_met_within_some_rounds():
+    batches = [draw_round(Pass.BWD_DATA, (2, visit), SIZES[visit % 4], COLUMNS) for visit in range(8)]
+    bugs = [plant("grouped_bwd_data", 500 + seed) for seed in range(40)]
+    met = [sum(int(bug.holds(batch).sum()) for batch in batches) for bug in bugs]
+    assert sum(count > 0 for count in met) >= 38
+
+
+def test_a_condition_reads_a_problem_as_it_says():
+    batch = Batch.from_problems([parse_case_id("bwd_data_f32_nhwgc_g2n3k9c8_y3x1_h7x5_s2x1_d1x1_p1x0_q0x2")])
+    quantities = {quantity.name: quantity for quantity in QUANTITIES}
+    assert {name: int(quantity.of(batch)[0]) for name, quantity in quantities.items()} == {
+        **{"ndim": 2, "G": 2, "N": 3, "K": 9, "C": 8, "Fy": 3, "Fx": 1, "Sy": 2, "Sx": 1, "Dy": 1, "Dx": 1},
+        **{"Py": 1, "Px": 0, "Qx": 2, "Iy": 7, "Ix": 5, "Oy": 3, "Ox": 7, "NumD": 0},
+    }
+    for name, relation, holds in (("K", "% 8 != 0", True), ("C", "% 8 == 0", True), ("G", "== 1", False)):
+        assert bool(Condition(quantities[name], relation).holds(batch)[0]) is holds
