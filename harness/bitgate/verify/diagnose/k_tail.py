@@ -46,8 +46,9 @@ def _common_tail(scene: Scene, order: str) -> int | None:
     limit = max(4, min(CELLS, TERMS // max(1, scene.problem.reduction)))
     for cell in scene.sample(limit):
         matches, left = _tails(scene, cell, order)
-        agree = agree[: matches.size] & matches
-        telling = telling[: matches.size] + left
+        size = min(agree.size, matches.size)  # the cells' sums may be of different lengths
+        agree = agree[:size] & matches[:size]
+        telling = telling[:size] + left[:size]
         seen += 1
         if not agree.any():
             return None
