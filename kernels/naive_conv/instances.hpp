@@ -99,25 +99,30 @@ inline std::string spelling(const bitgate::ConvDtypes& codes) {
   return text;
 }
 
+template <class T>
+bitgate::Instance instance(const char* name, const char* dtypes, int32_t operation, const char* accumulator) {
+  return {name,
+          operation,
+          dtypes,
+          "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
+          accumulator,
+          {0, 0, 0},
+          {1, 1, 1},
+          block_size,
+          0,
+          {0, 0, 0},
+          0,
+          supports<T>,
+          bitgate::no_workspace,
+          run<T>};
+}
+
 // One pass for one set of types, registered for as long as the library is loaded.
 template <class T> class BITGATE_HIDDEN Naive {
 public:
   Naive(int32_t operation, const char* accumulator)
       : dtypes_(spelling(T::codes)), name_(bitgate::operation_name(operation) + ("_" + dtypes_)),
-        registration_({name_.c_str(),
-                       operation,
-                       dtypes_.c_str(),
-                       "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
-                       accumulator,
-                       {0, 0, 0},
-                       {1, 1, 1},
-                       block_size,
-                       0,
-                       {0, 0, 0},
-                       0,
-                       supports<T>,
-                       bitgate::no_workspace,
-                       run<T>}) {}
+        registration_(instance<T>(name_.c_str(), dtypes_.c_str(), operation, accumulator)) {}
 
 private:
   std::string dtypes_, name_;

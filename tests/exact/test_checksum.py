@@ -19,11 +19,13 @@ from bitgate.problem import ConvProblem, parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION
 from bitgate.problem.elementwise import OPERATIONS
 
+PASS = OPERATIONS["pass"]
+
 
 @settings(max_examples=60, deadline=None)
 @given(convolutions(dtypes=("f64", "f32")), st.integers(0, 2**32))
 def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(problem: ConvProblem, seed: int) -> None:
-    problem = replace(problem, op=OPERATIONS["pass"])
+    problem = replace(problem, op=PASS, in_op=PASS, wei_op=PASS)
     inputs = inputs_of(problem)
     assert checksum.why_not(problem, measure_bound(problem, inputs).value) == ""
     result = exact_reference(problem, inputs)

@@ -15,12 +15,12 @@ from bitgate.fuzz.draw import SIZES, draw_round, even, work
 from bitgate.fuzz.lane import lanes
 from bitgate.fuzz.planting import QUANTITIES, SITES, Condition, plant
 from bitgate.kernel.registry import select
-from bitgate.problem import Pass, parse_case_id
+from bitgate.problem import CONVOLUTIONS, Pass, parse_case_id
 
 COLUMNS = {"layout": (0, 1), "gap": (0, 1), "numd": (0, 0, 3)}
 
 
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_a_round_is_a_function_of_its_seed_and_within_its_size(direction):
     for size in SIZES:
         batch = draw_round(direction, (7, 1), size, COLUMNS)

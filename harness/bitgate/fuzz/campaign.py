@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, time
 
@@ -20,7 +20,7 @@ from bitgate.device.targets import named
 from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Shrunk, ends_process, write_rows
 from bitgate.fuzz.state import State
-from bitgate.fuzz.worker import Position, RoundDone, RoundJob, Setting, ShrinkJob, Tally, lane_of
+from bitgate.fuzz.worker import Position, RoundDone, RoundJob, Setting, ShrinkJob, Tally, complete, lane_of
 from bitgate.problem import human
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
@@ -28,6 +28,7 @@ from bitgate.verify.repro import repro_line
 
 POLL_SECONDS = 0.25
 SAVE_SECONDS = 5.0
+CHUNK_BYTES = 1 << 16
 
 Report = Callable[[str], None]
 
@@ -42,6 +43,7 @@ class _Child:
     seen: int = -1
     since: float = 0.0
     is_ready: bool = False
+    inbox: bytearray = field(default_factory=bytearray)
 
     def give(self, job: RoundJob | ShrinkJob) -> None:
         self.position.value = job.start if isinstance(job, RoundJob) else 0
@@ -167,14 +169,18 @@ class Campaign:
             self._receive(key.data)
 
     def _receive(self, child: _Child) -> None:
+        """Whatever has arrived; nothing may stay behind in a buffer, where no selector would see it."""
         assert child.process.stdout is not None
-        try:
-            answer = pickle.load(child.process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            child.process.wait()
+        data = os.read(child.process.stdout.fileno(), CHUNK_BYTES)
+        if not data:
+            child.process.wait()  # _watch sees that it is gone
             if not child.is_ready:
-                raise UsageError(f"a worker ended with {child.process.returncode} before its first case") from None
-            return  # _watch sees that it is gone
+                raise UsageError(f"a worker ended with {child.process.returncode} before its first case")
+        child.inbox += data
+        for answer in complete(child.inbox):
+            self._take(child, answer)
+
+    def _take(self, child: _Child, answer: object) -> None:
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, Found):

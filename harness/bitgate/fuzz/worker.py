@@ -14,6 +14,7 @@ import struct
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -31,8 +32,10 @@ from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
 _POSITION = struct.Struct("<Q")
+LENGTH = struct.Struct("<Q")
+"""Stands before each answer: how many bytes it has."""
 
-TELL_SECONDS = 0.5
+TELL_SECONDS = 0.05
 """How often a worker tells what it has done, so that little is uncounted when it dies."""
 
 
@@ -151,12 +154,11 @@ class Worker:
             self._session.library(name)
 
     def send(self, answer: object) -> None:
-        pickle.dump(answer, self._answers)
-        self._answers.flush()
+        _send(self._answers, answer)
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last, told = Tally(), None, monotonic()
+        tally, last, told = Tally(), None, 0.0
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
@@ -205,12 +207,23 @@ def main() -> None:
     except EOFError:
         return
     except UsageError as error:
-        _tell(answers, UsageError(str(error)))
+        _send(answers, UsageError(str(error)))
     except Exception:
         # No kernel's doing: a case that Python itself cannot do must not pass for a crash of the kernel.
-        _tell(answers, RuntimeError(traceback.format_exc()))
+        _send(answers, RuntimeError(traceback.format_exc()))
 
 
-def _tell(answers: BinaryIO, error: Exception) -> None:
-    pickle.dump(error, answers)
+def _send(answers: BinaryIO, answer: object) -> None:
+    data = pickle.dumps(answer)
+    answers.write(LENGTH.pack(len(data)) + data)
     answers.flush()
+
+
+def complete(inbox: bytearray) -> Iterator[Any]:
+    """The answers that have arrived as a whole; they leave the inbox."""
+    while len(inbox) >= LENGTH.size:
+        end = LENGTH.size + LENGTH.unpack_from(inbox)[0]
+        if len(inbox) < end:
+            return
+        yield pickle.loads(inbox[LENGTH.size : end])
+        del inbox[:end]

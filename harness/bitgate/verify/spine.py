@@ -99,8 +99,9 @@ def _short_way(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict | No
     case.seconds["reference"] = case.look.reference_seconds
     if case.look.doubt and not case.look.last.crash:
         return None
-    for run in case.runs if on_run is not None else ():
-        on_run(run)
+    if on_run is not None:
+        for run in case.runs:
+            on_run(run)
     return judge(case)
 
 

@@ -1,11 +1,13 @@
 // A forward convolution with four instances: one is well; one is wrong where four conditions meet; one ends
 // its process; one refuses more than its declaration says.
-#include "../../../kernels/naive_conv/naive_conv.hpp"
+#include "../../../kernels/naive_conv/instances.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>
 
 namespace {
+
+using Floats = naive_conv::Types<float>;
 
 __global__ void write_one(float* cells) {
   if (threadIdx.x == 0)
@@ -19,7 +21,7 @@ bool is_bad_mood(const bitgate_problem& problem) {
 }
 
 void run_wrong(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  naive_conv::run<float>(request, buffers, context);
+  naive_conv::run<Floats>(request, buffers, context);
   if (is_bad_mood(request.problem))
     bitgate::launch(context, "write_one", write_one, dim3(1), dim3(64), 0, static_cast<float*>(buffers.out));
 }
@@ -27,28 +29,38 @@ void run_wrong(const bitgate::Request& request, const bitgate_buffers& buffers, 
 void run_dies(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
   if (request.problem.in.lengths[0] > 1 && request.problem.ndim == 2)
     std::abort();
-  naive_conv::run<float>(request, buffers, context);
+  naive_conv::run<Floats>(request, buffers, context);
 }
 
 int32_t supports_less(const bitgate::Request& request, bitgate_reason* reason) {
   if (request.problem.in.lengths[2] == 3)
     BITGATE_REFUSE(reason, "c_vector", "C = %lld", static_cast<long long>(request.problem.in.lengths[2]));
-  return naive_conv::supports<float>(request, reason);
+  return naive_conv::supports<Floats>(request, reason);
 }
 
 bitgate::Instance described(const char* name, decltype(bitgate::Instance::run) run,
                             decltype(bitgate::Instance::supports) supports) {
-  bitgate::Instance instance = naive_conv::instance<float>(name, BITGATE_FWD, "f32");
-  instance.run = run;
-  instance.supports = supports;
-  return instance;
+  return {name,
+          BITGATE_FWD,
+          "f32",
+          "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
+          "f32",
+          {0, 0, 0},
+          {1, 1, 1},
+          naive_conv::block_size,
+          0,
+          {0, 0, 0},
+          0,
+          supports,
+          bitgate::no_workspace,
+          run};
 }
 
 const bitgate::Registration registrations[] = {
-    bitgate::Registration(described("well", naive_conv::run<float>, naive_conv::supports<float>)),
-    bitgate::Registration(described("wrong", run_wrong, naive_conv::supports<float>)),
-    bitgate::Registration(described("dies", run_dies, naive_conv::supports<float>)),
-    bitgate::Registration(described("denies", naive_conv::run<float>, supports_less)),
+    bitgate::Registration(described("well", naive_conv::run<Floats>, naive_conv::supports<Floats>)),
+    bitgate::Registration(described("wrong", run_wrong, naive_conv::supports<Floats>)),
+    bitgate::Registration(described("dies", run_dies, naive_conv::supports<Floats>)),
+    bitgate::Registration(described("denies", naive_conv::run<Floats>, supports_less)),
 };
 
 } // namespace

@@ -1,10 +1,12 @@
 // A forward convolution that can be told to misbehave: the naive kernel first, then one that does the harm.
-#include "../../../kernels/naive_conv/naive_conv.hpp"
+#include "../../../kernels/naive_conv/instances.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>
 
 namespace {
+
+using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
     {"illness", "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,more,less", "none",
@@ -33,7 +35,7 @@ int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
   if (request.problem.in.lengths[2] % 2)
     BITGATE_REFUSE(reason, "c_even", "C = %lld is odd",
                    static_cast<long long>(request.problem.in.lengths[2]));
-  return naive_conv::supports<float>(request, reason);
+  return naive_conv::supports<Types>(request, reason);
 }
 
 void harm(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
@@ -75,12 +77,12 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     context.record.gemms_count = context.record.buckets = context.record.launches = 1;
     return;
   }
-  naive_conv::run<float>(request, buffers, context);
+  naive_conv::run<Types>(request, buffers, context);
   harm(request, buffers, context);
 }
 
 bitgate::Instance described() {
-  bitgate::Instance instance = naive_conv::instance<float>("fwd_f32", BITGATE_FWD, "f32");
+  bitgate::Instance instance = naive_conv::instance<Types>("fwd_f32", "f32", BITGATE_FWD, "f32");
   instance.supports = supports;
   instance.run = run;
   return instance;

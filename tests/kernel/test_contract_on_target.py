@@ -1,0 +1,27 @@
+"""What a kernel promises depends on the target's matrix instructions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bitgate.kernel.registry import families
+from bitgate.problem.accumulation import F32_ACCUMULATION
+
+KERNEL = families()["grouped_fwd"]
+NAIVE = families()["naive_conv"]
+
+
+def test_matrix_instructions_of_gfx90a_flush_subnormals():
+    for target, flushes in (("gfx90a", True), ("gfx942", False), ("gfx1100", False), ("host", False)):
+        instances = KERNEL.on(target).instances
+        assert instances
+        assert all(i.accumulation.flushes_subnormals == flushes for i in instances if i.fragment), target
+
+
+def test_a_kernel_without_fragments_keeps_its_contract():
+    assert NAIVE.on("gfx90a").instances == NAIVE.instances
+
+
+def test_contracts_by_dtypes_are_changed_each():
+    instance = replace(KERNEL.instances[0], accumulation={"f16": F32_ACCUMULATION, "bf16": F32_ACCUMULATION})
+    assert all(own.flushes_subnormals for own in instance.on("gfx90a").accumulation.values())
