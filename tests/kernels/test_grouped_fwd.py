@@ -252,7 +252,7 @@ def problem_texts(draw):
     numbers["h"] = "x".join(str(draw(st.integers(1, 12))) for _ in range(ndim))
     channels = st.one_of(st.integers(1, 9), st.sampled_from([8, 16, 20, 64]))
     dims = f"g{draw(st.integers(1, 3))}n{draw(st.integers(1, 9))}k{draw(channels)}c{draw(channels)}"
-    dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16"])), draw(st.sampled_from(layouts[ndim]))
+    dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16", *EIGHT_BITS])), draw(st.sampled_from(layouts[ndim]))
     gap = draw(st.sampled_from(["", "_gap"]))
     return f"fwd_{dtype}_{layout}_{dims}_" + "_".join(key + value for key, value in numbers.items()) + gap
 
