@@ -67,6 +67,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only gemm, not {problem.operation}")
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: A {problem.in_op.name}, B {problem.wei_op.name}")
     if problem.split_k > 1 and (problem.op.name != "pass" or problem.split_k > MAX_BATCH):
         return Refusal("split_k", f"split_k = {problem.split_k} with operation {problem.op.name}")
     a, b, _ = instance.layouts[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bitgate.kernel import backward_weight as common
 from bitgate.kernel.backward_weight import POINTWISE_STRIDE_1, Shape
+from bitgate.kernel.channels_last import channels_last
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.problem import ConvProblem, Pass, Tensor
 
@@ -37,7 +38,7 @@ INSTANCES = tuple(
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
     """None, or the first clause that fails."""
     refusal = common.supports(problem, instance, atomics=False, operations=False)
-    if refusal is None and not all(_is_matrix(problem.tensors[name]) for name in ("out", "in")):
+    if refusal is None and not all(_is_matrix(channels_last(problem).tensors[name]) for name in ("out", "in")):
         return Refusal("packed", "positions do not lie evenly in memory")
     return refusal
 
@@ -50,9 +51,14 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch; of a split reduction a second one, from the workspace to dw."""
-    predicted = common.dispatch(problem, instance, options, path="explicit", stages=2)
-    return predicted and replace(predicted, launches=2 if predicted.split_k > 1 else 1)
+    """One launch; of a split reduction a second one, from the workspace to dw. Who may split has the workspace."""
+    one, two = (common.dispatch(problem, instance, options, path="explicit", stages=stages) for stages in (1, 2))
+    if one is None or two is None:
+        return None
+    plain = replace(one, zero_fill=False)
+    if problem.split_k != 1:
+        plain = replace(plain, workspace_bytes=two.workspace_bytes)
+    return replace(plain, launches=2 if plain.split_k > 1 else 1)
 
 
 FAMILY = KernelFamily(

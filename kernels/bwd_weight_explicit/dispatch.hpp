@@ -114,11 +114,8 @@ template <class Instance> bitgate::Instance instance(const char* dtypes) {
   using Direct = typename Instance::ToResult;
   using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, Direct>;
   static const std::string name = conv::name_of<Variant>(dtypes);
-  bitgate::Instance instance = conv::describe<Variant>(name.c_str(), dtypes);
-  instance.supports = supports<Instance>;
-  instance.workspace_bytes = workspace_bytes;
-  instance.run = run<Instance>;
-  return instance;
+  return conv::describe<Variant, AnyLayout<supports<Instance>, workspace_bytes, run<Instance>>>(name.c_str(),
+                                                                                                dtypes);
 }
 
 // An instance for each pair.

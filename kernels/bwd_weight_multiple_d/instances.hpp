@@ -2,6 +2,7 @@
 // applied to each once, with D tensors of dw's shape.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
 
 namespace bwd_weight_multiple_d {
@@ -9,18 +10,21 @@ namespace bwd_weight_multiple_d {
 using namespace bitgate::implicit_gemm;
 using namespace bitgate::implicit_gemm::bwd_weight;
 
+template <class Variant>
+int32_t supports_channels_last(const bitgate::Request& request, bitgate_reason* reason) {
+  return supports<Variant>(request, {false, true, Variant::block}, reason);
+}
+
+template <class Variant>
+void run_channels_last(const bitgate::Request& request, const bitgate_buffers& buffers,
+                       bitgate::Context& context) {
+  run_two_stage<Variant>(request, buffers, context, "multiple_d");
+}
+
 template <class Variant> bitgate::Instance instance(const char* dtypes) {
+  using Any = AnyLayout<supports_channels_last<Variant>, workspace_bytes, run_channels_last<Variant>>;
   static const std::string name = name_of<Variant>(dtypes);
-  bitgate::Instance instance = describe<Variant>(name.c_str(), dtypes);
-  instance.supports = [](const bitgate::Request& request, bitgate_reason* reason) {
-    return supports<Variant>(request, {false, true, Variant::block}, reason);
-  };
-  instance.workspace_bytes = workspace_bytes;
-  instance.run = [](const bitgate::Request& request, const bitgate_buffers& buffers,
-                    bitgate::Context& context) {
-    run_two_stage<Variant>(request, buffers, context, "multiple_d");
-  };
-  return instance;
+  return describe<Variant, Any>(name.c_str(), dtypes);
 }
 
 // An instance for each variant.

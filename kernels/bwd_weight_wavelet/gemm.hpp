@@ -138,6 +138,10 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   context.record.launches = launched;
 }
 
+template <class W> int32_t supports_channels_last(const bitgate::Request& request, bitgate_reason* reason) {
+  return supports<W>(request, {true, false, W::threads}, reason);
+}
+
 // Named like f16_128x64x32_a8b8c8_l256m128_1x1s1p0: load and math threads.
 template <class W> bitgate::Instance instance(const char* dtypes) {
   static const std::string name = [dtypes] {
@@ -146,12 +150,9 @@ template <class W> bitgate::Instance instance(const char* dtypes) {
     return whole.substr(0, end) + "_l" + std::to_string(W::load_threads) + "m" +
            std::to_string(W::math_threads) + whole.substr(end);
   }();
-  bitgate::Instance instance = describe<W>(name.c_str(), dtypes);
+  bitgate::Instance instance =
+      describe<W, AnyLayout<supports_channels_last<W>, bitgate::no_workspace, run<W>>>(name.c_str(), dtypes);
   instance.block_size = W::threads;
-  instance.supports = [](const bitgate::Request& request, bitgate_reason* reason) {
-    return supports<W>(request, {true, false, W::threads}, reason);
-  };
-  instance.run = run<W>;
   return instance;
 }
 

@@ -203,7 +203,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         gemms_count=count,
         launches=buckets,
         buckets=buckets,
-        zero_fill=not problem.op.in_place,
+        # A copy of dx in the workspace is not the D tensor any more.
+        zero_fill=not problem.op.in_place or any(copy.name == "in" for copy in channels_last(problem).copies),
         split_n=split_n(problem, options),
         split_k=split_k(problem),
         main_loop=main_loop(problem, instance),

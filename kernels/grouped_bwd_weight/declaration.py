@@ -44,15 +44,23 @@ SHAPES_32 = (
     Shape((64, 32, 16), (2, 2, 2), 2, (16, 16, 4), 32, POINTWISE_STRIDE_1),
     Shape((16, 16, 16), (1, 1, 1), 1, (16, 16, 4), 32, merge=8),
 )
+PAIR_8 = (
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), 64),
+    Shape((64, 64, 64), (8, 8, 8), 2, (16, 16, 32), 64),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), 32),
+)
 ROWS = (
     ("f32", "f32", SHAPES_32),
     ("f16", "f16", SHAPES_16),
     ("bf16", "bf16", SHAPES_16),
     ("bf16_f32", "bf16_f32_bf16", PAIR_MIXED),
+    ("i8", "i8", PAIR_8),
+    *(("f16_ct8", f"f16_ct{factor}", PAIR_8) for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 )
 
 INSTANCES = tuple(
-    common.instance("grouped_bwd_weight", group, dtypes, shape, atomics=True)
+    common.instance("grouped_bwd_weight", group, dtypes, shape, atomics=True, by_wave=shapes is not PAIR_8)
     for group, dtypes, shapes in ROWS
     for shape in shapes
 )

@@ -1,6 +1,7 @@
 // One stage: dw is written by the GEMM. A split reduction adds its slices to a cleared dw, in dw's own type.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
 
 namespace grouped_bwd_weight {
@@ -8,14 +9,15 @@ namespace grouped_bwd_weight {
 using namespace bitgate::implicit_gemm;
 using namespace bitgate::implicit_gemm::bwd_weight;
 
+template <class Variant>
+int32_t supports_channels_last(const bitgate::Request& request, bitgate_reason* reason) {
+  return supports<Variant>(request, {true, false, Variant::block}, reason);
+}
+
 template <class Variant> bitgate::Instance instance(const char* dtypes) {
+  using Any = AnyLayout<supports_channels_last<Variant>, bitgate::no_workspace, run_one_stage<Variant>>;
   static const std::string name = name_of<Variant>(dtypes);
-  bitgate::Instance instance = describe<Variant>(name.c_str(), dtypes);
-  instance.supports = [](const bitgate::Request& request, bitgate_reason* reason) {
-    return supports<Variant>(request, {true, false, Variant::block}, reason);
-  };
-  instance.run = run_one_stage<Variant>;
-  return instance;
+  return describe<Variant, Any>(name.c_str(), dtypes);
 }
 
 // An instance for each variant.

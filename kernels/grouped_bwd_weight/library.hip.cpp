@@ -1,5 +1,6 @@
 #include "bitgate/library.hpp"
-#include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
+#include "bitgate/implicit_gemm/any_layout_library.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/split_k.hpp"
 
 namespace bitgate {
 

@@ -11,3 +11,13 @@ def test_bits(planned, gate):
 @cases("conv_bwd_weight#grid")
 def test_grid(planned, gate):
     gate(planned)
+
+
+@cases("conv_bwd_weight#layouts")
+def test_layouts(planned, gate):
+    gate(planned)
+
+
+@cases("conv_bwd_weight#types")
+def test_types(planned, gate):
+    gate(planned)

@@ -27,6 +27,7 @@ ANY = "f16_{}_32x32x32_a1b1c1"
         ("gemm_f16_rcr_m8n8k8_sk2_scale", ANY, "split_k"),
         ("gemm_f16_rcr_m8n8k8_sk2", ANY, None),
         ("gemm_f16_rrr_m8n8k8", ANY, "layout"),
+        ("gemm_f16_rcr_m8n8k8_inscale", ANY, "op"),
         ("gemm_f16_rcr_m8n8k9", WIDE, "k_vector"),
         ("gemm_f16_rcr_m8n9k8", WIDE, "n_vector"),
         ("gemm_f16_rcr_m9n8k8", WIDE, None),

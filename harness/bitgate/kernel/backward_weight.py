@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
 from bitgate.problem import ConvProblem, DtypeSet, Pass, Tensor
 from bitgate.problem.accumulation import Accumulation
@@ -21,7 +22,6 @@ MAX_GRID_THREADS = 2**32 - 1
 MOST_AUTOMATIC = 128
 
 GENERAL, POINTWISE, POINTWISE_STRIDE_1 = "", "_1x1p0", "_1x1s1p0"
-LAYOUTS = ("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc")
 
 OPTIONS = (
     Option(
@@ -58,14 +58,15 @@ class Shape:
         return "".join(parts)
 
 
-def instance(family: str, group: str, dtypes: str, shape: Shape, *, atomics: bool) -> Instance:
-    """``atomics``: slices of a split reduction meet in dw, in dw's own type."""
+def instance(family: str, group: str, dtypes: str, shape: Shape, *, atomics: bool, by_wave: bool = True) -> Instance:
+    """``atomics``: slices of a split reduction meet in dw, in dw's own type. ``by_wave``: waves of 32 lanes have a
+    translation unit of their own."""
     integers = not DtypeSet.parse(dtypes).inp.is_float
     return Instance(
         name=shape.name(dtypes),
-        group=f"{family}_{group}" + ("_w32" if shape.wave == 32 else ""),
+        group=f"{family}_{group}" + ("_w32" if by_wave and shape.wave == 32 else ""),
         dtypes=(dtypes,),
-        layouts=LAYOUTS,
+        layouts=ANY_LAYOUT,
         ndims=(1, 2, 3),
         accumulation=Accumulation(DTYPES["i32" if integers else "f32"]),
         tile=shape.tile,
@@ -87,16 +88,15 @@ def supports(
     """
     if problem.operation is not Pass.BWD_WEIGHT:
         return Refusal("operation", f"only bwd_weight, not {problem.operation}")
+    seen = channels_last(problem)
+    if seen.refusal:
+        return seen.refusal
     if problem.dtypes.canonical not in instance.dtypes:
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or (problem.op.name != "pass" and not operations):
         return Refusal("op", f"operations {problem.in_op.name} on x and {problem.op.name} on dw")
     if problem.split_k > MAX_SLICES or (atomics and problem.split_k > 1 and not problem.dtypes.wei.is_float):
         return Refusal("split_k", f"split_k = {problem.split_k} of {problem.dtypes.wei} sums")
-    tensors = problem.tensors
-    for name in ("out", "in", "wei"):
-        if tensors[name].strides[2] != 1:
-            return Refusal("layout", f"channels of {name} are {tensors[name].strides[2]} elements apart, not 1")
     merge = merged_groups(instance)
     if merge > 1 and (refusal := _cannot_merge(problem, merge)):
         return refusal
@@ -136,7 +136,8 @@ def _cannot_merge(problem: ConvProblem, merge: int) -> Refusal | None:
         return Refusal("merge_depthwise", f"C = {problem.c}, K = {problem.k}")
     if problem.g % merge:
         return Refusal("merge_groups", f"{problem.g} groups are no multiple of {merge}")
-    if (problem.tensors["out"].strides[0], problem.tensors["in"].strides[0]) != (1, 1):
+    tensors = channels_last(problem).tensors
+    if (tensors["out"].strides[0], tensors["in"].strides[0]) != (1, 1):
         return Refusal("merge_layout", "groups are not neighbours in memory")
     return None
 
@@ -149,8 +150,9 @@ def _broken_vectors(problem: ConvProblem, instance: Instance) -> Refusal | None:
         if problem.c % vector:
             return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
     for name, vector in (("out", vector_a), ("in", vector_b), ("wei", vector_c)):
-        if not _is_aligned(problem.tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {problem.tensors[name].strides}")
+        tensor = channels_last(problem).tensors[name]
+        if not _is_aligned(tensor, vector):
+            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensor.strides}")
     return None
 
 
@@ -198,10 +200,13 @@ def resolved_split_k(problem: ConvProblem, instance: Instance, options: Mapping[
 def dispatch(
     problem: ConvProblem, instance: Instance, options: Mapping[str, str], *, path: str, stages: int
 ) -> Dispatch | None:
-    """One launch a stage. Of one stage, dw is cleared first where slices add up in it."""
+    """One launch a stage. Of one stage, dw is cleared first where slices add up in it; two have a workspace of floats,
+    one a cell of dw, behind the copies of tensors whose channels do not lie last."""
     slices = resolved_split_k(problem, instance, options)
     if slices is None:
         return None
+    seen = channels_last(problem)
+    partials = 4 * problem.tensors["wei"].elements if stages == 2 else 0
     return Dispatch(
         path=path,
         gemms_count=1,
@@ -210,6 +215,8 @@ def dispatch(
         zero_fill=stages == 1 and slices > 1,
         split_k=slices,
         main_loop=_main_loop(-(-problem.reduction // (instance.tile or (1, 1, 1))[2]), slices),
+        transposes=len(seen.copies),
+        workspace_bytes=seen.workspace_bytes + partials,
     )
 
 

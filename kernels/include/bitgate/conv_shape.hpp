@@ -4,6 +4,7 @@
 // Index relation of all passes, per axis: input = output * stride + filter * dilation - left_pad.
 #pragma once
 
+#include "bitgate/platform.hpp"
 #include "bitgate/refusal.hpp"
 
 namespace bitgate {
@@ -24,7 +25,7 @@ struct ConvShape {
   Strides x, w, y;
 };
 
-inline int64_t product(const int64_t (&lengths)[axes]) noexcept {
+BITGATE_HD inline int64_t product(const int64_t (&lengths)[axes]) noexcept {
   return lengths[0] * lengths[1] * lengths[2];
 }
 

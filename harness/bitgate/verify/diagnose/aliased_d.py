@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitgate.verify.compare import bits_of
+from bitgate.verify.compare import Array, bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.terms import finish, terms
 
@@ -20,17 +20,26 @@ def aliased_d(scene: Scene) -> Finding | None:
     if np.array_equal(bits_of(scene.wrong_result), bits_of(np.asarray(d[scene.wrong]))):
         text = f"they hold D as it was before the launch, unchanged: nobody wrote {scene.tensor_name} there"
         return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
-    if all(_without_d(scene, cell) for cell in scene.sample(CELLS)):
+    d_values = np.asarray(scene.inputs["d0"])
+    filled = (scene.problem.op.beta * d_values.astype(np.float64)).astype(d_values.dtype)
+    name = scene.tensor_name
+    if _explains(scene, np.zeros_like(d_values)):
         text = (
-            f"D lies in {scene.tensor_name} itself and counts as 0 in the wrong cells: the buffer was cleared before"
-            " the kernel had read it"
+            f"D lies in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
         )
         return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
+    if _explains(scene, filled):
+        text = f"D lies in {name} itself and was overwritten with op(0, D) before the kernel had read it"
+        return Finding("other", Role.CAUSE, 0.96, text)
     return None
 
 
-def _without_d(scene: Scene, cell: tuple[int, ...]) -> bool:
-    true = scene.true_cell(cell)
-    cleared = {**scene.inputs, "d0": np.zeros_like(scene.inputs["d0"])}
-    sums = terms(scene.problem, scene.inputs, true).sum().reshape(1)
-    return bool(finish(scene.problem, cleared, true, sums)[0] == bits_of(scene.result[cell].reshape(1))[0])
+def _explains(scene: Scene, d: Array) -> bool:
+    """Are the wrong cells what they would be with this D?"""
+    for cell in scene.sample(CELLS):
+        true = scene.true_cell(cell)
+        sums = terms(scene.problem, scene.inputs, true).sum().reshape(1)
+        bits = finish(scene.problem, {**scene.inputs, "d0": d}, true, sums)
+        if bits[0] != bits_of(scene.result[cell].reshape(1))[0]:
+            return False
+    return True

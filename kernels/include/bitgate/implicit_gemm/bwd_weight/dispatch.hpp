@@ -2,6 +2,7 @@
 // where they add up in a workspace of floats.
 #pragma once
 
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "finish.hpp"
 #include "support.hpp"
 
@@ -186,15 +187,15 @@ template <class Variant> std::string name_of(const char* dtypes) {
   return name + (depth_of<Variant>() == 2 ? "_d2" : "") + (Variant::wave == 32 ? "_w32" : "");
 }
 
-// The rest of an instance, which the family adds its three functions to.
-template <class Variant> Instance describe(const char* name, const char* dtypes) {
+// `Any` is the AnyLayout of the family's functions.
+template <class Variant, class Any> Instance describe(const char* name, const char* dtypes) {
   using Tile = typename Variant::Tile;
   using Vector = typename Variant::Vector;
   using Extent = typename Variant::FragmentExtent;
   return {name,
           BITGATE_BWD_WEIGHT,
           dtypes,
-          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+          any_layout_names,
           dtype_name(code_of<typename Variant::Sum>),
           {Tile::M, Tile::N, Tile::K},
           {Vector::A, Vector::B, Vector::C},
@@ -202,17 +203,9 @@ template <class Variant> Instance describe(const char* name, const char* dtypes)
           Variant::wave,
           {Extent::M, Extent::N, Extent::K},
           static_cast<int64_t>(sizeof(typename Variant::Lds)),
-          nullptr,
-          no_workspace,
-          nullptr};
+          Any::supports,
+          Any::workspace_bytes,
+          Any::run};
 }
-
-// The options of every family of backward weight.
-inline constexpr Option split_k_options[] = {
-    {"cu_count", "int", "0", "compute units that an automatic split-K fills; 0: those of the device", 0,
-     1 << 20},
-    {"occupancy", "int", "0",
-     "blocks of a compute unit that an automatic split-K counts on; 0: as the runtime says", 0, 1 << 10},
-};
 
 } // namespace bitgate::implicit_gemm::bwd_weight

@@ -35,4 +35,12 @@ int64_t capacity_of(Context& context, const Options& options, void (*kernel)(Par
   return (stated_units > 0 ? stated_units : units) * (stated_blocks > 0 ? stated_blocks : blocks);
 }
 
+// The options of every family of backward weight.
+inline constexpr Option split_k_options[] = {
+    {"cu_count", "int", "0", "compute units that an automatic split-K fills; 0: those of the device", 0,
+     1 << 20},
+    {"occupancy", "int", "0",
+     "blocks of a compute unit that an automatic split-K counts on; 0: as the runtime says", 0, 1 << 10},
+};
+
 } // namespace bitgate::implicit_gemm::bwd_weight
