@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Pass
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.layout import INPUT_LAYOUTS
@@ -72,7 +72,15 @@ FAMILY = KernelFamily(
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,
-    options=(),
+    options=(
+        Option(
+            "sums",
+            ("auto", "cell", "tile"),
+            "auto",
+            "cell: one thread a result cell. tile: a block a tile, its operands in LDS; the same order of summation."
+            " auto: tile on GPUs, where tiles do not stand mostly empty.",
+        ),
+    ),
     supports=supports,
     dispatch=dispatch,
     factors=("dtypes", "ndim"),

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bitgate/registry.hpp"
-#include "naive_conv.hpp"
+#include "tiled.hpp"
 
 namespace naive_conv {
 
@@ -52,6 +52,47 @@ inline void record_launch(const bitgate_problem& problem, const ConvShape& shape
   bitgate::add_sub_gemm(record, gemm);
 }
 
+// Does the tiled kernel take the problem? By itself on GPUs only, where its tiles do not stand mostly empty:
+// on the host barriers cost more than loads.
+template <class T> bool takes_tiles(const bitgate::Request& request, const ConvShape& shape) {
+  if (tiles_of_pass<T>(request.problem.operation, shape) > INT32_MAX || request.options.is("sums", "cell"))
+    return false;
+  if (request.options.is("sums", "tile"))
+    return true;
+#if defined(BITGATE_PLATFORM_HOST)
+  return false;
+#else
+  const bitgate_sub_gemm gemm = whole_gemm(request.problem.operation, shape);
+  const int64_t columns = request.problem.operation == BITGATE_BWD_WEIGHT ? shape.c : gemm.n;
+  return columns >= tile_side / 4 && gemm.m >= tile_side / 4 && gemm.k >= tile_steps;
+#endif
+}
+
+template <class T>
+void run_tiles(const bitgate::Request& request, const bitgate_buffers& buffers, const Arguments& arguments,
+               bitgate::Context& context) {
+  const int32_t operation = request.problem.operation;
+  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T>(operation, arguments.shape))), block(block_size);
+  auto* x = static_cast<typename T::X*>(buffers.in);
+  auto* w = static_cast<typename T::W*>(buffers.wei);
+  auto* y = static_cast<typename T::Y*>(buffers.out);
+  const void* d = buffers.d[0];
+  switch (operation) {
+  case BITGATE_FWD:
+    bitgate::launch(context, "naive_fwd_tile", kernel_tile<T, ForwardTile<T>>, grid, block, 0, x, w, y,
+                    static_cast<const typename T::Y*>(d), arguments);
+    break;
+  case BITGATE_BWD_DATA:
+    bitgate::launch(context, "naive_bwd_data_tile", kernel_tile<T, BackwardDataTile<T>>, grid, block, 0, y, w,
+                    x, static_cast<const typename T::X*>(d), arguments);
+    break;
+  default:
+    bitgate::launch(context, "naive_bwd_weight_tile", kernel_tile_weight<T>, grid, block, 0, y, x, w,
+                    static_cast<const typename T::W*>(d), arguments);
+  }
+  record_launch(request.problem, arguments.shape, grid.x, context);
+}
+
 template <class T>
 void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
   const bitgate_problem& problem = request.problem;
@@ -62,6 +103,8 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   arguments.w_op = bitgate::elementwise(problem.wei_op);
   if (problem.num_d > 0)
     arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
+  if (takes_tiles<T>(request, arguments.shape))
+    return run_tiles<T>(request, buffers, arguments, context);
   auto* x = static_cast<typename T::X*>(buffers.in);
   auto* w = static_cast<typename T::W*>(buffers.wei);
   auto* y = static_cast<typename T::Y*>(buffers.out);

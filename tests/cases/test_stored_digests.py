@@ -54,8 +54,8 @@ def what_it_says(key: str) -> tuple[ConvProblem, FillPlan]:
     return parse_case_id(case), FillPlan("exact", int(seed.removeprefix("seed=")), tuple(tensors))
 
 
-def test_every_suite_has_stored_digests() -> None:
-    folders = {path.parent.name for path in rooms.room("suites").glob("*/cases.toml")}
+def test_every_suite_but_the_probes_has_stored_digests() -> None:
+    folders = {path.parent.name for path in rooms.room("suites").glob("*/cases.toml")} - {"platform"}
     assert folders == {entry.path.parent.name for entry in STORED.values()}
 
 

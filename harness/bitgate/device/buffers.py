@@ -78,6 +78,9 @@ class Buffer:
         """
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0
+            if self._device.host is None:
+                self._device.pool.give(base, self._extent)
+                return
             result = self._hip.hipFree(base)
             if self._damaged:
                 self._hip.hipGetLastError()
@@ -99,7 +102,7 @@ class Buffer:
     def _allocate_with_zones(self, alignment: int, placement: str) -> None:
         inner = -(-self.bytes // _GRAIN) * _GRAIN
         self._extent = inner + 2 * GUARD_BYTES
-        self._base = int(check(self._hip.hipMalloc(self._extent), "hipMalloc"))
+        self._base = self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
         for begin, end in self.zones():

@@ -8,6 +8,7 @@ from typing import Any
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import check
 from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.pool import Pool
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 
@@ -34,6 +35,7 @@ class Device:
         check(hip.hipSetDevice(index), "hipSetDevice")
         self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
         self.stream = int(self._stream)
+        self.pool = Pool(hip)
 
     def alloc(self, size: int, *, name: str, alignment: int = 16, placement: str = "right") -> Buffer:
         """Device memory of ``size`` bytes at the promised alignment, between guards.
@@ -62,7 +64,7 @@ class Device:
         """Bytes that can still be allocated."""
         result = self.hip.hipMemGetInfo()
         check(result[:1], "hipMemGetInfo")
-        return int(result[1])
+        return int(result[1]) + self.pool.unused
 
     def fault(self) -> Fault | None:
         """What the host runtime knows of the last fault since ``clear_fault``; a GPU tells nothing."""
