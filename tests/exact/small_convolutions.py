@@ -119,6 +119,7 @@ def exact_sums(problem: ConvProblem, inputs: dict[str, HostTensor]) -> np.ndarra
         "bias": lambda v: v + d,
         "nd1": lambda v: v + d,
         "bilinear": lambda v: alpha * v + beta * d,
+        "inplace": lambda v: alpha * v + beta * d,
         "relu": lambda v: np.maximum(v, 0),
     }
     return after[problem.op.name](sums)

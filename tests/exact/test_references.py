@@ -132,7 +132,7 @@ def test_exact_reference_equals_pytorch(problem: ConvProblem) -> None:
 
 
 @pytest.mark.parametrize("compute", ["bf16", "f8ocp", "bf8fnuz"])
-@pytest.mark.parametrize("direction", list(Pass))
+@pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_operands_of_a_compute_type_are_those_that_pytorch_rounds(direction: Pass, compute: str) -> None:
     torch = pytest.importorskip("torch")
     narrow = {"bf16": torch.bfloat16, "f8ocp": torch.float8_e4m3fn, "bf8fnuz": torch.float8_e5m2fnuz}[compute]
@@ -184,5 +184,6 @@ def torch_convolution(problem: ConvProblem, data: dict[str, np.ndarray]) -> np.n
         "bias": lambda v: v + d,
         "nd1": lambda v: v + d,
         "bilinear": lambda v: p.op.alpha * v + p.op.beta * d,
+        "inplace": lambda v: p.op.alpha * v + p.op.beta * d,
         "relu": lambda v: np.maximum(v, 0),
     }[p.op.name](sums)

@@ -82,6 +82,7 @@ def rational_sums(problem: ConvProblem, inputs: dict[str, HostTensor], backwards
             "bias": nearest(v + d, bits),
             "nd1": nearest(v + d, bits),
             "bilinear": nearest(beta * d + nearest(alpha * v, bits), bits),
+            "inplace": nearest(beta * d + nearest(alpha * v, bits), bits),
             "relu": max(v, Fraction(0)),
         }[problem.op.name]
     return rounded(sums, tensor.dtype)
