@@ -13,7 +13,7 @@ from bitgate.build import Builder
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.tools import DeviceTools, differences_at, least, sums_at
-from bitgate.device.tools_abi import Cells, family
+from bitgate.device.tools_abi import cells_of, family
 from bitgate.exact import native
 from bitgate.exact.checksum import WeightPlan, weighted_sum
 from bitgate.exact.digest import digest, finish
@@ -206,7 +206,7 @@ def test_indices_go_beyond_2_to_the_32() -> None:
     """The walk over a tensor of 2^33 elements, without its memory."""
     tensor = parse_case_id("fwd_i8_nhwgc_g2n4096k8c16_y1x1_h512x128").tensors["in"]
     assert tensor.elements > 2**32
-    cells = Cells.of(tensor)
+    cells = cells_of(tensor)
     axes = [(axis.length, axis.stride, axis.logical) for axis in cells.axis[: cells.rank]]
     # c, then g, then h and w as one, then n.
     space = 512 * 128
@@ -217,4 +217,4 @@ def test_indices_go_beyond_2_to_the_32() -> None:
 def test_cells_on_each_other_are_refused() -> None:
     tensor = Tensor("in", DTYPES["f32"], "nhwgc", (1, 1, 3, 4, 4), (16, 16, 1, 4, 2))
     with pytest.raises(ValueError, match="has cells on each other"):
-        Cells.of(tensor)
+        cells_of(tensor)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitgate.device.buffers import CANARY, Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import hip_error
-from bitgate.device.tools_abi import MAX_ZONES, Cells, Weights, Zones, load
+from bitgate.device.tools_abi import MAX_ZONES, Weights, Zones, cells_of, load, memory_of
 from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
@@ -111,14 +111,14 @@ class DeviceTools:
         self._fill_gaps(data, tensor)
         start = counter.stream(seed, tensor.name)
         if fill.kind == "real":
-            self._call("fill_reals", data, byref(Cells.of(tensor)), start)
+            self._call("fill_reals", data, byref(cells_of(tensor)), start)
         else:
             patterns = self._patterns(tensor.dtype, fill.range) if tensor.dtype.bytes <= 2 else 0
-            self._call("fill_integers", data, byref(Cells.of(tensor)), start, fill.range, fill.keep, patterns)
+            self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
-        self._call("fill_bits", data, byref(Cells.of(tensor)), bits)
+        self._call("fill_bits", data, byref(cells_of(tensor)), bits)
 
     def clear(self) -> None:
         self._asked = 0
@@ -126,17 +126,17 @@ class DeviceTools:
         self._answers.fill(0)
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        return self._ask(2, "digest", data, byref(Cells.of(tensor)), first)
+        return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor) -> int:
-        return self._ask(2, "digest", data, byref(Cells.flat(tensor)), 0)
+        return self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         values = self._values(tensor.dtype)
-        return self._ask(3, "differences", result, reference, values, byref(Cells.of(tensor)), begin)
+        return self._ask(3, "differences", result, reference, values, byref(cells_of(tensor)), begin)
 
     def gaps(self, data: int, tensor: Tensor) -> int:
-        return self._ask(2, "gaps", data, byref(Cells.of(tensor)), tensor.space)
+        return self._ask(2, "gaps", data, byref(cells_of(tensor)), tensor.space)
 
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
@@ -158,7 +158,7 @@ class DeviceTools:
             place_stream=weights.place_stream,
             range=weights.range,
         )
-        return self._ask(2, "weighted_sum", data, self._values(tensor.dtype), byref(Cells.of(tensor)), byref(plan))
+        return self._ask(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
 
     def read(self) -> list[int]:
         self._device.synchronize()

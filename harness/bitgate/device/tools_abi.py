@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
@@ -49,23 +50,25 @@ class Cells(Structure):
         ("reserved", c_int32),
     )
 
-    @classmethod
-    def of(cls, tensor: Tensor) -> Cells:
-        """Every cell once; a broadcast axis (stride 0) counts as index 0. ValueError if cells lie on each other."""
-        return cls._of(tensor, _axes(tensor))
 
-    @classmethod
-    def flat(cls, tensor: Tensor) -> Cells:
-        """The tensor's whole memory, gaps included, as one row."""
-        return cls._of(tensor, [(tensor.space, 1, 1)])
+@lru_cache(maxsize=1024)
+def cells_of(tensor: Tensor) -> Cells:
+    """Every cell once; a broadcast axis (stride 0) counts as index 0. ValueError if cells lie on each other."""
+    return _cells(tensor, _axes(tensor))
 
-    @classmethod
-    def _of(cls, tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
-        count = prod(length for length, _, _ in axes)
-        cells = cls(count=count, rank=len(axes), element_bytes=tensor.dtype.bytes, dtype=tensor.dtype.code)
-        for place, axis in enumerate(axes):
-            cells.axis[place] = Axis(*axis)
-        return cells
+
+@lru_cache(maxsize=1024)
+def memory_of(tensor: Tensor) -> Cells:
+    """The tensor's whole memory, gaps included, as one row."""
+    return _cells(tensor, [(tensor.space, 1, 1)])
+
+
+def _cells(tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
+    count = prod(length for length, _, _ in axes)
+    cells = Cells(count=count, rank=len(axes), element_bytes=tensor.dtype.bytes, dtype=tensor.dtype.code)
+    for place, axis in enumerate(axes):
+        cells.axis[place] = Axis(*axis)
+    return cells
 
 
 def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:

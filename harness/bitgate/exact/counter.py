@@ -5,6 +5,7 @@ Everything is modulo 2^64 (or 2^32 where said). docs/exactness.md states the alg
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ def salt_of(name: str) -> int:
     return int.from_bytes(encoded, "little")
 
 
+@lru_cache(maxsize=1024)
 def stream(seed: int, name: str) -> int:
     """The 64-bit start of a tensor's sequence."""
     return mix64_int(mix64_int(seed + GOLDEN) ^ salt_of(name))

@@ -57,10 +57,17 @@ def _check_same_work(run: Run) -> None:
 def build(run: Run, names: Iterable[str]) -> dict[str, str]:
     """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
+    from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
     if not families:
         return {}
+    if run.target.platform != "host":
+        # What cases are filled, compared and verified with on a GPU.
+        families += [
+            tools_family(),
+            *(f for f in run.setting.families.values() if f.is_reference and f not in families),
+        ]
     arch = None if run.target.platform == "host" else run.target.name
     builder = Builder(run.target.platform, progress, arch=arch)
     builder.runtime()
