@@ -12,12 +12,13 @@ from bitgate.faults.fault import Fault
 from bitgate.faults.trial import Bench, Trial, exit_code, score, try_faults
 
 SOURCE = "kernels/naive_conv/naive_conv_i8.hip.cpp"
-INSTANCE = 'naive_conv::instance<int8_t>("fwd_i8", BITGATE_FWD, "i32")'
-LAUNCHES_NOTHING = f"""[] {{
-  auto idle = {INSTANCE};
-  idle.run = [](const bitgate::Request&, const bitgate_buffers&, bitgate::Context&) {{}};
-  return idle;
-}}()"""
+INSTANCE = 'const naive_conv::Passes<naive_conv::Types<int8_t>> i8{"i32"};'
+LAUNCHES_NOTHING = f"""{INSTANCE}
+const bool idle = [] {{
+  for (auto* at = bitgate::Registration::first; at != nullptr; at = at->next)
+    at->instance.run = [](const bitgate::Request&, const bitgate_buffers&, bitgate::Context&) {{}};
+  return true;
+}}();"""
 
 CASES = """
 [[case]]

@@ -49,7 +49,7 @@ def test_good_calls(raw):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"bucket": "1"}, "unknown option 'bucket': known are flat_path_gate, bucket_size"),
+        ({"bucket": "1"}, "unknown option 'bucket': known are flat_path_gate, bucket_size, split_n_bytes"),
         ({"flat_path_gate": "on"}, "option flat_path_gate has no value 'on': known are gemms_count,off"),
         ({"bucket_size": "33"}, "option bucket_size = '33' is not an integer of 1..32"),
         ({"bucket_size": "0"}, "option bucket_size = '0' is not an integer of 1..32"),
