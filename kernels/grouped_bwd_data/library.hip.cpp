@@ -1,5 +1,5 @@
-#include "bitgate/implicit_gemm/any_layout_library.hpp"
 #include "bitgate/library.hpp"
+#include "bitgate/implicit_gemm/any_layout_library.hpp"
 
 namespace bitgate {
 namespace {

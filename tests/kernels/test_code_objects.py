@@ -31,12 +31,25 @@ CASES = (
     "{}_{}_{}_g2n1k16c16_y3_h6_s2_p1",
     "{}_{}_{}_g2n1k128c128_y3_h6_s2_p1",
     "{}_{}_{}_n1k16c16_y3_h6_s2_p1_bilinear",
+    "{}_{}_{}_n2k16c16_y1_h14",
+    "{}_{}_{}_n2k16c16_y1_h14_sk4",
+    "{}_{}_{}_g2n1k16c16_y1_h4_gap_sk2",
+    "{}_{}_{}_g8n1k1c1_y3_h6_p1",
+    "{}_{}_{}_n1k16c16_y3_h6_s2_p1_gap",
 )
-GEMM_CASES = ("{}_{}_{}_b2m48n48k48", "{}_{}_{}_b1m16n16k16_bilinear", "{}_{}_{}_b1m16n16k256")
+GEMM_CASES = (
+    "{}_{}_{}_b2m48n48k48",
+    "{}_{}_{}_b1m16n16k16_bilinear",
+    "{}_{}_{}_b1m16n16k256",
+    "{}_{}_{}_b1m16n16k64_gap_sk2",
+)
 """Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
 those for K loops of one step too."""
-NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2")
-"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed)."""
+NEVER_LAUNCHED = re.compile(
+    r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI|11kernel_tile|18kernel_tile_weight"
+)
+"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed). Copies
+of tensors stand in the library's unit, for elements of every size. The naive kernels' tiles are for GPUs, by option."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
@@ -67,7 +80,7 @@ def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", families())
+@pytest.mark.parametrize("name", [name for name, family in families().items() if not family.is_probe])
 def test_launches_match_code_objects(session, name, target):
     family = families()[name]
     group = group_of(family, target)
