@@ -48,8 +48,9 @@ those for K loops of one step too."""
 NEVER_LAUNCHED = re.compile(
     r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI|11kernel_tile|18kernel_tile_weight"
 )
-"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed). Copies
-of tensors stand in the library's unit, for elements of every size. The naive kernels' tiles are for GPUs, by option."""
+"""A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed).
+Copies of tensors stand in the library's unit, for elements of every size. The naive kernels' tiles are for GPUs, by
+option."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
 
