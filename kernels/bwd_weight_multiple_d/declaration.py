@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bitgate.kernel import backward_weight as common
-from bitgate.kernel.backward_weight import Shape
+from bitgate.kernel.backward_weight import PAIR_16, PAIR_32, PAIR_MIXED
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.problem import ConvProblem, Pass
 
-# tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
-PAIR_16 = (
-    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
-    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=2),
-    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
-    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=2),
-)
-PAIR_32 = (
-    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
-    Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, depth=2),
-    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
-    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, depth=2),
-)
-# dw in f32: four of its cells are 16 bytes.
-PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
 ROWS = (
     ("f32", "f32", PAIR_32),
     ("f16", "f16", PAIR_16),

@@ -6,7 +6,7 @@ Written from the maths, not from the C++: where a library disagrees, one of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
@@ -56,6 +56,24 @@ class Shape:
         parts = ["{}_{}x{}x{}_a{}b{}c{}".format(dtypes, *self.tile, *self.vector), self.special]
         parts += [f"_m{self.merge}" * (self.merge > 1), "_d2" * (self.depth == 2), "_w32" * (self.wave == 32)]
         return "".join(parts)
+
+
+# What most families have of a type, as in kernels/include/bitgate/implicit_gemm/bwd_weight/variants.hpp: tile, vectors
+# (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
+PAIR_16 = (
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=2),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=2),
+)
+PAIR_32 = (
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, depth=2),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, depth=2),
+)
+# dw in f32: four of its cells are 16 bytes.
+PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
 
 
 def instance(family: str, group: str, dtypes: str, shape: Shape, *, atomics: bool, by_wave: bool = True) -> Instance:
