@@ -176,7 +176,7 @@ def test_a_case_that_the_device_cannot_hold_is_not_run(book):
     session = book()
     host = session.device.host
     assert host is not None
-    host.set_total_memory(200 << 20)
+    host.set_total_memory(205 << 20)  # of which tests before this one, in the same process, may hold a little
     try:
         case = "fwd_f32_nhwgc_g1n4k2c64_y1_h512"
         verdict = verify(plan(case=case, reference="gpu"), session)
