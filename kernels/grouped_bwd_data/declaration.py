@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemms
+from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemm_rows, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION
 
 PROMISED_ALIGNMENT = 16
@@ -130,7 +130,7 @@ def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str,
     if problem.g > MAX_GROUPS or parts > MAX_PARTS:
         return Refusal("index_range", f"{problem.g} groups, {parts} chunks and slices: more than a grid has")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    rows = max(gemm.m for gemm in sub_gemms(problem)) // chunks
+    rows = sub_gemm_rows(problem) // chunks
     blocks = -(-rows // tile_m) * -(-problem.c // tile_n)
     threads = blocks * int(PRODUCTION_BUCKET) * instance.block_size
     if threads > MAX_GRID_THREADS:

@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor, gemms_count, sub_gemms
+from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor, gemms_count, sub_gemm_rows, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 
 PROMISED_ALIGNMENT = 16
@@ -105,7 +105,7 @@ def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
     if gemms_count(problem) > MAX_SUB_GEMMS:
         return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    rows = max(gemm.m for gemm in sub_gemms(problem))
+    rows = sub_gemm_rows(problem)
     threads = -(-rows // tile_m) * -(-problem.c // tile_n) * instance.block_size
     if threads > MAX_GRID_THREADS:
         return Refusal("index_range", f"a grid of {threads} threads is over 2^32")

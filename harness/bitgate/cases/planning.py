@@ -108,15 +108,16 @@ def check_setting(setting: Setting) -> None:
 
 
 def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
-    _check_kernels(row, setting)
     tier = row.tier[setting.target_kind]
-    if tier == NEVER or setting.tier == SMOKE != tier or not _has_instances_on_target(row, setting):
-        return
+    named = _named(row, setting)
+    if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
+        return  # a row that names instances of another wave size only is not for this target
+    meant = [runner for runner in named if _is_meant(*runner, row, setting)]
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
-        runners, refusals = _eligible(candidate, setting)
-        asked = [runner for runner in runners if _matches(*runner, (setting.kernel or "*",))]
+        runners, refusals = _eligible(candidate, meant)
+        asked = [runner for runner in runners if not setting.kernel or _matches(*runner, (setting.kernel,))]
         if not runners and not setting.kernel:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
@@ -127,13 +128,14 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
                 yield _test(candidate, runner, setting, suite, tier if in_smoke else REGRESSION)
 
 
-def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], list[str]]:
-    """Who runs the candidate, by the families' own predicates; and what the others say against it."""
+def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runner], list[str]]:
+    """Which of those that the row means run the candidate, by the families' own predicates; and what the others say
+    against it."""
     wanted = candidate.row.refused
     found: list[Runner] = []
     refusals: dict[str, None] = {}
-    for family, instance in _runners(setting.families.values()):
-        if not _is_meant(family, instance, candidate, setting):
+    for family, instance in meant:
+        if candidate.problem.operation not in family.operations_of(instance):
             continue
         options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
         refusal = family.supports(candidate.problem, instance, options)
@@ -146,13 +148,13 @@ def _eligible(candidate: Candidate, setting: Setting) -> tuple[list[Runner], lis
     return found, list(refusals)
 
 
-def _is_meant(family: KernelFamily, instance: Instance, candidate: Candidate, setting: Setting) -> bool:
-    if candidate.problem.operation not in family.operations_of(instance) or setting.platform not in family.platforms:
-        return False
-    if not instance.fits(setting.target):
-        return False
-    kernels = candidate.row.kernels
-    return _matches(family, instance, kernels) if kernels else not (family.is_reference or family.is_probe)
+def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:
+    """Of the target; and a row that names no kernel is not for references and probes."""
+    return (
+        setting.platform in family.platforms
+        and instance.fits(setting.target)
+        and (bool(row.kernels) or not (family.is_reference or family.is_probe))
+    )
 
 
 def _one_each(problem: ConvProblem, runners: Sequence[Runner]) -> list[Runner]:
@@ -248,27 +250,23 @@ def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]
     return tuple(dict.fromkeys(words))
 
 
-def _check_kernels(row: Row, setting: Setting) -> None:
+def _named(row: Row, setting: Setting) -> list[Runner]:
+    """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
     runners = list(_runners(setting.families.values()))
     for glob in row.kernels:
         if not any(_matches(family, instance, (glob,)) for family, instance in runners):
             hint = near(glob.rstrip("*."), _names(setting.families.values()))
             raise RowError(row.origin, "kernels", f"no kernel is called '{glob}'; {hint}")
+    named = [runner for runner in runners if not row.kernels or _matches(*runner, row.kernels)]
     for name, values in row.options.items():
-        meant = [f for f, i in runners if (not row.kernels or _matches(f, i, row.kernels)) and f.option(name)]
-        if not meant:
+        option = next((option for family, _ in named if (option := family.option(name))), None)
+        if option is None:
             every = sorted({option.name for family, _ in runners for option in family.options})
             raise RowError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
-        option = meant[0].option(name)
         for value in values:
-            if option and not option.allows(value):
+            if not option.allows(value):
                 raise RowError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
-
-
-def _has_instances_on_target(row: Row, setting: Setting) -> bool:
-    """False for a row that names instances of another wave size only: it is not for this target."""
-    named = [i for f, i in _runners(setting.families.values()) if not row.kernels or _matches(f, i, row.kernels)]
-    return any(instance.fits(setting.target) for instance in named)
+    return named
 
 
 def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:

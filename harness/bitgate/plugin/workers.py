@@ -71,6 +71,7 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
     def __init__(self, config: pytest.Config, log: Any, run: Run) -> None:
         super().__init__(config, log)
         self.run = run
+        self._in_order = False
 
     def _split_scope(self, nodeid: str) -> str:
         """``suites/a/test_b.py::test_c[<case>__<instance>__<fill>]`` -> the case; other tests by module."""
@@ -78,7 +79,10 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         return test.planned.case if test else nodeid.rsplit("::", 1)[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        self.workqueue.move_to_end(max(self.workqueue, key=self._seconds), last=False)
+        if not self._in_order:
+            for scope in sorted(self.workqueue, key=self._seconds, reverse=True):
+                self.workqueue.move_to_end(scope)
+            self._in_order = True
         super()._assign_work_unit(node)
 
     def _seconds(self, scope: str) -> float:
@@ -94,6 +98,7 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
 
     def remove_node(self, node: WorkerController) -> str | None:
         """A case that killed its worker is not handed to the next one."""
+        self._in_order = False  # what it had comes back
         workload = self.assigned_work[node]
         fatal = next((unit for unit in workload.values() if not all(unit.values())), None)
         if fatal is not None:

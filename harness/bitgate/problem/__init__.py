@@ -2,7 +2,7 @@
 
 from bitgate.problem.case_id import case_id, human, parse_case_id
 from bitgate.problem.conv import CONVOLUTIONS, ConvProblem, Pass, ProblemError, Tensor
-from bitgate.problem.decomposition import SubGemm, gemms_count, never_written_fraction, sub_gemms
+from bitgate.problem.decomposition import SubGemm, gemms_count, never_written_fraction, sub_gemm_rows, sub_gemms
 from bitgate.problem.dtype import DTYPES, Dtype, DtypeSet
 from bitgate.problem.gemm import GemmProblem, gemm_problem
 
@@ -23,5 +23,6 @@ __all__ = [
     "human",
     "never_written_fraction",
     "parse_case_id",
+    "sub_gemm_rows",
     "sub_gemms",
 ]

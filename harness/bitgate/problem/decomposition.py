@@ -59,14 +59,19 @@ class SubGemm:
 
 
 def axis_classes(problem: ConvProblem, axis: int) -> tuple[AxisClass, ...]:
-    """All tilde classes of one axis, empty ones included (taps == 0)."""
+    """The tilde classes of one axis that own a tap: the first min(F, tilde)."""
+    f, tildes = problem.filter[axis], axis_tildes(problem, axis)
+    begin, end = _window_slice(problem, axis)
+    return tuple(AxisClass(t, -(-(f - t) // tildes), begin, end) for t in range(min(f, tildes)))
+
+
+def _window_slice(problem: ConvProblem, axis: int) -> tuple[int, int]:
+    """Which window positions can reach the image; every class of the axis takes the same."""
     f, i = problem.filter[axis], problem.input[axis]
     s, d, p, o = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis], problem.output[axis]
-    tildes = s // gcd(s, d)
     h_tilde = o + -(-d * (f - 1) // s)
-    begin = max(0, p - d * (tildes - 1)) // s
-    end = min(h_tilde, -(-(p + i - 1) // s) + 1)
-    return tuple(AxisClass(t, max(0, -(-(f - t) // tildes)), begin, end) for t in range(tildes))
+    begin = max(0, p - d * (axis_tildes(problem, axis) - 1)) // s
+    return begin, min(h_tilde, -(-(p + i - 1) // s) + 1)
 
 
 def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
@@ -74,25 +79,31 @@ def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
     if problem.direction is not Pass.BWD_DATA:
         raise ValueError(f"only bwd_data splits into sub-GEMMs, this is {problem.direction}")
     gemms: list[SubGemm] = []
+    m = sub_gemm_rows(problem)
     for axes in product(*(axis_classes(problem, axis) for axis in range(problem.ndim))):
-        taps = prod(axis.taps for axis in axes)
-        if taps > 0:
-            m = problem.n * prod(axis.length for axis in axes)
-            gemms.append(SubGemm(len(gemms), axes, m, problem.c, problem.k * taps))
+        gemms.append(SubGemm(len(gemms), axes, m, problem.c, problem.k * prod(axis.taps for axis in axes)))
     return tuple(gemms)
 
 
+def sub_gemm_rows(problem: ConvProblem) -> int:
+    """M of each sub-GEMM of a bwd_data problem; it is the same for all of them."""
+    slices = (_window_slice(problem, axis) for axis in range(problem.ndim))
+    return problem.n * prod(max(0, end - begin) for begin, end in slices)
+
+
+def axis_tildes(problem: ConvProblem, axis: int) -> int:
+    return problem.stride[axis] // gcd(problem.stride[axis], problem.dilation[axis])
+
+
 def tildes(problem: ConvProblem) -> int:
-    return prod(s // gcd(s, d) for s, d in zip(problem.stride, problem.dilation, strict=True))
+    return prod(axis_tildes(problem, axis) for axis in range(problem.ndim))
 
 
 def gemms_count(problem: ConvProblem) -> int:
     """prod over axes of min(F, stride / gcd(stride, dilation)); 1 for the other passes."""
     if problem.direction is not Pass.BWD_DATA:
         return 1
-    return prod(
-        min(f, s // gcd(s, d)) for f, s, d in zip(problem.filter, problem.stride, problem.dilation, strict=True)
-    )
+    return prod(min(problem.filter[axis], axis_tildes(problem, axis)) for axis in range(problem.ndim))
 
 
 def owner_of(problem: ConvProblem, axis: int, x: int) -> int | None:
@@ -100,7 +111,7 @@ def owner_of(problem: ConvProblem, axis: int, x: int) -> int | None:
     s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
         offset = x + p - cls.tilde * d
-        if cls.taps and offset % s == 0 and cls.begin <= offset // s < cls.end:
+        if offset % s == 0 and cls.begin <= offset // s < cls.end:
             return cls.tilde
     return None
 
@@ -110,8 +121,6 @@ def written_cells(problem: ConvProblem, axis: int) -> tuple[bool, ...]:
     written = [False] * problem.input[axis]
     s, d, p = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
-        if cls.taps == 0:
-            continue
         for h in range(cls.begin, cls.end):
             x = h * s + cls.tilde * d - p
             if 0 <= x < problem.input[axis]:

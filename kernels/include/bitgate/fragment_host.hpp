@@ -8,24 +8,29 @@
 namespace bitgate {
 namespace detail {
 
-// Four rows and sixteen columns of the accumulator stay in registers over the whole of K. For each cell the
-// terms are added in ascending k with fma.
+// Four rows and sixteen columns of the accumulator stay in registers over the whole of K, which takes loops
+// that are unrolled. For each cell the terms are added in ascending k with fma.
 template <int N, int K, class A, class B>
 inline void multiply_4x16(const A& a, const B& b, int first_row, int first_column, float* c) {
   __m256 sum[4][2];
+#pragma GCC unroll 4
   for (int row = 0; row < 4; ++row)
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half)
       sum[row][half] = _mm256_load_ps(c + row * N + 8 * half);
   for (int k = 0; k < K; ++k) {
     const float* terms = b.row(k) + first_column;
     const __m256 left = _mm256_loadu_ps(terms), right = _mm256_loadu_ps(terms + 8);
+#pragma GCC unroll 4
     for (int row = 0; row < 4; ++row) {
       const __m256 factor = _mm256_broadcast_ss(a.row(first_row + row) + k);
       sum[row][0] = _mm256_fmadd_ps(factor, left, sum[row][0]);
       sum[row][1] = _mm256_fmadd_ps(factor, right, sum[row][1]);
     }
   }
+#pragma GCC unroll 4
   for (int row = 0; row < 4; ++row)
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half)
       _mm256_store_ps(c + row * N + 8 * half, sum[row][half]);
 }
@@ -35,19 +40,24 @@ template <int N, int K, class A, class B>
 inline void multiply_4x16(const A& a, const B& b, int first_row, int first_column, int32_t* c) {
   const auto at = [c](int row, int half) { return reinterpret_cast<__m256i*>(c + row * N + 8 * half); };
   __m256i sum[4][2];
+#pragma GCC unroll 4
   for (int row = 0; row < 4; ++row)
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half)
       sum[row][half] = _mm256_load_si256(at(row, half));
   for (int k = 0; k < K; k += 2) {
     const auto* terms = reinterpret_cast<const __m256i*>(b.pairs(k) + 2 * first_column);
     const __m256i left = _mm256_load_si256(terms), right = _mm256_load_si256(terms + 1);
+#pragma GCC unroll 4
     for (int row = 0; row < 4; ++row) {
       const __m256i factors = _mm256_set1_epi32(a.pair(first_row + row, k));
       sum[row][0] = _mm256_add_epi32(_mm256_madd_epi16(factors, left), sum[row][0]);
       sum[row][1] = _mm256_add_epi32(_mm256_madd_epi16(factors, right), sum[row][1]);
     }
   }
+#pragma GCC unroll 4
   for (int row = 0; row < 4; ++row)
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half)
       _mm256_store_si256(at(row, half), sum[row][half]);
 }

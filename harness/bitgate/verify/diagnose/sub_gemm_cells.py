@@ -41,7 +41,7 @@ def _tilde_of_cells(problem: ConvProblem, axis: int) -> NDArray[np.int64]:
     tilde = np.full(problem.input[axis], -1, np.int64)
     stride, dilation, pad = problem.stride[axis], problem.dilation[axis], problem.left_pad[axis]
     for cls in axis_classes(problem, axis):
-        if cls.taps == 0 or cls.length == 0:
+        if cls.length == 0:
             continue
         x = np.arange(cls.begin, cls.end) * stride + cls.tilde * dilation - pad
         tilde[x[(x >= 0) & (x < tilde.size)]] = cls.tilde
