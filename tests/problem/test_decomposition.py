@@ -11,7 +11,15 @@ from hypothesis import given
 from strategies import problems
 
 from bitgate.problem import Pass, gemms_count, never_written_fraction, parse_case_id, sub_gemms
-from bitgate.problem.decomposition import BUCKET, axis_classes, axis_tildes, owner_of, reached_cells, tildes, written_cells
+from bitgate.problem.decomposition import (
+    BUCKET,
+    axis_classes,
+    axis_tildes,
+    owner_of,
+    reached_cells,
+    tildes,
+    written_cells,
+)
 
 BWD_DATA = (Pass.BWD_DATA,)
 
