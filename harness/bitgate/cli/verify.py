@@ -227,7 +227,9 @@ def print_verdict(verdict: Verdict) -> None:
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
     ran = f"  {dispatch['path']}, gemms_count {dispatch['gemms_count']}" if dispatch else ""
-    print(f"{shown}  {key.case}  {where}{ran}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
+    error = verdict.error
+    held = f"  error {error['rms']:.1e} rms, {error['of_bound']:.0%} of the bound" if error else ""
+    print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
     if verdict.outcome in (Outcome.REFUSED, Outcome.NOT_RUN) and verdict.green:
         print(f"  {verdict.reason}")
     if verdict.green:

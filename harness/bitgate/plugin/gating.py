@@ -15,8 +15,8 @@ from bitgate.cases.row import Row
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
 from bitgate.plugin.platform import Platform
-from bitgate.plugin.record import stand_in
-from bitgate.plugin.run import BROKEN, End, Run
+from bitgate.plugin.record import build, stand_in
+from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
 from bitgate.plugin.watchdog import Watchdog
 from bitgate.record import Diagnosis, Outcome, Verdict, append
 from bitgate.verify.planned import PlannedCase
@@ -38,6 +38,7 @@ class Gating:
         self.box = BlackBox(run.folder, run.worker)
         self.platform = Platform(run)
         self.watchdog = Watchdog(self._hung)
+        self.built: set[str] = set()
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
@@ -82,12 +83,21 @@ class Gating:
             return (yield)
         if not self.run.is_probe(test):
             self.platform.wait()
+        if not self.run.builds_ahead:
+            self._build(test.planned.family)
         self.box.write(item.nodeid)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):
                 return (yield)
         finally:
             self.box.clear()
+
+    def _build(self, family: str) -> None:
+        """Before the first case of the family, and not in its time."""
+        if family not in self.built:
+            self.built.add(family)
+            with as_pytest_error():
+                build(self.run, (family,))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

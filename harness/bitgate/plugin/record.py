@@ -23,7 +23,8 @@ DIED = "its process died in a run before this one"
 
 
 def begin(run: Run) -> None:
-    """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load."""
+    """Write the plan, put an earlier record aside (a resumed run keeps it), and build what the cases will load, unless
+    that is left for later."""
     if run.resume:
         _check_same_work(run)
     with as_pytest_error():
@@ -33,7 +34,8 @@ def begin(run: Run) -> None:
         run.results.touch()
         if run.plan:
             run.plan.write(run.folder / PLAN)
-        libraries = build(run, {item.kernel for item in run.plan.cases} if run.plan else set())
+        needed = {item.kernel for item in run.plan.cases} if run.plan else set()
+        libraries = build(run, needed) if run.builds_ahead or run.resume else {}
     for box in left_behind(run.folder):
         test = run.tests.get(box.test())
         if run.resume and test:

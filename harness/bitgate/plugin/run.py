@@ -73,6 +73,8 @@ class Run:
     is_worker: bool
     is_controller: bool
     """True in the process that hands tests out to workers and runs none itself."""
+    builds_ahead: bool = True
+    """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedTest] = field(default_factory=dict)
     plan: Plan | None = None
     done: Done = frozenset()
@@ -215,6 +217,7 @@ def _decide(config: pytest.Config) -> Run:
         worker=worker_input.get("workerid", "main"),
         is_worker=bool(worker_input),
         is_controller=not worker_input and _has_workers(option) and not option.collectonly,
+        builds_ahead=not option.maxfail or bool(worker_input) or _has_workers(option),
     )
 
 

@@ -44,6 +44,7 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "digest": verdict.digest,
         "reference": verdict.reference,
         "certificate": None if certificate is None else dict(vars(certificate)),
+        "error": verdict.error,
         "dispatch": verdict.dispatch,
         "seconds": {name: round(value, 6) for name, value in verdict.seconds.items()},
         "diagnosis": None
@@ -87,6 +88,7 @@ def from_event(event: dict[str, Any]) -> Verdict:
             digest=event["digest"],
             reference=event["reference"],
             certificate=None if certificate is None else Certificate(**certificate),
+            error=event.get("error", {}),
             dispatch=event["dispatch"],
             seconds=event["seconds"],
             diagnosis=None

@@ -127,6 +127,9 @@ class Verdict:
     digest: str = ""
     reference: str = ""
     certificate: Certificate | None = None
+    error: dict[str, float] = field(default_factory=dict)
+    """Of a result held to bounds: ``rms`` relative to that of the f64 values, ``of_bound`` the largest share of its
+    bound that a cell took. Empty where bits are compared."""
     dispatch: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None

@@ -222,6 +222,7 @@ def _system_out(entry: Entry) -> str:
         f" sensitivity {certificate.sensitivity:.3g}"
         if certificate
         else "",
+        **{f"error.{name}": f"{value:.3g}" for name, value in verdict.error.items()},
         **{f"dispatch.{name}": value for name, value in verdict.dispatch.items()},
         **{f"seconds.{name}": f"{value:.6f}" for name, value in verdict.seconds.items()},
         "attempts": " ".join(map(str, (*entry.earlier, verdict.outcome))) if entry.earlier else "",

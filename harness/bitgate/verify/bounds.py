@@ -31,7 +31,7 @@ from bitgate.verify.compare import bits_of
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
-"""Partial sums that a split reduction has at most: CK's cap."""
+"""Partial sums that an automatically split reduction has at most: CK's cap."""
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -74,6 +74,18 @@ class Bounds:
         inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
         return np.asarray(~(inside | self.open))
 
+    def error(self, result: Array) -> dict[str, float]:
+        """How far off finite cells are: ``Verdict.error``; empty if there is none."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            wide = result.astype(np.float64)
+            counted = np.isfinite(self.value) & np.isfinite(wide) & ~self.open
+        off, value, slack = (wide - self.value)[counted], self.value[counted], self.slack[counted]
+        size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
+        if size == 0.0 or not np.isfinite(size):
+            return {}
+        share = np.divide(np.abs(off), slack, out=np.zeros_like(off), where=slack > 0)
+        return {"rms": float(np.sqrt(np.mean(np.square(off)))) / size, "of_bound": float(share.max())}
+
 
 @dataclass(frozen=True, eq=False)
 class NanClass:
@@ -107,7 +119,8 @@ def bounded_reference(
     length = _longest_sum(problem) + OPERATION_STEPS
     steps = length * (unit + 2.0**-53)
     if accumulation.partial is not None:
-        steps += MOST_PARTIALS * 2.0**-accumulation.partial.mantissa
+        partials = problem.split_k if problem.split_k > 0 else MOST_PARTIALS
+        steps += partials * 2.0**-accumulation.partial.mantissa  # each is rounded, and so is each sum of two
     with np.errstate(invalid="ignore", over="ignore"):
         slack = steps * magnitude + length * smallest(accumulation.accumulator)
         if accumulation.flushes_subnormals:

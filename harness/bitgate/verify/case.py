@@ -36,6 +36,7 @@ class Case:
     inputs: Inputs | None = None
     reference: Reference | None = None
     runs: list[Run] = field(default_factory=list)
+    error: dict[str, float] = field(default_factory=dict)
 
     def add_seconds(self) -> None:
         """Of its launches, to those of the parts."""
@@ -73,6 +74,7 @@ def verdict_of(
         digest=_digest(case, result) if compared else "",
         reference=_kind(case),
         certificate=_certificate(case),
+        error=case.error,
         dispatch={} if record is None else record.summary(),
         seconds=seconds,
         diagnosis=diagnosis,
