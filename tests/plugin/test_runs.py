@@ -153,3 +153,27 @@ def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signal
     assert suites.junit.tests == 6
     assert suites.junit.failures == 0
     assert "INTERRUPTED" in (suites.out / "summary.md").read_text()
+
+
+BROKEN = """
+from dataclasses import replace
+from pathlib import Path
+from bitgate.kernel.registry import families
+
+naive = families()["naive_conv"]
+FAMILY = replace(naive, name="broken", sources=("broken.hip.cpp",), folder=Path(__file__).parent)
+"""
+
+
+def test_a_run_that_ends_at_its_first_red_case_builds_a_family_when_its_first_case_comes(suites: Any) -> None:
+    suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'), ("gate(planned)", "gate(planned), 1 / 0"))
+    (suites.folder / "declaration.py").write_text(BROKEN)
+    (suites.folder / "broken.hip.cpp").write_text("#error not a kernel\n")
+    of_both = ("--load=declaration.py", "--tier=smoke")
+    assert "building broken" in suites.run(*of_both).stderr
+    assert suites.outcomes.count("BUILD_FAILED") == 2
+    assert "building broken" not in suites.run(*of_both, "-x").stderr
+    assert len(suites.verdicts) == 1
+    suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'))
+    assert "building broken" in suites.run(*of_both, "-x").stderr
+    assert suites.outcomes.count("BUILD_FAILED") == 1
