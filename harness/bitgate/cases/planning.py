@@ -134,11 +134,14 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
     wanted = candidate.row.refused
     found: list[Runner] = []
     refusals: dict[str, None] = {}
+    problem = candidate.problem
+    options: dict[str, dict[str, str]] = {}
     for family, instance in meant:
-        if candidate.problem.operation not in family.operations_of(instance):
+        if problem.operation not in family.operations_of(instance):
             continue
-        options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
-        refusal = family.supports(candidate.problem, instance, options)
+        if family.name not in options:
+            options[family.name] = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
+        refusal = family.supports(problem, instance, options[family.name])
         if (refusal.clause if refusal else "") == wanted:
             found.append((family, instance))
         elif refusal:

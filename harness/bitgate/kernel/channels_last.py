@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from bitgate.kernel.declaration import Refusal
 from bitgate.problem import ConvProblem, Tensor
@@ -44,7 +44,7 @@ class ChannelsLast:
     def workspace_bytes(self) -> int:
         return sum(-(-copy.bytes // COPY_ALIGNMENT) * COPY_ALIGNMENT for copy in self.copies)
 
-    @property
+    @cached_property
     def refusal(self) -> Refusal | None:
         total = sum(copy.bytes for copy in self.copies)
         return Refusal("index_range", f"copies of {total} bytes are over 2^62") if total > MOST_BYTES else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -96,10 +97,11 @@ class DtypeSet:
         multiplied as they are, whichever two meet: a matrix instruction takes f8 beside bf8."""
         return operand if operand.is_float8 and self.compute_dtype.is_float8 else self.compute_dtype
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The spelling without a compute type that goes without saying: how instances name what they take."""
-        return str(self if self.compute != replace(self, compute=None).compute_dtype else replace(self, compute=None))
+        plain = replace(self, compute=None)
+        return str(self if self.compute != plain.compute_dtype else plain)
 
     def __str__(self) -> str:
         names = [self.inp.name] if self.inp == self.wei == self.out else [self.inp.name, self.wei.name, self.out.name]
