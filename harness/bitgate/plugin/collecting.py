@@ -76,7 +76,7 @@ class Collecting:
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
         self._keep_selected(config, items)
         yield  # -m and -k take their pick
-        items.sort(key=self._comes_later)
+        items.sort(key=self._rank)
         self._make_plan(items)
         _deselect(config, items, [item for item in items if self._is_done(item)])
 
@@ -104,10 +104,12 @@ class Collecting:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now)
 
-    def _comes_later(self, item: pytest.Item) -> bool:
-        """Probes of the platform come first: if one is red, nothing else can run."""
+    def _rank(self, item: pytest.Item) -> int:
+        """Probes of the platform come first: if one is red, nothing else can run. Then what the others rest on, the
+        reference kernels: one library, which tells soonest what is wrong with a header of all."""
         test = planned_test(item)
-        return test is None or not self.run.is_probe(test)
+        family = self.run.setting.families.get(test.planned.family) if test else None
+        return 2 if family is None else 0 if family.is_probe else 1 if family.is_reference else 2
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)
