@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -81,3 +85,25 @@ def test_an_interrupt_ends_the_runs_that_are_under_way(bench: Bench) -> None:
     with pytest.raises(KeyboardInterrupt):
         try_faults(faults, bench, interrupt)
     assert threading.active_count() == before, "each thread has killed its run before it ended"
+
+
+def test_a_run_that_is_ended_takes_its_children_along(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "faults.toml").write_text(
+        f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{INSTANCE}"""\nreplace = ""\n'
+    )
+    (bench.suites / "test_bits.py").write_text(
+        f"import os, pathlib, time\npathlib.Path(r'{tmp_path}/pid').write_text(str(os.getpid()))\ntime.sleep(300)\n"
+    )
+    command = [sys.executable, "-m", "bitgate", "faults", "run", "--file", str(tmp_path / "faults.toml")]
+    path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen([*command, "--suites", str(bench.suites)], env={**os.environ, "PYTHONPATH": path})
+    try:
+        end = time.monotonic() + 60
+        while not (tmp_path / "pid").is_file() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(30) == 130
+    finally:
+        process.kill()
+    child = Path("/proc") / (tmp_path / "pid").read_text()
+    assert not child.exists() or "zombie" in (child / "status").read_text()

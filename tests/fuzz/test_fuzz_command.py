@@ -85,7 +85,8 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
     assert "was left by --seed 4" in err
 
 
-def test_an_interrupt_loses_nothing(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_loses_nothing(tmp_path, number):
     environment = {**os.environ, "BITGATE_OUT": str(tmp_path)}
     question = ["fuzz", "--load", MOODY, "--kernel", "moody.wrong", "--target", "host", "-n", "1", "--seconds", "300"]
     process = subprocess.Popen(
@@ -96,7 +97,7 @@ def test_an_interrupt_loses_nothing(tmp_path):
         end = time.monotonic() + 120
         while not rows.exists() and time.monotonic() < end:
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         assert process.wait(30) == 130
     finally:
         process.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -71,7 +72,8 @@ def bitgate(
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Entry point of the console script. A CI's SIGTERM is as good as Ctrl-C: child processes end with this one."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 
