@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bitgate.coverage.batch import Batch
 from bitgate.problem import ConvProblem, DtypeSet, Pass, gemms_count, never_written_fraction, sub_gemms
 from bitgate.problem.conv import ProblemError
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 
@@ -19,6 +19,10 @@ def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
 
     def axes(low: int, high: int) -> tuple[int, ...]:
         return tuple(draw(st.lists(st.integers(low, high), min_size=ndim, max_size=ndim)))
+
+    def operand(*read_by: Pass) -> Elementwise:
+        choices = ("pass", *OPERAND_OPERATIONS) if direction in read_by else ("pass",)
+        return OPERATIONS[draw(st.sampled_from(choices))]
 
     try:
         return ConvProblem(
@@ -37,6 +41,8 @@ def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
             left_pad=axes(0, 5),
             right_pad=axes(0, 5),
             op=OPERATIONS[draw(st.sampled_from(sorted(OPERATIONS)))],
+            in_op=operand(Pass.FWD, Pass.BWD_WEIGHT),
+            wei_op=operand(Pass.FWD, Pass.BWD_DATA),
             gap=draw(st.booleans()),
             split_k=draw(st.sampled_from([-1, 1, 2, 5])),
         )
@@ -45,7 +51,7 @@ def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
         raise
 
 
-@given(st.lists(problems(), min_size=1, max_size=6))
+@given(st.sampled_from([Pass.FWD, Pass.BWD_DATA]).flatmap(lambda p: st.lists(problems(p), min_size=1, max_size=6)))
 def test_problems_come_back_from_their_columns(given_problems: list[ConvProblem]) -> None:
     batch = Batch.from_problems(given_problems)
     assert [batch.problem(row) for row in range(len(batch))] == given_problems

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import product
 
 from bitgate.errors import UsageError
 from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.elementwise import OPERATIONS, operation_named
 from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 
@@ -72,13 +72,23 @@ def _split_k(problem: ConvProblem, text: str) -> ConvProblem:
     return replace(problem, split_k=-1 if text == "auto" else int(text))
 
 
-COLUMNS = {
+def _in_op(problem: ConvProblem, text: str) -> ConvProblem:
+    return replace(problem, in_op=operation_named(text))
+
+
+def _wei_op(problem: ConvProblem, text: str) -> ConvProblem:
+    return replace(problem, wei_op=operation_named(text))
+
+
+COLUMNS: dict[str, Callable[[ConvProblem, str], ConvProblem]] = {
     "dtypes": _dtypes,
     "layout": _layout,
     "wei_layout": _wei_layout,
     "numd": _numd,
     "gap": _gap,
     "split_k": _split_k,
+    "in_op": _in_op,
+    "wei_op": _wei_op,
 }
 """Quantities that a table of shapes often leaves out: name -> how a value of it is put into a problem."""
 

@@ -28,8 +28,9 @@ _DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
 OPERATION_NAMES = tuple(OPERATIONS)
 _OPERATION_D = np.array([op.num_d for op in OPERATIONS.values()], dtype=np.int64)
 
-PLAIN_VALUES = {"op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
+PLAIN_VALUES = {"op": 0, "in_op": 0, "wei_op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
 
+_OPERATIONS = ("op", "in_op", "wei_op")
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
 _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, "right_pad": 0}
 
@@ -37,8 +38,8 @@ _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, 
 @dataclass(frozen=True)
 class Batch:
     """``n`` problems of one pass. Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim``
-    axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and op are indices into
-    DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1.
+    axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and the three operations are
+    indices into DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1.
     """
 
     direction: Pass
@@ -57,6 +58,8 @@ class Batch:
     layout: Ints
     wei_layout: Ints
     op: Ints
+    in_op: Ints
+    wei_op: Ints
     gap: Ints
     split_k: Ints
 
@@ -79,16 +82,19 @@ class Batch:
         columns["dtypes"] = np.array([_dtype_code(p.dtypes) for p in problems], dtype=np.int64)
         columns["layout"] = np.array([INPUT_LAYOUTS[p.ndim].index(p.layout) for p in problems], dtype=np.int64)
         columns["wei_layout"] = np.array([WEIGHT_LAYOUTS[p.ndim].index(p.wei_layout) for p in problems], dtype=np.int64)
-        columns["op"] = np.array([OPERATION_NAMES.index(p.op.name) for p in problems], dtype=np.int64)
+        for name in _OPERATIONS:
+            codes = [OPERATION_NAMES.index(getattr(p, name).name) for p in problems]
+            columns[name] = np.array(codes, dtype=np.int64)
         return cls(direction, **columns)
 
     def problem(self, row: int) -> ConvProblem:
         """Row ``row`` as a problem again ('other' types come back as f32)."""
         ndim = int(self.ndim[row])
         name = DTYPE_SETS[int(self.dtypes[row])]
-        spatial: dict[str, Any] = {
+        others: dict[str, Any] = {
             key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL
         }
+        others |= {key: OPERATIONS[OPERATION_NAMES[int(getattr(self, key)[row])]] for key in _OPERATIONS}
         return ConvProblem(
             direction=self.direction,
             dtypes=DtypeSet.parse("f32" if name == "other" else name),
@@ -98,10 +104,9 @@ class Batch:
             n=int(self.n[row]),
             k=int(self.k[row]),
             c=int(self.c[row]),
-            op=OPERATIONS[OPERATION_NAMES[int(self.op[row])]],
             gap=bool(self.gap[row]),
             split_k=int(self.split_k[row]),
-            **spatial,
+            **others,
         )
 
     def columns(self) -> dict[str, Ints]:
@@ -115,7 +120,7 @@ class Batch:
 
     @property
     def shapes(self) -> int:
-        """How many rows differ in more than types, layouts, operation, gaps and split-K."""
+        """How many rows differ in more than types, layouts, operations, gaps and split-K."""
         lengths = np.stack([self.ndim, self.g, self.n, self.k, self.c], axis=1)
         rows = np.concatenate([lengths, *(getattr(self, name) for name in _SPATIAL)], axis=1)
         return len(np.unique(rows, axis=0))

@@ -177,6 +177,18 @@ _TABLE: tuple[Factor, ...] = (
         dispatch=True,
         column="numd",
     ),
+    *(
+        Factor(
+            f"{operand}_op",
+            f"what each element of {operand} goes through before it is multiplied",
+            classes({"pass": f"{operand} as it is", "scale": f"{operand} scaled", "relu": f"relu on {operand}"}),
+            measures.operand(f"{operand}_op"),
+            column=f"{operand}_op",
+            passes=(Pass.FWD,),
+            wide=union("some", f"an operation on {operand}", "scale", "relu"),
+        )
+        for operand in ("in", "wei")
+    ),
     Factor(
         "gap",
         "packed tensors, or rows with a gap behind them",

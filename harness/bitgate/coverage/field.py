@@ -87,6 +87,8 @@ def field(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> 
         right_pad=right,
         gap=zero,
         op=zero,
+        in_op=zero,
+        wei_op=zero,
         dtypes=zero,
         layout=zero,
         wei_layout=zero,
@@ -95,7 +97,7 @@ def field(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> 
     values: dict[str, Ints] = {}
     for name, choices in columns:
         column = rng.choice(np.array(choices, dtype=np.int64), SIZE)
-        if name == "gap":
+        if name in ("gap", "in_op", "wei_op"):
             column = np.where(rng.random(SIZE) < 0.05, column, min(choices))
         if name == "split_k" and len(choices) > 1:
             column = pick({value: weight for value, weight in SPLIT_K.items() if value in choices} or {choices[0]: 1.0})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch, Ints, Mask, every_axis, product, some_axis
+from bitgate.coverage.batch import OPERATION_NAMES, Batch, Ints, Mask, every_axis, product, some_axis
 from bitgate.coverage.factor import Codes, Measure
 from bitgate.problem import Pass
+from bitgate.problem.elementwise import OPERAND_OPERATIONS
 
 
 def select(*conditions: Mask) -> Codes:
@@ -38,6 +39,16 @@ def path(batch: Batch, constants: Constants) -> Codes:
         return select(~(flat & (batch.k >= constants.vector)))
     pointwise = (product(batch.filter) == 1) & ((batch.left_pad + batch.right_pad).sum(axis=1) == 0)
     return select(~pointwise, pointwise & (product(batch.stride) > 1))
+
+
+def operand(column: str) -> Measure:
+    """What an operand goes through: nothing, then the operations that operands take, in order."""
+    codes = [OPERATION_NAMES.index(name) for name in ("pass", *OPERAND_OPERATIONS)]
+
+    def classify(batch: Batch, _: Constants) -> Codes:
+        return select(*(getattr(batch, column) == code for code in codes[:-1]))
+
+    return classify
 
 
 def gemms_count(batch: Batch, _: Constants) -> Codes:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bitgate.coverage.batch import AXES, DTYPE_SETS, OPERATION_NAMES, Batch, Ints
 from bitgate.problem import Pass
+from bitgate.problem.elementwise import OPERAND_OPERATIONS
 
 SIZE = 80_000
 GEMM_COUNTS = (2, 4, 6, 8, 9, 12, 16, 25, 31, 32, 32, 32, 33, 33, 33, 34, 36, 49, 64, 64, 65, 66, 72, 81)
@@ -53,6 +54,11 @@ COLUMN_VALUES: Mapping[str, tuple[int, ...]] = {
     "split_k": SPLIT_K,
 }
 """Values of the columns that a table may leave out, as Batch codes (numd: the operation's)."""
+
+_OPERAND = tuple(OPERATION_NAMES.index(name) for name in ("pass", "pass", *OPERAND_OPERATIONS))
+
+PASS_VALUES: Mapping[Pass, Mapping[str, tuple[int, ...]]] = {Pass.FWD: {"in_op": _OPERAND, "wei_op": _OPERAND}}
+"""Further columns of one pass."""
 
 BATCH_COLUMN = {"numd": "op"}
 """Where a column's name in ``Batch`` differs from the name that users see."""
@@ -128,6 +134,8 @@ def draw(
         right_pad=right,
         gap=zero[:, 0],
         op=zero[:, 0],
+        in_op=zero[:, 0],
+        wei_op=zero[:, 0],
         dtypes=zero[:, 0],
         layout=zero[:, 0],
         wei_layout=zero[:, 0],

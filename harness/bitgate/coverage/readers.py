@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from bitgate.coverage.assume import COLUMNS
 from bitgate.coverage.table import EVERYTHING, Question, Reader, Row, Table, pass_spoken_of, read_table, shape_problem
 from bitgate.errors import UsageError
 from bitgate.problem import ConvProblem, Pass, ProblemError
@@ -39,7 +40,7 @@ _ALIASES = {"groups": "g", "dtype": "dtypes", "name": "id", "direction": "pass"}
 
 def read_csv(path: Path, question: Question) -> Table:
     """Columns G, N, K, C, filter, input, stride, dilation, left_pad, right_pad (``3x3`` or one number for all axes),
-    optionally id, ndim, pass, dtypes, layout, wei_layout; others serve ``--where``."""
+    optionally id, ndim, pass and what ``--assume`` names (``assume.COLUMNS``); others serve ``--where``."""
     with path.open(newline="") as file:
         reader = csv.DictReader(line for line in file if line.strip() and not line.startswith("#"))
         names = [name.strip().lower() for name in reader.fieldnames or ()]
@@ -71,8 +72,11 @@ def _csv_problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
             raise ProblemError(f"{name} = {cell}: give {ndim} numbers, or one for all axes")
         spatial.append(values if len(values) == ndim else values * ndim)
     numbers = (int(record.get("g") or 1), int(record["n"]), int(record["k"]), int(record["c"]))
-    names = {name: record[name] for name in ("dtypes", "layout", "wei_layout") if record.get(name)}
-    return shape_problem(direction, numbers, tuple(spatial), **names)
+    problem = shape_problem(direction, numbers, tuple(spatial))
+    for name, value_of in COLUMNS.items():
+        if record.get(name):
+            problem = value_of(problem, record[name].strip())
+    return problem
 
 
 # ------------------------------------------------------------------------------------------------- CK's gtest sources

@@ -15,7 +15,7 @@ from bitgate.coverage.factor import Factor
 from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.field import field
 from bitgate.coverage.holes import Hole, Levels
-from bitgate.coverage.pool import BATCH_COLUMN, COLUMN_VALUES, witnesses
+from bitgate.coverage.pool import BATCH_COLUMN, COLUMN_VALUES, PASS_VALUES, witnesses
 from bitgate.coverage.rank import Shares, Weight, merged, rank
 from bitgate.coverage.solve import has, shrink
 from bitgate.coverage.table import Row, Table, counted_columns, shape_problem, spread
@@ -51,7 +51,7 @@ class Space:
         self.assumptions = assumptions
         counted = counted_columns(stated, assumptions)
         self.factors = tuple(f for f in FACTORS[direction] if not f.column or f.column in counted)
-        columns = tuple(sorted(_domains(counted, assumptions, rows).items()))
+        columns = tuple(sorted(_domains(direction, counted, assumptions, rows).items()))
         self.pool, self.pool_codes = self._within(witnesses(direction, columns))
         if len(self.pool) == 0:
             raise UsageError("no problem fits these assumptions; relax one --assume")
@@ -199,19 +199,20 @@ def _assumed(problem: ConvProblem, stated: frozenset[str], assumptions: Assumpti
 
 
 def _domains(
-    counted: frozenset[str], assumptions: Assumptions, rows: Sequence[ConvProblem]
+    direction: Pass, counted: frozenset[str], assumptions: Assumptions, rows: Sequence[ConvProblem]
 ) -> dict[str, tuple[int, ...]]:
     """Values of each column (Batch codes) that the question is about: assumed ones; for a counted column those that
     exist, but of types only the ones that the table uses; else the default."""
     domains: dict[str, tuple[int, ...]] = {}
-    for name, values in COLUMN_VALUES.items():
+    default = replace(_DEFAULT, direction=direction)
+    for name, values in {**COLUMN_VALUES, **PASS_VALUES.get(direction, {})}.items():
         if name in assumptions.columns:
-            domains[name] = tuple(_code(name, COLUMNS[name](_DEFAULT, value)) for value in assumptions.columns[name])
+            domains[name] = tuple(_code(name, COLUMNS[name](default, value)) for value in assumptions.columns[name])
         elif name == "dtypes" and name in counted:
             used = {problem.dtypes for problem in rows} or {DtypeSet.parse(text) for text in ("f32", "f16", "bf16")}
             domains[name] = tuple(sorted({_code(name, replace(_DEFAULT, dtypes=dtypes)) for dtypes in used}))
         else:
-            domains[name] = values if name in counted else (_code(name, _DEFAULT),)
+            domains[name] = values if name in counted else (_code(name, default),)
     return domains
 
 

@@ -11,7 +11,7 @@ from bitgate.errors import UsageError
 from bitgate.problem import ConvProblem, DtypeSet, Pass
 from bitgate.problem.conv import default_layout, default_weight_layout
 
-EVERYTHING = frozenset({"dtypes", "layout", "wei_layout", "numd", "gap", "split_k"})
+EVERYTHING = frozenset({"dtypes", "layout", "wei_layout", "numd", "gap", "split_k", "in_op", "wei_op"})
 
 
 @dataclass(frozen=True)

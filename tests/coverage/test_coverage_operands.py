@@ -1,0 +1,61 @@
+"""Operations on the operands are factors of forward, for tables that speak of them; other passes know none."""
+
+import csv
+from pathlib import Path
+
+from bitgate.coverage.assume import Assumptions
+from bitgate.coverage.factors import FACTORS
+from bitgate.coverage.generate import close
+from bitgate.coverage.readers import read
+from bitgate.coverage.survey import Space, Survey, surveys
+from bitgate.coverage.table import EVERYTHING, Question
+from bitgate.problem import Pass
+from bitgate.problem.elementwise import OPERAND_OPERATIONS
+
+OPERANDS = ("in_op", "wei_op")
+HEADER = ("N", "K", "C", "filter", "input", "pass")
+NAMES = [factor.name for factor in FACTORS[Pass.FWD]]
+
+
+def table(folder: Path, columns: tuple[str, ...], *rows: tuple[str, ...]) -> Path:
+    path = folder / "shapes.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([(*HEADER, *columns), *(("1", "8", "8", "3", "9x9", "fwd", *row) for row in rows)])
+    return path
+
+
+def survey(path: Path, *assume: str) -> Survey:
+    (found,) = surveys(read(path, Question()), Assumptions.parse(assume, NAMES), 2)
+    return found
+
+
+def counted(found: Survey) -> set[str]:
+    return {factor.name for factor in found.space.factors} & set(OPERANDS)
+
+
+def test_a_table_that_never_meets_both_operations_is_told_so(tmp_path: Path) -> None:
+    path = table(tmp_path, OPERANDS, ("pass", "pass"), ("relu", "pass"), ("pass", "scale"), ("scale", "pass"))
+    found = survey(path)
+    told = [found.words(hole) for hole, _ in found.order]
+    assert counted(found) == set(OPERANDS)
+    assert "general path with relu on wei" in told
+    assert "an operation on in with wei scaled" in told or "an operation on in with an operation on wei" in told
+    assert not [words for words in told if "relu on in" in words and "path" in words]
+
+
+def test_a_table_that_does_not_speak_of_them_leaves_them_out_unless_they_are_assumed(tmp_path: Path) -> None:
+    path = table(tmp_path, (), ())
+    assert counted(survey(path)) == set()
+    assert counted(survey(path, "in_op=pass,relu")) == {"in_op"}  # each row runs with either
+
+
+def test_generated_forward_tables_have_every_operation_on_either_operand() -> None:
+    assumptions = Assumptions.parse(["dtypes=f32", "layout=nhwgc"], ())
+    rows = close(Survey(Space(Pass.FWD, EVERYTHING, assumptions), [], 2), 1.0, seed=1).rows
+    for operand in OPERANDS:
+        assert {getattr(row.problem, operand).name for row in rows} == {"pass", *OPERAND_OPERATIONS}
+
+
+def test_only_forward_has_them() -> None:
+    for direction, factors in FACTORS.items():
+        assert ({factor.name for factor in factors} >= set(OPERANDS)) == (direction is Pass.FWD)
