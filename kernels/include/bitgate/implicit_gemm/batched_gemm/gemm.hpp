@@ -137,11 +137,10 @@ __global__ void __launch_bounds__(Variant::block)
   }
   store_sums<Variant>(sums, thread, lds.c);
   __syncthreads(); // sums are complete
-  const Geometry& late = loaded_here(geometry);
-  if (late.slices > 1)
-    epilogue<Variant, true>(lds.c, late, m, n, d, c);
+  if (geometry.slices > 1)
+    epilogue<Variant, true>(lds.c, geometry, m, n, d, c);
   else
-    epilogue<Variant, false>(lds.c, late, m, n, d, c);
+    epilogue<Variant, false>(lds.c, geometry, m, n, d, c);
 }
 
 // C = 0, before slices are added to it; by strides, so that gaps stay untouched.
