@@ -107,16 +107,17 @@ __global__ void __launch_bounds__(W::threads)
   const int thread = static_cast<int>(threadIdx.x) - W::load_threads;
   Sums<W> sums;
   multiply_steps<W>(slice, thread, lds, sums);
+  const Geometry& late = bitgate::loaded_here(geometry);
   for (int round = 0; round < W::rounds; ++round) {
     __syncthreads(); // LDS is free: of operands, or of the round before
     store_round<W>(sums, round, thread, lds.c);
     __syncthreads(); // the round's sums are complete
     Place part = place;
     part.first_row += round * W::rows;
-    if (geometry.slices > 1)
-      add_to_result<W, W::math_threads, W::rows>(lds.c, geometry, part, thread, dw);
+    if (late.slices > 1)
+      add_to_result<W, W::math_threads, W::rows>(lds.c, late, part, thread, dw);
     else
-      store_result<W, W::math_threads, W::rows>(lds.c, geometry, part, thread, d, dw);
+      store_result<W, W::math_threads, W::rows>(lds.c, late, part, thread, d, dw);
   }
 }
 

@@ -44,12 +44,13 @@ template <class Tiling> __device__ __forceinline__ Place place_of_block(const Ge
           static_cast<int>(threadIdx.x)};
 }
 
-// What a thread keeps of the rows of A that it loads, computed once: where their dy cells lie at tap 0.
+// What a thread keeps of the rows of A that it loads, computed once: where their dy cells lie at tap 0. Of a
+// row past M position[0] is negative, so that it lies outside at every tap: flags would take two scalar
+// registers each.
 template <class Tiling> struct RowsOfA {
   struct {
     int64_t offset;
     int32_t position[axes];
-    bool inside;
   } row[Tiling::CoverA::passes];
 };
 
@@ -57,17 +58,17 @@ template <class Tiling>
 BITGATE_HD __forceinline__ RowsOfA<Tiling> rows_of_a(const Geometry& geometry, const Place& place) {
   using Cover = typename Tiling::CoverA;
   RowsOfA<Tiling> rows;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
+  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     auto& row = rows.row[pass];
-    const int64_t m = place.first_row + Cover::row(place.thread, pass);
-    row.inside = m < rows_of(geometry);
-    const Row at = row_at(geometry, row.inside ? m : 0);
     const int64_t image = place.first_image + at.image;
     row.offset = place.group * geometry.dy.group + image * geometry.dy.row;
     for (int axis = 0; axis < axes; ++axis) {
       row.position[axis] = at.position[axis];
       row.offset += at.position[axis] * geometry.dy.spatial[axis];
     }
+    if (at.image >= geometry.images)
+      row.position[0] = -1;
   }
   return rows;
 }
@@ -114,11 +115,11 @@ template <class Tiling> struct Steps {
   const RowsOfA<Tiling>& rows;
   const typename Tiling::ElementA* dy;
   const typename Tiling::ElementB* w_group;
-  // Where it stands: the tap, its first channel, and the addresses of both at channel 0; null for a dy cell
-  // outside the output.
+  // Where it stands: the tap, its first channel, and where both lie at channel 0: dy cells by their offsets,
+  // -1 outside the output.
   int32_t dot[axes];
   int32_t first_k;
-  const typename Tiling::ElementA* cells[CoverA::passes];
+  int64_t cells[CoverA::passes];
   const typename Tiling::ElementB* w_tap;
 
   BITGATE_HD __forceinline__ void start_at(int32_t step) {
@@ -150,12 +151,12 @@ template <class Tiling> struct Steps {
     w_tap = w_group + tap.w_offset;
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const auto& row = rows.row[pass];
-      bool inside = row.inside;
+      bool inside = true;
       for (int axis = 0; axis < axes; ++axis) {
         const int32_t o = row.position[axis] - tap.shift[axis];
-        inside = inside && o >= 0 && o < geometry.axis[axis].output;
+        inside &= (o >= 0) & (o < geometry.axis[axis].output); // no branch
       }
-      cells[pass] = inside ? dy + (row.offset - tap.dy_offset) : nullptr;
+      cells[pass] = inside ? row.offset - tap.dy_offset : -1;
     }
   }
 
@@ -168,10 +169,10 @@ template <class Tiling> struct Steps {
   BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
     const int32_t k = first_k + CoverA::column(place.thread);
     for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const auto* cell = cells[pass];
+      const int64_t cell = cells[pass];
       stage.a[pass] = {};
-      if (cell != nullptr && k < geometry.k)
-        stage.a[pass] = read_factors<FactorA, Vector::A>(cell + k);
+      if (cell >= 0 && k < geometry.k)
+        stage.a[pass] = read_factors<FactorA, Vector::A>(dy + cell + k);
     }
   }
 
@@ -196,14 +197,11 @@ template <class Tiling> struct Steps {
   }
 };
 
-// dx and d offsets of a row of the tile at channel 0; false if its cell lies outside the image, or the row
-// past M.
+// dx and d offsets of a row at channel 0; false if its cell lies outside the image, or the row past M.
 BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubGemm& gemm, const Place& place,
-                                            int row_of_tile, int64_t& dx_offset, int64_t& d_offset) {
-  const int64_t m = place.first_row + row_of_tile;
-  if (m >= rows_of(geometry))
+                                            const Row& row, int64_t& dx_offset, int64_t& d_offset) {
+  if (row.image >= geometry.images)
     return false;
-  const Row row = row_at(geometry, m);
   const int64_t image = place.first_image + row.image;
   dx_offset = place.group * geometry.dx.group + image * geometry.dx.row;
   d_offset = place.group * geometry.d.group + image * geometry.d.row;
@@ -227,10 +225,11 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
   const int32_t c = place.first_column + column;
   if (c >= geometry.c)
     return;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
+  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     const int row = Cover::row(place.thread, pass);
     int64_t dx_offset, d_offset;
-    if (!cell_of_row(geometry, gemm, place, row, dx_offset, d_offset))
+    if (!cell_of_row(geometry, gemm, place, at, dx_offset, d_offset))
       continue;
     typename Tiling::ElementC values[Tiling::Vector::C];
     for (int i = 0; i < Tiling::Vector::C; ++i)
@@ -266,7 +265,7 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   reduce<Tiling, loop>(steps, slice.count, lds.operands, place.thread, sums);
   store_sums(sums, place.thread, lds.c);
   __syncthreads(); // sums are complete
-  epilogue<Tiling>(lds.c, geometry, gemm, place, d, dx);
+  epilogue<Tiling>(lds.c, bitgate::loaded_here(geometry), bitgate::loaded_here(gemm), place, d, dx);
 }
 
 // Flat path: one sub-GEMM a launch.

@@ -78,6 +78,19 @@ BITGATE_HD inline Row row_at(const Geometry& geometry, int64_t m) {
   return row;
 }
 
+// The row `rows` further on. In 32 bits: a GPU takes four times as long for row_at's divisions.
+BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, int rows) {
+  auto carry = static_cast<uint32_t>(rows);
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const auto length = static_cast<uint32_t>(geometry.axis[axis].length);
+    const int32_t begin = geometry.axis[axis].begin;
+    const uint32_t index = static_cast<uint32_t>(row.position[axis] - begin) + carry;
+    row.position[axis] = begin + static_cast<int32_t>(index % length);
+    carry = index / length;
+  }
+  row.image += static_cast<int32_t>(carry);
+}
+
 // dx coordinate of a window position; it may lie outside the image.
 BITGATE_HD inline int64_t dx_coordinate(const Axis& axis, int32_t tilde, int32_t position) {
   return static_cast<int64_t>(position) * axis.stride + static_cast<int64_t>(tilde) * axis.dilation -

@@ -46,12 +46,13 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
           static_cast<int>(threadIdx.x)};
 }
 
-// What a thread keeps of the rows of A that it loads, computed once: where their x cells lie at tap 0.
+// What a thread keeps of the rows of A that it loads, computed once: where their x cells lie at tap 0. Of a
+// row past M cell[0] is so negative that it lies outside at every tap: flags would take two scalar registers
+// each.
 template <class Variant> struct RowsOfA {
   struct {
     int64_t offset;
     int32_t cell[axes];
-    bool inside;
   } row[Variant::CoverA::passes];
 };
 
@@ -59,29 +60,33 @@ template <class Variant>
 BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, const Place& place) {
   using Cover = typename Variant::CoverA;
   RowsOfA<Variant> rows;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
+  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     auto& row = rows.row[pass];
-    const int64_t m = place.first_row + Cover::row(place.thread, pass);
-    row.inside = m < rows_of(geometry);
-    const Row at = row_at(geometry, row.inside ? m : 0);
     row.offset = place.group * geometry.x.group + (place.first_image + at.image) * geometry.x.row;
     for (int axis = 0; axis < axes; ++axis) {
       row.cell[axis] = input_at<Variant::special>(geometry.axis[axis], at.position[axis]);
       row.offset += row.cell[axis] * geometry.x.spatial[axis];
     }
+    if (at.image >= geometry.images)
+      row.cell[0] = INT32_MIN;
   }
   return rows;
 }
 
-// Where a thread stands in the reduction: the addresses of its rows' x cells and of w at channel 0 of a tap
-// (null where the tap falls into the padding), and the channels at which its vectors begin.
+// Where a thread stands in the reduction: the offsets of its rows' x cells at channel 0 of a tap (-1 where
+// the tap falls into the padding), the address of w there, and the channels at which its vectors begin.
 template <class Variant> struct Standing {
-  const typename Variant::ElementA* cells[Variant::CoverA::passes];
+  int64_t cells[Variant::CoverA::passes];
   const typename Variant::ElementB* w_tap;
   struct {
     int32_t c;
     bool inside;
-  } a, b;
+  } a;
+  struct {
+    int32_t c;
+    int32_t end_k; // 0 past the last channel, else K
+  } b;
 };
 
 // A thread's way through the reduction (a Source of pipeline.hpp): what moves through a step, wherever it
@@ -107,13 +112,13 @@ template <class Variant> struct Reader {
   BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const auto& row = rows.row[pass];
-      bool inside = row.inside;
+      bool inside = !is_pointwise(Variant::special) || row.cell[0] >= 0;
       if constexpr (!is_pointwise(Variant::special))
         for (int axis = 0; axis < axes; ++axis) {
           const int32_t i = row.cell[axis] + tap.shift[axis];
-          inside = inside && i >= 0 && i < geometry.axis[axis].input;
+          inside &= (i >= 0) & (i < geometry.axis[axis].input); // no branch
         }
-      at.cells[pass] = inside ? x + (row.offset + tap.x_offset) : nullptr;
+      at.cells[pass] = inside ? row.offset + tap.x_offset : -1;
     }
   }
 
@@ -125,10 +130,10 @@ template <class Variant> struct Reader {
   // The vector of each of the thread's rows of x, zeros outside.
   BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const auto* cell = at.cells[pass];
+      const int64_t cell = at.cells[pass];
       stage.a[pass] = {};
-      if (cell != nullptr && at.a.inside)
-        stage.a[pass] = read_factors<FactorA, Vector::A>(cell + at.a.c);
+      if (cell >= 0 && at.a.inside)
+        stage.a[pass] = read_factors<FactorA, Vector::A>(x + cell + at.a.c);
     }
   }
 
@@ -137,7 +142,7 @@ template <class Variant> struct Reader {
     for (int pass = 0; pass < CoverB::passes; ++pass) {
       const int32_t k = place.first_column + CoverB::row(place.thread, pass);
       stage.b[pass] = {};
-      if (at.b.inside && k < geometry.k)
+      if (k < at.b.end_k)
         stage.b[pass] = read_factors<FactorB, Vector::B>(at.w_tap + k * geometry.w.row + at.b.c);
     }
   }
@@ -199,7 +204,7 @@ private:
     const int32_t a = first_c + Variant::CoverA::column(this->place.thread);
     const int32_t b = first_c + Variant::CoverB::column(this->place.thread);
     this->at.a = {a, a < this->geometry.c};
-    this->at.b = {b, b < this->geometry.c};
+    this->at.b = {b, b < this->geometry.c ? this->geometry.k : 0};
   }
 };
 
@@ -225,7 +230,7 @@ private:
     this->find_cells(tap_at(this->geometry, a.f));
     this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
     this->at.a = {a.c, a.inside};
-    this->at.b = {b.c, b.inside};
+    this->at.b = {b.c, b.inside ? this->geometry.k : 0};
   }
 };
 
@@ -241,12 +246,11 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
   const int32_t k = place.first_column + column;
   if (k >= geometry.k)
     return;
-  for (int pass = 0; pass < Cover::passes; ++pass) {
-    const int row = Cover::row(place.thread, pass);
-    const int64_t m = place.first_row + row;
-    if (m >= rows_of(geometry))
+  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
+    if (at.image >= geometry.images)
       continue;
-    const Row at = row_at(geometry, m);
+    const int row = Cover::row(place.thread, pass);
     const int64_t image = place.first_image + at.image;
     int64_t y_offset = place.group * geometry.y.group + image * geometry.y.row;
     int64_t d_offset = place.group * geometry.d.group + image * geometry.d.row;
@@ -280,7 +284,7 @@ __global__ void __launch_bounds__(Variant::block)
   reduce<Variant, loop>(source, Source::steps(geometry), lds.operands, place.thread, sums);
   store_sums(sums, place.thread, lds.c);
   __syncthreads(); // sums are complete
-  epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, geometry, place, d, y);
+  epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), place, d, y);
 }
 
 } // namespace grouped_fwd

@@ -69,6 +69,18 @@ BITGATE_HD inline Row row_at(const Geometry& geometry, int64_t m) {
   return row;
 }
 
+// The row `rows` further on. In 32 bits: a GPU takes four times as long for row_at's divisions.
+BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, int rows) {
+  auto carry = static_cast<uint32_t>(rows);
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const auto length = static_cast<uint32_t>(geometry.axis[axis].output);
+    const uint32_t position = static_cast<uint32_t>(row.position[axis]) + carry;
+    row.position[axis] = static_cast<int32_t>(position % length);
+    carry = position / length;
+  }
+  row.image += static_cast<int32_t>(carry);
+}
+
 // The input coordinate that an output position meets at tap 0; it may lie in the padding.
 template <Specialisation special>
 BITGATE_HD __forceinline__ int32_t input_at(const Axis& axis, int32_t position) {

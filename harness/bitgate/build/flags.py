@@ -97,6 +97,8 @@ def cuda_kernel(arch: str) -> tuple[str, ...]:
         "-O3",
         "--fmad=false",
         "--expt-relaxed-constexpr",
+        # A function for both sides that calls one of the host: a warning to nvcc, and wrong on the device.
+        "--Werror=cross-execution-space-call",
         "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
         f"-arch={arch}",
         f'-DBITGATE_TARGET="{arch}"',

@@ -54,5 +54,18 @@
 #define BITGATE_UNROLL(rounds) BITGATE_PRAGMA(unroll rounds)
 #define BITGATE_PRAGMA(text) _Pragma(#text)
 #endif
+namespace bitgate {
+// Kernel arguments that are loaded once more, here: a compiler for AMD loads them all when a kernel starts,
+// and keeps them in scalar registers until their last use.
+template <class T> BITGATE_HD inline const T& loaded_here(const T& arguments) {
+#if defined(__AMDGCN__)
+  int nothing = 0;
+  asm volatile("" : "+s"(nothing));
+  return (&arguments)[nothing];
+#else
+  return arguments;
+#endif
+}
+} // namespace bitgate
 // One library's own symbols: two families in one process must not share registries, kernels or LDS.
 #define BITGATE_HIDDEN __attribute__((visibility("hidden")))

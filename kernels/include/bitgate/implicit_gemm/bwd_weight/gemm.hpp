@@ -277,10 +277,11 @@ __global__ void __launch_bounds__(Variant::block)
   const Place place = place_of_block<Variant>(geometry);
   if (!sum_tile<Variant, loop>(dy, x, geometry, place, lds))
     return;
-  if (geometry.slices > 1)
-    add_to_result<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), dw);
+  const Geometry& late = loaded_here(geometry);
+  if (late.slices > 1)
+    add_to_result<Variant, Variant::block>(lds.c, late, place, static_cast<int>(threadIdx.x), dw);
   else
-    store_result<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), d, dw);
+    store_result<Variant, Variant::block>(lds.c, late, place, static_cast<int>(threadIdx.x), d, dw);
 }
 
 // First of two stages: sums go to the workspace.
@@ -292,7 +293,8 @@ __global__ void __launch_bounds__(Variant::block)
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
   if (sum_tile<Variant, loop>(dy, x, geometry, place, lds))
-    store_partial<Variant, Variant::block>(lds.c, geometry, place, static_cast<int>(threadIdx.x), workspace);
+    store_partial<Variant, Variant::block>(lds.c, loaded_here(geometry), place, static_cast<int>(threadIdx.x),
+                                           workspace);
 }
 
 } // namespace bitgate::implicit_gemm::bwd_weight
