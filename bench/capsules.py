@@ -24,7 +24,8 @@ from bitgate.kernel.registry import select
 from bitgate.problem import Pass, parse_case_id
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-CASE = "{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1"
+CASES = ("{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1", "{}_{}_{}_g1n2k16c16_y1x1_h12x12")
+"""The second is for families of pointwise convolutions."""
 GEMM_CASE = "{}_{}_{}_b2m64n64k64"
 
 
@@ -39,7 +40,7 @@ def main() -> int:
         folder = arguments.out or Path(temporary)
         for target in arguments.target or TARGETS:
             chosen = {family.name: family for family, _ in select(arguments.kernel, (), target)}
-            for family in chosen.values():
+            for family in (family for family in chosen.values() if not family.is_probe):
                 failed += not one(family, target, folder / f"{family.name}-{target}")
     return 1 if failed else 0
 
@@ -48,10 +49,12 @@ def one(family: KernelFamily, target: str, folder: Path) -> bool:
     instance = family.on(target).instances[0]
     operation = family.operations_of(instance)[0]
     layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
-    case = (GEMM_CASE if operation is Pass.GEMM else CASE).format(operation, instance.dtypes[0], layout)
+    texts = (GEMM_CASE,) if operation is Pass.GEMM else CASES
+    problems = [parse_case_id(text.format(operation, instance.dtypes[0], layout)) for text in texts]
+    problem = next((one for one in problems if family.supports(one, instance, {}) is None), problems[0])
     begun = time.perf_counter()
     try:
-        made = write(Order(parse_case_id(case), target, f"{family.name}.*"), folder)
+        made = write(Order(problem, target, f"{family.name}.*"), folder)
     except (UsageError, CapsuleDefect) as error:
         print(f"{target}  {family.name}  not written: {error}")
         return False
