@@ -79,7 +79,8 @@ class Bounds:
         with np.errstate(invalid="ignore", over="ignore"):
             wide = result.astype(np.float64)
             counted = np.isfinite(self.value) & np.isfinite(wide) & ~self.open
-        off, value, slack = (wide - self.value)[counted], self.value[counted], self.slack[counted]
+        value, slack = self.value[counted], self.slack[counted]
+        off = wide[counted] - value
         size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
         if size == 0.0 or not np.isfinite(size):
             return {}
