@@ -1,6 +1,6 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
-our references, libraries for gfx90a by Debian's hipcc, and device code for the other gfx targets by zig's clang. None
-of it needs a GPU."""
+our references, libraries for gfx90a by Debian's hipcc, device code for the other gfx targets by zig's clang, and a
+capsule of every family for each. None of it needs a GPU."""
 
 import sys
 
@@ -17,6 +17,7 @@ STEPS = (
         Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
         for target in ("gfx942", "gfx950", "gfx1100", "gfx1201")
     ),
+    Step("capsules", 600, tox("-e", "capsules")),
 )
 
 if __name__ == "__main__":
