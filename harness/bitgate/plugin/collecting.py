@@ -109,7 +109,9 @@ class Collecting:
         reference kernels: one library, which tells soonest what is wrong with a header of all."""
         test = planned_test(item)
         family = self.run.setting.families.get(test.planned.family) if test else None
-        return 2 if family is None else 0 if family.is_probe else 1 if family.is_reference else 2
+        if family is not None and family.is_probe:
+            return 0
+        return 1 if family is not None and family.is_reference else 2
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)

@@ -92,6 +92,7 @@ def sub_gemm_rows(problem: ConvProblem) -> int:
 
 
 def axis_tildes(problem: ConvProblem, axis: int) -> int:
+    """Residue classes of one axis, those without a tap included: stride / gcd(stride, dilation)."""
     return problem.stride[axis] // gcd(problem.stride[axis], problem.dilation[axis])
 
 

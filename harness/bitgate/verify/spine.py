@@ -139,11 +139,12 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
 
 
 def _hold_to_bounds(case: Case, reference: Reference, run: Run) -> None:
-    """Where more than bits is compared, a result that differs in bits may still be right."""
-    result = reference.tensor.logical if run.result is None else run.result.logical
+    """Where more than bits is compared, a result that differs in bits may still be right. None is kept of a result with
+    the reference's bits, which has the reference's error."""
+    result = run.result
     if isinstance(reference.judge, Bounds) and run.record is not None:
-        case.error = reference.judge.error(result)
-    if reference.judge is not None and not reference.judge.outside(result).any():
+        case.error = reference.judge.error((reference.tensor if result is None else result).logical)
+    if result is not None and reference.judge is not None and not reference.judge.outside(result.logical).any():
         run.result = None
 
 
