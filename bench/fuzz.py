@@ -57,7 +57,7 @@ def hunt(planted: Planted, seconds: float, kernel: str | None, seed: int) -> Res
         begin = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         wall = time.perf_counter() - begin
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or not done.stdout:
         raise SystemExit(f"bitgate fuzz ended with {done.returncode}:\n{done.stderr[-2000:]}")
     failures: list[dict[str, Any]] = json.loads(done.stdout)["failures"]
     if not failures:

@@ -52,42 +52,51 @@ inline void record_launch(const bitgate_problem& problem, const ConvShape& shape
   bitgate::add_sub_gemm(record, gemm);
 }
 
-// Does the tiled kernel take the problem? By itself on GPUs only, where its tiles do not stand mostly empty:
-// on the host barriers cost more than loads.
-template <class T> bool takes_tiles(const bitgate::Request& request, const ConvShape& shape) {
-  if (tiles_of_pass<T>(request.problem.operation, shape) > INT32_MAX || request.options.is("sums", "cell"))
-    return false;
+enum class Sums { cell, tile, small_tile };
+
+// What adds up a problem's cells. By itself tiles on GPUs only, where they do not stand mostly empty: on the
+// host barriers cost more than loads. Small ones where the others would be too few for a GPU.
+template <class T> Sums choose(const bitgate::Request& request, const ConvShape& shape) {
+  const int32_t operation = request.problem.operation;
+  const int64_t wide = tiles_of_pass<T, WideTile>(operation, shape);
+  const bool narrow_fit = tiles_of_pass<T, NarrowTile>(operation, shape) <= INT32_MAX;
+  if (request.options.is("sums", "cell") || wide > INT32_MAX)
+    return Sums::cell;
   if (request.options.is("sums", "tile"))
-    return true;
+    return Sums::tile;
+  if (request.options.is("sums", "small_tile"))
+    return narrow_fit ? Sums::small_tile : Sums::cell;
 #if defined(BITGATE_PLATFORM_HOST)
-  return false;
+  return Sums::cell;
 #else
-  const bitgate_sub_gemm gemm = whole_gemm(request.problem.operation, shape);
-  const int64_t columns = request.problem.operation == BITGATE_BWD_WEIGHT ? shape.c : gemm.n;
-  return columns >= tile_side / 4 && gemm.m >= tile_side / 4 && gemm.k >= tile_steps;
+  const bitgate_sub_gemm gemm = whole_gemm(operation, shape);
+  const int64_t columns = operation == BITGATE_BWD_WEIGHT ? shape.c : gemm.n;
+  const bool full = columns >= NarrowTile::cells && gemm.m >= NarrowTile::cells && gemm.k >= WideTile::steps;
+  return !full ? Sums::cell : wide < wide_tiles_wanted ? Sums::small_tile : Sums::tile;
 #endif
 }
 
-template <class T>
+template <class T, class Tile>
 void run_tiles(const bitgate::Request& request, const bitgate_buffers& buffers, const Arguments& arguments,
                bitgate::Context& context) {
   const int32_t operation = request.problem.operation;
-  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T>(operation, arguments.shape))), block(block_size);
+  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T, Tile>(operation, arguments.shape)));
+  const dim3 block(Tile::threads);
   auto* x = static_cast<typename T::X*>(buffers.in);
   auto* w = static_cast<typename T::W*>(buffers.wei);
   auto* y = static_cast<typename T::Y*>(buffers.out);
   const void* d = buffers.d[0];
   switch (operation) {
   case BITGATE_FWD:
-    bitgate::launch(context, "naive_fwd_tile", kernel_tile<T, ForwardTile<T>>, grid, block, 0, x, w, y,
+    bitgate::launch(context, "naive_fwd_tile", kernel_tile<T, ForwardTile<T>, Tile>, grid, block, 0, x, w, y,
                     static_cast<const typename T::Y*>(d), arguments);
     break;
   case BITGATE_BWD_DATA:
-    bitgate::launch(context, "naive_bwd_data_tile", kernel_tile<T, BackwardDataTile<T>>, grid, block, 0, y, w,
-                    x, static_cast<const typename T::X*>(d), arguments);
+    bitgate::launch(context, "naive_bwd_data_tile", kernel_tile<T, BackwardDataTile<T>, Tile>, grid, block, 0,
+                    y, w, x, static_cast<const typename T::X*>(d), arguments);
     break;
   default:
-    bitgate::launch(context, "naive_bwd_weight_tile", kernel_tile_weight<T>, grid, block, 0, y, x, w,
+    bitgate::launch(context, "naive_bwd_weight_tile", kernel_tile_weight<T, Tile>, grid, block, 0, y, x, w,
                     static_cast<const typename T::W*>(d), arguments);
   }
   record_launch(request.problem, arguments.shape, grid.x, context);
@@ -103,8 +112,14 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   arguments.w_op = bitgate::elementwise(problem.wei_op);
   if (problem.num_d > 0)
     arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
-  if (takes_tiles<T>(request, arguments.shape))
-    return run_tiles<T>(request, buffers, arguments, context);
+  switch (choose<T>(request, arguments.shape)) {
+  case Sums::tile:
+    return run_tiles<T, WideTile>(request, buffers, arguments, context);
+  case Sums::small_tile:
+    return run_tiles<T, NarrowTile>(request, buffers, arguments, context);
+  case Sums::cell:
+    break;
+  }
   auto* x = static_cast<typename T::X*>(buffers.in);
   auto* w = static_cast<typename T::W*>(buffers.wei);
   auto* y = static_cast<typename T::Y*>(buffers.out);

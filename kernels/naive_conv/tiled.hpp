@@ -1,6 +1,6 @@
 // The same sums in the same order as naive_conv.hpp, a tile of cells a block: operands go through LDS, each
-// thread keeps 4 x 4 sums in registers, so that a term costs one fma instead of two loads from memory. On
-// GPUs this is what makes the naive kernels a reference for large cases.
+// thread keeps side x side sums in registers, so that a term costs one fma instead of two loads from memory.
+// On GPUs this is what makes the naive kernels a reference for large cases.
 //
 // Rows of a tile are positions of the result (bwd_weight: its k), columns its channels. What a cell sums, and
 // in which order, is that of the kernels of one thread a cell: terms outside a tensor are skipped row by row.
@@ -11,80 +11,136 @@
 
 namespace naive_conv {
 
-inline constexpr int tile_side = 64;  // rows and columns of a tile
-inline constexpr int tile_steps = 16; // of the reduction, between two barriers
-inline constexpr int side = 4;        // rows and columns of a thread
-inline constexpr int lanes = tile_side / side;
-static_assert(lanes * lanes == block_size);
+// `lanes` x `lanes` threads with `side` x `side` cells each; `steps` of the reduction between two barriers,
+// and the blocks that are to fit into a compute unit at once.
+template <int lanes_, int side_, int steps_, int resident_> struct Tiling {
+  static constexpr int lanes = lanes_, side = side_, steps = steps_, resident = resident_;
+  static constexpr int threads = lanes * lanes, cells = lanes * side;
+  static constexpr int loads = cells * steps / threads; // elements a thread brings, of an operand and slice
+};
+using WideTile = Tiling<16, 4, 16, 2>;
+// A small result has enough of these to keep a GPU busy.
+using NarrowTile = Tiling<8, 2, 16, 1>;
+inline constexpr int64_t wide_tiles_wanted = 128;
 
 // What a thread reads at once.
-template <class Accumulator> struct alignas(16) Quad {
+template <class Accumulator, int side> struct alignas(side * sizeof(Accumulator)) Few {
   Accumulator value[side];
 };
 
-template <class T> struct TileLds {
-  // One quad more than needed: rows of the reduction then start in different banks.
-  Quad<typename T::Accumulator> a[tile_steps][lanes + 1], b[tile_steps][lanes + 1];
-  int64_t row[tile_side];                         // where a row's operand begins at this tap; -1: nowhere
-  int64_t result[tile_side], d[tile_side];        // of a row's first cell; -1: there is none
-  int64_t a_step[tile_steps], b_step[tile_steps]; // bwd_weight: where a step's operands begin
-  int32_t live_tap;                               // the last one at which some row has a term
+// Two slices of both operands: one is read while the next one is written.
+template <class T, class Tile> struct Slices {
+  // One more than needed: rows of the reduction then start in different banks.
+  using Row = Few<typename T::Accumulator, Tile::side>[Tile::lanes + 1];
+  Row a[2][Tile::steps], b[2][Tile::steps];
 };
 
-template <class T> struct TileSums {
-  typename T::Accumulator cell[side][side];
+template <class Tile> struct Cells {
+  int64_t result[Tile::cells], d[Tile::cells]; // of a row's first cell; -1: there is none
 };
 
-BITGATE_HD inline int64_t tiles_of(int64_t length) {
-  return (length + tile_side - 1) / tile_side;
+template <class T, class Tile> struct TileSums {
+  typename T::Accumulator cell[Tile::side][Tile::side];
+};
+
+template <class Tile> BITGATE_HD inline int64_t tiles_of(int64_t length) {
+  return (length + Tile::cells - 1) / Tile::cells;
 }
 
 // sums += one term of each of the thread's cells whose row is live.
-template <class T, bool all_live>
-__device__ __forceinline__ void add_term(const TileLds<T>& lds, int step, const bool (&live)[side],
-                                         TileSums<T>& sums) {
-  const auto a = lds.a[step][threadIdx.x / lanes], b = lds.b[step][threadIdx.x % lanes];
-  for (int i = 0; i < side; ++i)
+template <class T, class Tile, bool all_live, class Row>
+__device__ __forceinline__ void add_term(const Row& a_row, const Row& b_row, const bool (&live)[Tile::side],
+                                         TileSums<T, Tile>& sums) {
+  const auto a = a_row[threadIdx.x / Tile::lanes], b = b_row[threadIdx.x % Tile::lanes];
+  for (int i = 0; i < Tile::side; ++i)
     if (all_live || live[i])
-      for (int j = 0; j < side; ++j)
+      for (int j = 0; j < Tile::side; ++j)
         sums.cell[i][j] = bitgate::fused(a.value[i], b.value[j], sums.cell[i][j]);
 }
 
-// sums += the tile's next `steps` terms, one after the other. Rows that are not live are rare, at borders:
+// sums += the slice's first `steps` terms, one after the other. Rows that are not live are rare, at borders:
 // only there each row is asked for.
-template <class T>
-__device__ __forceinline__ void accumulate(const TileLds<T>& lds, int steps, const bool (&live)[side],
-                                           TileSums<T>& sums) {
-  if (!(live[0] && live[1] && live[2] && live[3]))
+template <class T, class Tile, class Slice>
+__device__ __forceinline__ void add_slice(const Slice& a, const Slice& b, int steps,
+                                          const bool (&live)[Tile::side], TileSums<T, Tile>& sums) {
+  bool all_live = true;
+  for (int i = 0; i < Tile::side; ++i)
+    all_live = all_live && live[i];
+  if (!all_live)
     for (int step = 0; step < steps; ++step)
-      add_term<T, false>(lds, step, live, sums);
-  else if (steps < tile_steps)
+      add_term<T, Tile, false>(a[step], b[step], live, sums);
+  else if (steps < Tile::steps)
     for (int step = 0; step < steps; ++step)
-      add_term<T, true>(lds, step, live, sums);
+      add_term<T, Tile, true>(a[step], b[step], live, sums);
   else
-    for (int step = 0; step < tile_steps; ++step)
-      add_term<T, true>(lds, step, live, sums);
+    for (int step = 0; step < Tile::steps; ++step)
+      add_term<T, Tile, true>(a[step], b[step], live, sums);
 }
 
-// put(s, i) for each step and each row (or column) of a tile, shared among the threads so that neighbours
-// have neighbouring steps, or neighbouring rows.
-template <class Put> __device__ __forceinline__ void each_of_tile(bool steps_first, Put put) {
-  for (int e = static_cast<int>(threadIdx.x); e < tile_side * tile_steps; e += block_size)
-    if (steps_first)
-      put(e % tile_steps, e / tile_steps);
-    else
-      put(e / tile_side, e % tile_side);
+// The elements of a slice that a thread brings. Neighbours bring neighbouring steps, or neighbouring cells.
+template <class Tile> struct Share {
+  int step, cell, next_step, next_cell;
+  BITGATE_HD explicit Share(bool steps_first) {
+    const int thread = static_cast<int>(threadIdx.x), fast = steps_first ? Tile::steps : Tile::cells;
+    const int rest = thread / fast, next = Tile::threads / fast;
+    step = steps_first ? thread % fast : rest, next_step = steps_first ? 0 : next;
+    cell = steps_first ? rest : thread % fast, next_cell = steps_first ? next : 0;
+  }
+  BITGATE_HD int step_of(int load) const { return step + load * next_step; }
+  BITGATE_HD int cell_of(int load) const { return cell + load * next_cell; }
+};
+
+// A thread's share of one operand on its way from memory to LDS.
+template <class T, class Tile, class Element> struct Courier {
+  Share<Tile> share;
+  const Elementwise& op;
+  Element held[Tile::loads];
+
+  // at(load, term): where that element lies; only asked for terms that exist, null if it is none.
+  template <class At> __device__ __forceinline__ void fetch(int64_t first, int64_t terms, At at) {
+    for (int load = 0; load < Tile::loads; ++load) {
+      const int64_t term = first + share.step_of(load);
+      const Element* from = term < terms ? at(load, term) : nullptr;
+      held[load] = from ? *from : Element{};
+    }
+  }
+
+  template <class Slice> __device__ __forceinline__ void put(Slice& slice) const {
+    for (int load = 0; load < Tile::loads; ++load) {
+      const int cell = share.cell_of(load);
+      slice[share.step_of(load)][cell / Tile::side].value[cell % Tile::side] = factor<T>(held[load], op);
+    }
+  }
+};
+
+// sums += `terms` terms in order. While a slice is multiplied the next one is on its way. `turn` counts
+// slices.
+template <class T, class Tile, class A, class B, class AtA, class AtB>
+__device__ __forceinline__ void accumulate(Slices<T, Tile>& lds, int& turn, int64_t terms,
+                                           Courier<T, Tile, A>& a, AtA at_a, Courier<T, Tile, B>& b, AtB at_b,
+                                           const bool (&live)[Tile::side], TileSums<T, Tile>& sums) {
+  a.fetch(0, terms, at_a);
+  b.fetch(0, terms, at_b);
+  for (int64_t first = 0; first < terms; first += Tile::steps, turn ^= 1) {
+    a.put(lds.a[turn]);
+    b.put(lds.b[turn]);
+    __syncthreads();
+    a.fetch(first + Tile::steps, terms, at_a);
+    b.fetch(first + Tile::steps, terms, at_b);
+    const int steps = terms - first < Tile::steps ? static_cast<int>(terms - first) : Tile::steps;
+    add_slice<T, Tile>(lds.a[turn], lds.b[turn], steps, live, sums);
+  }
 }
 
 // Where the tile's sums go.
-template <class T, class Element>
-__device__ __forceinline__ void store_tile(const TileLds<T>& lds, const TileSums<T>& sums, Element* result,
-                                           const Element* d, const Arguments& arguments, int64_t first_column,
-                                           int64_t columns, int64_t stride) {
-  const int row = static_cast<int>(threadIdx.x) / lanes * side;
-  const int64_t column = first_column + static_cast<int>(threadIdx.x) % lanes * side;
-  for (int i = 0; i < side; ++i)
-    for (int j = 0; j < side; ++j)
+template <class T, class Tile, class Element>
+__device__ __forceinline__ void store_tile(const Cells<Tile>& lds, const TileSums<T, Tile>& sums,
+                                           Element* result, const Element* d, const Arguments& arguments,
+                                           int64_t first_column, int64_t columns, int64_t stride) {
+  const int row = static_cast<int>(threadIdx.x) / Tile::lanes * Tile::side;
+  const int64_t column = first_column + static_cast<int>(threadIdx.x) % Tile::lanes * Tile::side;
+  for (int i = 0; i < Tile::side; ++i)
+    for (int j = 0; j < Tile::side; ++j)
       if (lds.result[row + i] >= 0 && column + j < columns)
         result[lds.result[row + i] + (column + j) * stride] = bitgate::finish(
             sums.cell[i][j], arguments.op, d + lds.d[row + i] + (column + j) * arguments.d.column);
@@ -165,25 +221,33 @@ template <class T> struct BackwardDataTile {
   }
 };
 
-template <class T, class Pass>
-__global__ void __launch_bounds__(block_size)
+template <class T, class Tile> struct TileLds {
+  Slices<T, Tile> slices;
+  Cells<Tile> cells;
+  int64_t row[Tile::cells]; // where a row's operand begins at this tap; -1: nowhere
+  int32_t live_tap;         // the last one at which some row has a term
+};
+
+template <class T, class Pass, class Tile>
+__global__ void __launch_bounds__(Tile::threads, Tile::resident)
     kernel_tile(const typename Pass::A* a, const typename Pass::B* b, typename Pass::C* c,
                 const typename Pass::C* d, Arguments arguments) {
-  BITGATE_LDS(TileLds<T>, lds);
+  using Lds = TileLds<T, Tile>;
+  BITGATE_LDS(Lds, lds);
   const ConvShape& shape = arguments.shape;
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t columns = Pass::columns(shape), terms = Pass::terms(shape);
   int64_t tile = blockIdx.x;
-  const int64_t first_column = tile % tiles_of(columns) * tile_side;
-  tile /= tiles_of(columns);
-  const int64_t row_tiles = tiles_of(Pass::rows(shape)), group = tile / row_tiles;
+  const int64_t first_column = tile % tiles_of<Tile>(columns) * Tile::cells;
+  tile /= tiles_of<Tile>(columns);
+  const int64_t row_tiles = tiles_of<Tile>(Pass::rows(shape)), group = tile / row_tiles;
 
   Cell cell{group, 0, 0, {}}; // of the row that this thread looks after
   bool is_cell = false;
-  if (thread < tile_side) {
-    is_cell = Pass::cell_of(shape, tile % row_tiles * tile_side + thread, cell);
-    lds.result[thread] = is_cell ? offset_of(cell, Pass::c(shape)) : -1;
-    lds.d[thread] = offset_of(cell, arguments.d);
+  if (thread < Tile::cells) {
+    is_cell = Pass::cell_of(shape, tile % row_tiles * Tile::cells + thread, cell);
+    lds.cells.result[thread] = is_cell ? offset_of(cell, Pass::c(shape)) : -1;
+    lds.cells.d[thread] = offset_of(cell, arguments.d);
     lds.live_tap = -1;
   }
   __syncthreads();
@@ -191,13 +255,17 @@ __global__ void __launch_bounds__(block_size)
   const int64_t a_stride = Pass::a(shape).column;
   const int64_t b_column = Pass::b_column(shape), b_term = Pass::b_term(shape);
   const Elementwise a_op = Pass::a_op(arguments);
-  TileSums<T> sums{};
+  Courier<T, Tile, typename Pass::A> a_courier{
+      Share<Tile>(a_stride <= Pass::a(shape).spatial[axes - 1]), a_op, {}};
+  Courier<T, Tile, typename Pass::B> b_courier{Share<Tile>(b_term <= b_column), arguments.w_op, {}};
+  TileSums<T, Tile> sums{};
   int32_t number = 0;
+  int turn = 0;
   Cell tap{group, 0, 0, {}};
   for (tap.at[0] = 0; tap.at[0] < shape.filter[0]; ++tap.at[0])
     for (tap.at[1] = 0; tap.at[1] < shape.filter[1]; ++tap.at[1])
       for (tap.at[2] = 0; tap.at[2] < shape.filter[2]; ++tap.at[2], ++number) {
-        if (thread < tile_side) {
+        if (thread < Tile::cells) {
           Cell at{group, cell.row, 0, {}};
           bool meets = is_cell;
           for (int axis = 0; axis < axes; ++axis)
@@ -211,31 +279,33 @@ __global__ void __launch_bounds__(block_size)
           __syncthreads(); // everybody has seen it before it changes
           continue;
         }
-        bool live[side];
-        for (int i = 0; i < side; ++i)
-          live[i] = lds.row[thread / lanes * side + i] >= 0;
-        const auto* b_tap = b + offset_of(tap, shape.w);
-        for (int64_t first = 0; first < terms; first += tile_steps) {
-          const int steps = terms - first < tile_steps ? static_cast<int>(terms - first) : tile_steps;
-          each_of_tile(true, [&](int s, int row) {
-            if (s < steps && lds.row[row] >= 0)
-              lds.a[s][row / side].value[row % side] =
-                  factor<T>(a[lds.row[row] + (first + s) * a_stride], a_op);
-          });
-          each_of_tile(b_term <= b_column, [&](int s, int column) {
-            if (s < steps && first_column + column < columns)
-              lds.b[s][column / side].value[column % side] =
-                  factor<T>(b_tap[(first_column + column) * b_column + (first + s) * b_term], arguments.w_op);
-          });
-          __syncthreads();
-          accumulate<T>(lds, steps, live, sums);
-          __syncthreads();
+        bool live[Tile::side];
+        for (int i = 0; i < Tile::side; ++i)
+          live[i] = lds.row[thread / Tile::lanes * Tile::side + i] >= 0;
+        const typename Pass::A* a_row[Tile::loads];
+        const typename Pass::B* b_row[Tile::loads];
+        for (int load = 0; load < Tile::loads; ++load) {
+          const int64_t row = lds.row[a_courier.share.cell_of(load)];
+          const int64_t column = first_column + b_courier.share.cell_of(load);
+          a_row[load] = row >= 0 ? a + row : nullptr;
+          b_row[load] = column < columns ? b + offset_of(tap, shape.w) + column * b_column : nullptr;
         }
+        accumulate<T, Tile>(
+            lds.slices, turn, terms, a_courier,
+            [&](int load, int64_t term) { return a_row[load] ? a_row[load] + term * a_stride : nullptr; },
+            b_courier,
+            [&](int load, int64_t term) { return b_row[load] ? b_row[load] + term * b_term : nullptr; }, live,
+            sums);
       }
-  store_tile<T>(lds, sums, c, d, arguments, first_column, columns, Pass::c(shape).column);
+  store_tile<T, Tile>(lds.cells, sums, c, d, arguments, first_column, columns, Pass::c(shape).column);
 }
 
 // ---- bwd_weight: rows are k, columns c, a block has one tap; the reduction runs over images, then positions
+
+// a / b, not negative. GPUs divide 64 bits step by step, 32 bits several times as fast.
+BITGATE_HD inline int64_t divide(int64_t a, int64_t b) {
+  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
 
 // The output positions [begin, begin + length) whose window at tap f lies inside the image.
 struct Interval {
@@ -251,18 +321,42 @@ BITGATE_HD inline Interval positions_at(const ConvShape& shape, int axis, int64_
   return {begin, end > begin ? end - begin : 0};
 }
 
-template <class T>
-__global__ void __launch_bounds__(block_size)
+inline constexpr int known_steps = 256; // steps whose places are worked out at once
+
+template <class T, class Tile> struct TileWeightLds {
+  Slices<T, Tile> slices;
+  Cells<Tile> cells;
+  int64_t a_step[known_steps], b_step[known_steps]; // where their operands begin
+};
+
+// Offsets of both operands at `term` of a tap's reduction.
+BITGATE_HD inline void step_at(const ConvShape& shape, const Cell& tap, const Interval (&range)[axes],
+                               int64_t term, int64_t& a_step, int64_t& b_step) {
+  Cell at_y{tap.group, 0, 0, {}}, at_x = at_y;
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const int64_t rest = divide(term, range[axis].length);
+    at_y.at[axis] = range[axis].begin + term - rest * range[axis].length;
+    term = rest;
+    input_at(shape, axis, at_y.at[axis], tap.at[axis], at_x.at[axis]);
+  }
+  at_y.row = at_x.row = term;
+  a_step = offset_of(at_y, shape.y);
+  b_step = offset_of(at_x, shape.x);
+}
+
+template <class T, class Tile>
+__global__ void __launch_bounds__(Tile::threads, Tile::resident)
     kernel_tile_weight(const typename T::Y* dy, const typename T::X* x, typename T::W* dw,
                        const typename T::W* d, Arguments arguments) {
-  BITGATE_LDS(TileLds<T>, lds);
+  using Lds = TileWeightLds<T, Tile>;
+  BITGATE_LDS(Lds, lds);
   const ConvShape& shape = arguments.shape;
   const int thread = static_cast<int>(threadIdx.x);
   int64_t tile = blockIdx.x;
-  const int64_t first_column = tile % tiles_of(shape.c) * tile_side;
-  tile /= tiles_of(shape.c);
-  const int64_t first_row = tile % tiles_of(shape.k) * tile_side;
-  tile /= tiles_of(shape.k);
+  const int64_t first_column = tile % tiles_of<Tile>(shape.c) * Tile::cells;
+  tile /= tiles_of<Tile>(shape.c);
+  const int64_t first_row = tile % tiles_of<Tile>(shape.k) * Tile::cells;
+  tile /= tiles_of<Tile>(shape.k);
   Cell tap{0, 0, 0, {}};
   Interval range[axes];
   int64_t terms = shape.images;
@@ -272,58 +366,55 @@ __global__ void __launch_bounds__(block_size)
     range[axis] = positions_at(shape, axis, tap.at[axis]);
     terms *= range[axis].length;
   }
-  const int64_t group = tap.group = tile;
-  if (thread < tile_side) {
+  tap.group = tile;
+  if (thread < Tile::cells) {
     Cell cell = tap;
     cell.row = first_row + thread;
-    lds.result[thread] = cell.row < shape.k ? offset_of(cell, shape.w) : -1;
-    lds.d[thread] = offset_of(cell, arguments.d);
+    lds.cells.result[thread] = cell.row < shape.k ? offset_of(cell, shape.w) : -1;
+    lds.cells.d[thread] = offset_of(cell, arguments.d);
   }
 
   const Elementwise pass{};
-  const bool live[side] = {true, true, true, true};
-  TileSums<T> sums{};
-  for (int64_t first = 0; first < terms; first += tile_steps) {
-    const int steps = terms - first < tile_steps ? static_cast<int>(terms - first) : tile_steps;
-    if (thread < steps) {
-      int64_t rest = first + thread;
-      Cell at_y{group, 0, 0, {}}, at_x = at_y;
-      for (int axis = axes - 1; axis >= 0; --axis) {
-        at_y.at[axis] = range[axis].begin + rest % range[axis].length;
-        rest /= range[axis].length;
-        input_at(shape, axis, at_y.at[axis], tap.at[axis], at_x.at[axis]);
-      }
-      at_y.row = at_x.row = rest;
-      lds.a_step[thread] = offset_of(at_y, shape.y);
-      lds.b_step[thread] = offset_of(at_x, shape.x);
-    }
+  Courier<T, Tile, typename T::Y> a_courier{Share<Tile>(false), pass, {}};
+  Courier<T, Tile, typename T::X> b_courier{Share<Tile>(false), arguments.x_op, {}};
+  const typename T::Y* a_row[Tile::loads];
+  const typename T::X* b_row[Tile::loads];
+  for (int load = 0; load < Tile::loads; ++load) {
+    const int64_t row = first_row + a_courier.share.cell_of(load);
+    const int64_t column = first_column + b_courier.share.cell_of(load);
+    a_row[load] = row < shape.k ? dy + row * shape.y.column : nullptr;
+    b_row[load] = column < shape.c ? x + column * shape.x.column : nullptr;
+  }
+  bool live[Tile::side];
+  for (bool& row : live)
+    row = true;
+  TileSums<T, Tile> sums{};
+  int turn = 0;
+  for (int64_t first = 0; first < terms; first += known_steps) {
+    const int64_t known = terms - first < known_steps ? terms - first : known_steps;
+    for (int step = thread; step < known; step += Tile::threads)
+      step_at(shape, tap, range, first + step, lds.a_step[step], lds.b_step[step]);
     __syncthreads();
-    each_of_tile(false, [&](int s, int row) {
-      if (s < steps && first_row + row < shape.k)
-        lds.a[s][row / side].value[row % side] =
-            factor<T>(dy[lds.a_step[s] + (first_row + row) * shape.y.column], pass);
-    });
-    each_of_tile(false, [&](int s, int column) {
-      if (s < steps && first_column + column < shape.c)
-        lds.b[s][column / side].value[column % side] =
-            factor<T>(x[lds.b_step[s] + (first_column + column) * shape.x.column], arguments.x_op);
-    });
-    __syncthreads();
-    accumulate<T>(lds, steps, live, sums);
+    accumulate<T, Tile>(
+        lds.slices, turn, known, a_courier,
+        [&](int load, int64_t term) { return a_row[load] ? a_row[load] + lds.a_step[term] : nullptr; },
+        b_courier,
+        [&](int load, int64_t term) { return b_row[load] ? b_row[load] + lds.b_step[term] : nullptr; }, live,
+        sums);
   }
   __syncthreads();
-  store_tile<T>(lds, sums, dw, d, arguments, first_column, shape.c, shape.w.column);
+  store_tile<T, Tile>(lds.cells, sums, dw, d, arguments, first_column, shape.c, shape.w.column);
 }
 
 // Blocks that the tiled kernel of an operation takes.
-template <class T> int64_t tiles_of_pass(int32_t operation, const ConvShape& shape) {
+template <class T, class Tile> int64_t tiles_of_pass(int32_t operation, const ConvShape& shape) {
   switch (operation) {
   case BITGATE_FWD:
-    return shape.groups * tiles_of(ForwardTile<T>::rows(shape)) * tiles_of(shape.k);
+    return shape.groups * tiles_of<Tile>(ForwardTile<T>::rows(shape)) * tiles_of<Tile>(shape.k);
   case BITGATE_BWD_DATA:
-    return shape.groups * tiles_of(BackwardDataTile<T>::rows(shape)) * tiles_of(shape.c);
+    return shape.groups * tiles_of<Tile>(BackwardDataTile<T>::rows(shape)) * tiles_of<Tile>(shape.c);
   default:
-    return shape.groups * bitgate::product(shape.filter) * tiles_of(shape.k) * tiles_of(shape.c);
+    return shape.groups * bitgate::product(shape.filter) * tiles_of<Tile>(shape.k) * tiles_of<Tile>(shape.c);
   }
 }
 

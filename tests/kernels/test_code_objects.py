@@ -80,7 +80,7 @@ def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]
     kernel = f"{family.name}.{instance.name}"
     ways: list[tuple[tuple[str, str], ...]] = [()]
     if family.option("sums"):
-        ways = [(("sums", "cell"),), (("sums", "tile"),)]
+        ways = [(("sums", sums),) for sums in ("cell", "tile", "small_tile")]
     supported = [problem for problem in problems if family.supports(problem, instance, {}) is None]
     return [Order(problem, target, kernel, way) for problem in supported for way in ways]
 

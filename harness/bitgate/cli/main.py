@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -99,4 +100,10 @@ def run(arguments: list[str]) -> int:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a bad option: click's own usage error
             error.show()  # type: ignore[attr-defined]
             return 2
-        raise
+        # 1 would say that a kernel is wrong.
+        traceback.print_exc()
+        print(
+            f"bitgate: a defect of bitgate itself ({__version__}): please report it with the lines above",
+            file=sys.stderr,
+        )
+        return 2

@@ -67,11 +67,25 @@ TELLING = 0.8
 
 
 def diagnose(scene: Scene) -> Diagnosis:
-    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong."""
+    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+
+    A rule that fails takes nothing but its own finding with it: evidence["failed_rules"] says which, and why.
+    """
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
-    with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-        findings = [finding for rule in RULES if _applies(rule, scene) and (finding := rule(scene)) is not None]
+    findings: list[Finding] = []
+    failed: dict[str, str] = {}
+    for rule in RULES:
+        if not _applies(rule, scene):
+            continue
+        try:
+            with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
+                finding = rule(scene)
+        except Exception as error:
+            failed[rule.__name__] = f"{type(error).__name__}: {error}"[:200]
+            continue
+        if finding is not None:
+            findings.append(finding)
     findings.sort(key=lambda finding: (finding.role, -finding.score))
     told: list[Finding] = []
     for finding in findings:
@@ -80,7 +94,8 @@ def diagnose(scene: Scene) -> Diagnosis:
         if not noise and not any(finding.kind in earlier.implies for earlier in told):
             told.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
-    return Diagnosis(kinds, _sentence(scene, told), _evidence(scene, told))
+    evidence = _evidence(scene, told) | ({"failed_rules": failed} if failed else {})
+    return Diagnosis(kinds, _sentence(scene, told), evidence)
 
 
 def _applies(rule: Callable[[Scene], Finding | None], scene: Scene) -> bool:

@@ -44,7 +44,7 @@ def _missing_slices(scene: Scene, cell: tuple[int, ...], tile_k: int) -> set[int
 
 
 def _slice_sums(products: Floats, k: int, tile_k: int, slices: int) -> Floats:
-    """The sum of each slice: ``products`` are those of each tap's K channels, tap after tap."""
+    """The sum of each slice: ``products`` are those of each tap's K channels, tap after tap; a cell may have none."""
     steps = [chunk.sum() for tap in products.reshape(-1, k) for chunk in np.split(tap, range(tile_k, k, tile_k))]
     length = -(-len(steps) // slices)
-    return np.array([sum(steps[first : first + length]) for first in range(0, length * slices, length)])
+    return np.array([sum(steps[length * number : length * (number + 1)], 0.0) for number in range(slices)])
