@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.image_chunks import image_chunks
 from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemm_rows, sub_gemms
 from bitgate.problem.accumulation import F32_ACCUMULATION
 
@@ -144,22 +145,8 @@ def split_k(problem: ConvProblem) -> int:
 
 
 def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
-    """Chunks of images: the least divisor of N that brings a chunk's dx and dy to the threshold. N if even single
-    images are larger."""
-    threshold = int(options.get("split_n_bytes", PRODUCTION_SPLIT))
-    chunks = (count for count in range(1, problem.n) if problem.n % count == 0)
-    return next((count for count in chunks if _largest_span(problem, problem.n // count) <= threshold), problem.n)
-
-
-def _largest_span(problem: ConvProblem, images: int) -> int:
-    """Bytes of dx or dy between the first and the last cell of some images of one group, whatever lies between."""
-    spans = []
-    tensors = channels_last(problem).tensors
-    for tensor in (tensors["in"], tensors["out"]):
-        lengths = (images, *tensor.lengths[2:])
-        corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
-        spans.append((corner + 1) * tensor.dtype.bytes)
-    return max(spans)
+    """Chunks of images."""
+    return image_chunks(problem, int(options.get("split_n_bytes", PRODUCTION_SPLIT)))
 
 
 def takes_flat_path(problem: ConvProblem, options: Mapping[str, str]) -> bool:

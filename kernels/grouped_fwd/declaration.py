@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.image_chunks import image_chunks
 from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 
@@ -194,22 +195,8 @@ def _index_range(problem: ConvProblem, instance: Instance, chunks: int) -> Refus
 
 
 def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
-    """Chunks of images: the least divisor of N that brings a chunk's input and output to the threshold. N if even
-    single images are larger."""
-    threshold = int(options.get("split_n_bytes", PRODUCTION_SPLIT))
-    chunks = (count for count in range(1, problem.n) if problem.n % count == 0)
-    return next((count for count in chunks if _largest_span(problem, problem.n // count) <= threshold), problem.n)
-
-
-def _largest_span(problem: ConvProblem, images: int) -> int:
-    """Bytes of x or y between the first and the last cell of some images of one group, whatever lies between."""
-    spans = []
-    tensors = channels_last(problem).tensors
-    for tensor in (tensors["in"], tensors["out"]):
-        lengths = (images, *tensor.lengths[2:])
-        corner = sum((n - 1) * stride for n, stride in zip(lengths, tensor.strides[1:], strict=True))
-        spans.append((corner + 1) * tensor.dtype.bytes)
-    return max(spans)
+    """Chunks of images."""
+    return image_chunks(problem, int(options.get("split_n_bytes", PRODUCTION_SPLIT)))
 
 
 PRODUCTION_SPLIT = str(2**31)

@@ -59,6 +59,8 @@ SHAPES = (
     ("n1073741823k1c1_y1_h1", ("nwgc",)),
     ("n1073741824k1c1_y1_h1", ("nwgc",)),
     ("n1073741825k1c1_y1_h1", ("nwgc",)),
+    ("n2147483647k1c1_y1_h1", ("nwgc",)),  # as many images as have no divisor, beyond the threshold of split-N
+    ("n1073741789k1c1_y1_h5_s5", ("nwgc", "gnwc")),
     ("n1k1073741824c1_y1_h1", ("nwgc",)),
     ("n1k1073741825c1_y1_h1", ("nwgc",)),
     ("n1k1c1073741824_y1_h1", ("nwgc",)),

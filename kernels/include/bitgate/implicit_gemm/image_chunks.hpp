@@ -22,12 +22,17 @@ inline int64_t image_chunks(const bitgate_problem& problem, int64_t in_bytes, in
     return reach(problem.in, images, in_bytes) <= threshold &&
            reach(problem.out, images, out_bytes) <= threshold;
   };
+  // Divisors come in pairs: `part` up to the root of N, and N / part, of which the last that fits is the
+  // least.
   const int64_t images = problem.in.lengths[1];
-  if (!fits(1))
-    return images;
-  int64_t chunks = 1;
-  while (images % chunks != 0 || !fits(images / chunks))
-    ++chunks;
+  int64_t chunks = images;
+  for (int64_t part = 1; part <= images / part; ++part)
+    if (images % part == 0) {
+      if (fits(images / part))
+        return part;
+      if (fits(part))
+        chunks = images / part;
+    }
   return chunks;
 }
 
