@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform as machine
 import re
+import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -25,6 +26,8 @@ _GENERIC = ("gfx9-generic", "gfx9-4-generic", "gfx10-1-generic", "gfx10-3-generi
 """Targets of LLVM whose code runs on every GPU of a family: compiled for, never found on a machine."""
 
 _KFD = Path("/dev/kfd")
+_TOPOLOGY = Path("/sys/class/kfd")
+_FORCED = "ROCM_BOOTSTRAP_FORCE_GFX_ARCH"
 
 
 @dataclass(frozen=True)
@@ -92,14 +95,16 @@ def known() -> tuple[str, ...]:
 
 
 def _amd() -> list[Target]:
+    if sys.platform == "linux" and not _TOPOLOGY.exists() and not os.environ.get(_FORCED):
+        return []  # where the driver tells of no GPU, rocm_bootstrap asks clinfo, which takes a second
     try:
         from rocm_bootstrap import detect_gpus
     except ImportError:
         return []
     try:
         gpus = detect_gpus()
-    except ValueError as error:  # ROCM_BOOTSTRAP_FORCE_GFX_ARCH names no target
-        raise UsageError(f"ROCM_BOOTSTRAP_FORCE_GFX_ARCH: {error}") from None
+    except ValueError as error:  # it names no target
+        raise UsageError(f"{_FORCED}: {error}") from None
     except OSError:  # no sysfs that can be read: a container without /sys
         return []
     names = dict.fromkeys(gpu.target.name for gpu in gpus)

@@ -97,19 +97,28 @@ class Condition:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a family's ``run`` makes its geometry, and what can go wrong with it: words -> statement."""
+    """Where a family's ``run`` makes its geometry, and what can go wrong with it: words -> statement.
+
+    Conditions speak of ``shape`` and ``problem``; ``names`` defines them where the function has other names for them.
+    """
 
     direction: Pass
     file: str
     effects: tuple[tuple[str, str], ...]
+    function: str = "run"
+    names: str = ""
 
     def statement(self, root: Path) -> str:
-        """The statement of ``run`` that makes the geometry. UsageError if the source has none."""
+        """The statement of the function that makes the geometry. UsageError if the source has none."""
         text = (root / self.file).read_text()
-        match = re.search(r"  const Geometry geometry =.*?;\n", text[text.find("void run(") :], re.DOTALL)
-        if match is None:
-            raise UsageError(f"{self.file}: `run` makes no `const Geometry geometry`; nothing can be planted here")
-        return match[0]
+        begin = text.find(f"void {self.function}(")
+        match = re.search(r"  (const )?Geometry geometry =.*?;\n", text[begin:], re.DOTALL)
+        if begin < 0 or match is None:
+            raise UsageError(
+                f"{self.file}: `{self.function}` makes no `Geometry geometry`; nothing can be planted here"
+            )
+        # A fault's text must stand there once: from the function's name on, if another one makes its geometry alike.
+        return match[0] if text.count(match[0]) == 1 else text[begin : begin + match.end()]
 
 
 _COMMON = (
@@ -135,6 +144,16 @@ SITES = {
             ("loses the last vector of C", "geometry.c -= Variant::Vector::A"),
             ("loses the last column of the last axis", "geometry.axis[2].output -= 1"),
         ),
+    ),
+    "grouped_bwd_weight": Site(
+        Pass.BWD_WEIGHT,
+        "kernels/include/bitgate/implicit_gemm/bwd_weight/dispatch.hpp",
+        (
+            *_COMMON,
+            ("loses the last output of the last axis", "geometry.axis[2].output -= 1"),
+        ),
+        "run_one_stage",
+        "  const ConvShape& shape = job.shape;\n  const bitgate_problem& problem = request.problem;\n",
     ),
 }
 
@@ -162,7 +181,8 @@ class Planted:
             imitates=self.words,
             file=site.file,
             find=statement,
-            replace=f"{statement.replace('const Geometry', 'Geometry')}  if ({conjunction})\n    {self.statement};\n",
+            replace=f"{statement.replace('const Geometry', 'Geometry')}{site.names}  if ({conjunction})\n"
+            f"    {self.statement};\n",
             source="a seed",
         )
 
