@@ -58,6 +58,18 @@ __device__ __forceinline__ void add_term(const Row& a_row, const Row& b_row, con
         sums.cell[i][j] = bitgate::fused(a.value[i], b.value[j], sums.cell[i][j]);
 }
 
+template <class T, class Tile, class Slice>
+__device__ __forceinline__ void add_whole_slice(const Slice& a, const Slice& b,
+                                                const bool (&live)[Tile::side], TileSums<T, Tile>& sums) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  // Of integers clang would read the whole slice ahead, into more registers than there are.
+  constexpr int unrolled = std::is_integral_v<typename T::Accumulator> ? 4 : Tile::steps;
+#pragma unroll unrolled
+#endif
+  for (int step = 0; step < Tile::steps; ++step)
+    add_term<T, Tile, true>(a[step], b[step], live, sums);
+}
+
 // sums += the slice's first `steps` terms, one after the other. Rows that are not live are rare, at borders:
 // only there each row is asked for.
 template <class T, class Tile, class Slice>
@@ -73,8 +85,7 @@ __device__ __forceinline__ void add_slice(const Slice& a, const Slice& b, int st
     for (int step = 0; step < steps; ++step)
       add_term<T, Tile, true>(a[step], b[step], live, sums);
   else
-    for (int step = 0; step < Tile::steps; ++step)
-      add_term<T, Tile, true>(a[step], b[step], live, sums);
+    add_whole_slice<T, Tile>(a, b, live, sums);
 }
 
 // The elements of a slice that a thread brings. Neighbours bring neighbouring steps, or neighbouring cells.

@@ -12,7 +12,7 @@ from bitgate.exact.tensor import HostTensor
 from bitgate.problem import DTYPES, parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
 from bitgate.verify.bounds import bounded_reference, nan_class
-from bitgate.verify.poison import poison_bits
+from bitgate.verify.poison import poison_bits, poisoned
 
 CASE = "bwd_data_{}_nhwgc_g2n2k32c8_y3_h9_s2_p1{}"
 
@@ -58,6 +58,46 @@ def test_nan_is_always_outside_and_infinity_only_where_the_type_ends():
 def test_narrow_partial_sums_widen_the_bound():
     narrow = Accumulation(DTYPES["f32"], partial=DTYPES["bf16"])
     assert (prepared("f32", "", narrow)[3].slack > 100 * prepared("f32")[3].slack).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("case", "operand", "at", "cells"),
+    [  # an infinity in w, or dy: which cells of a result of 4 x 4 (bwd_weight: 3 x 3) have it beside the padding
+        (
+            "fwd_f32_nhwgc_g2n1k2c3_y3x3_h4x4_p1x1",
+            "wei",
+            (1, 1, 2, 0, 0),
+            np.s_[1, 0, 1, [0, 0, 0, 0, 1, 2, 3], [0, 1, 2, 3, 0, 0, 0]],
+        ),
+        (
+            "bwd_weight_f32_nhwgc_g2n1k2c3_y3x3_h4x4_p1x1",
+            "out",
+            (1, 0, 1, 0, 0),
+            np.s_[1, 1, :, [0, 0, 0, 1, 2], [0, 1, 2, 0, 0]],
+        ),
+    ],
+)
+def test_only_padding_beside_an_infinity_makes_nan_of_a_cell(case, operand, at, cells):
+    """A kernel may leave the padding out or multiply its zeros; the reference leaves it out."""
+    problem = parse_case_id(case)
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+    inputs[operand].logical[at] = np.inf
+    reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
+    strange = np.full_like(reference.logical, np.nan)
+    accepted = ~bounds.outside(strange) & np.isfinite(reference.logical)
+    beside = np.zeros_like(accepted)
+    beside[cells] = True
+    assert np.array_equal(accepted, beside)
+    assert not bounds.outside(reference.logical).any()
+
+
+def test_a_cell_that_nobody_wrote_is_no_nan_of_the_result():
+    problem = parse_case_id("fwd_f16_nhwgc_g1n1k2c3_y3x3_h4x4_p1x1")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+    inputs["in"].logical[...] = np.nan
+    reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
+    assert not bounds.outside(reference.logical).any()
+    assert bounds.outside(poisoned(reference.tensor).logical).all()
 
 
 def test_integer_results_have_no_bound():

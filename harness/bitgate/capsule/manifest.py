@@ -170,13 +170,15 @@ Step: TypeAlias = KernelStep | MemsetStep | CopyStep
 class BoundsSpec:
     """Real numbers, in logical order: a cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign
     where |value| + slack exceeds ``largest`` (8-bit floats end there instead). Where ``value`` is not finite the cell
-    is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all."""
+    is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all, those of ``nan`` may be NaN
+    as well."""
 
     kind: Literal["bounds"]
     value: File
     slack: File
     exact: File
     open: File
+    nan: File
     largest: float
 
 

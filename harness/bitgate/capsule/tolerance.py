@@ -31,6 +31,7 @@ def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArr
         slack=save("expected_slack.npy", judge.slack),
         exact=save("expected_exact.npy", judge.exact.astype(np.uint8)),
         open=save("expected_open.npy", judge.open.astype(np.uint8)),
+        nan=save("expected_nan.npy", judge.nan.astype(np.uint8)),
         largest=float(largest(reference.tensor.dtype)),
     )
 
@@ -42,9 +43,11 @@ def restored(tolerance: Tolerance, reference: HostTensor, load: Callable[[File],
         return None
     if isinstance(tolerance, NanClassSpec):
         return NanClass(reference.logical, poison_bits(dtype))
-    arrays = [load(file) for file in (tolerance.value, tolerance.slack, tolerance.exact, tolerance.open)]
+    files = (tolerance.value, tolerance.slack, tolerance.exact, tolerance.open, tolerance.nan)
+    arrays = [load(file) for file in files]
     for array in arrays:
         if array.shape != lengths:
             raise UsageError(f"the bounds have shape {array.shape}, the result {lengths}: write the capsule again")
-    value, slack, exact, anything = arrays
-    return Bounds(value, slack, reference.logical, dtype, exact.astype(bool), anything.astype(bool))
+    value, slack = arrays[:2]
+    exact, anything, nan = (array.astype(bool) for array in arrays[2:])
+    return Bounds(value, slack, reference.logical, dtype, exact, anything, nan)

@@ -8,7 +8,8 @@ part of the definition, not an error.
 
 Some cells are held to more or to less (docs/exactness.md states the rules): bits, where all terms are integers within
 the accumulator's exact range; the class, where the result is NaN or infinite; nothing, where several huge terms meet
-and the accumulator may or may not overflow on the way.
+and the accumulator may or may not overflow on the way. A cell may be NaN as well where its window reaches into the
+padding and the other factor is infinite there.
 """
 
 from __future__ import annotations
@@ -28,10 +29,18 @@ from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass, sub_gemm
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.verify.compare import bits_of
+from bitgate.verify.poison import poison_bits
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
 """Partial sums that an automatically split reduction has at most: CK's cap."""
+
+BESIDE_PADDING = {
+    Pass.FWD: ("in", "wei", 1, 2),
+    Pass.BWD_DATA: ("out", "wei", 2, 2),
+    Pass.BWD_WEIGHT: ("in", "out", 2, 1),
+}
+"""The operand that the border pads, the other one, and where that and the result have the channel that they share."""
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -56,6 +65,8 @@ class Bounds:
     """Cells that are compared by bits."""
     open: Mask
     """Cells that may hold anything: whether the accumulator overflows depends on the order."""
+    nan: Mask
+    """Cells that may be NaN as well: a kernel may multiply the padding's zeros, and one of them meets an infinity."""
 
     def outside(self, result: Array) -> Mask:
         """True where a cell is farther from the value than it may be, or of another class."""
@@ -70,7 +81,8 @@ class Bounds:
                 overflow = np.isinf(wide) & (np.sign(wide) == np.sign(self.value))
                 inside |= overflow & (np.abs(self.value) + self.slack > most)
             same_class = (wide == self.reference.astype(np.float64)) | (np.isnan(wide) & np.isnan(self.reference))
-        inside = np.where(finite, inside, same_class)
+        inside = np.where(finite, inside, same_class) | (self.nan & np.isnan(wide))
+        inside &= (bits_of(result) != poison_bits(self.dtype)) | (bits_of(result) == bits_of(self.reference))
         inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
         return np.asarray(~(inside | self.open))
 
@@ -130,7 +142,8 @@ def bounded_reference(
     reference = HostTensor.empty(own)
     reference.logical[...] = rounded(value, own.dtype)
     exact = terms.integers() & (magnitude <= accumulation.exact_range)
-    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, terms.overflow(magnitude))
+    anything, nan = terms.overflow(magnitude), terms.beside_padding()
+    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, nan)
 
 
 class View(Protocol):
@@ -178,18 +191,29 @@ class _Terms:
             with np.errstate(invalid="ignore"):
                 return np.asarray((np.abs(cells) >= root) & np.isfinite(cells), np.float64)
 
-        def endless(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
-            return np.asarray(~np.isfinite(cells), np.float64)
-
         near = magnitude > most / 4
         if not near.any():
             return near
-        met, infinite = self._count(huge), self._count(endless)
+        met, infinite = self._count(huge), self._count(_endless)
         if "d0" in self._inputs:
             met, infinite = (
-                counted + _seen(self._inputs["d0"], view) for counted, view in ((met, huge), (infinite, endless))
+                counted + _seen(self._inputs["d0"], view) for counted, view in ((met, huge), (infinite, _endless))
             )
         return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
+
+    def beside_padding(self) -> Mask:
+        """Cells with a term in the padding, in which the other factor is NaN or infinite. Of backward data every tap
+        counts, whether or not its class meets the cell."""
+        problem = replace(self._problem, op=OPERATIONS["pass"])
+        padded, other, channels, result_channels = BESIDE_PADDING[problem.direction]
+        flags = _seen(self._inputs[other], _endless)
+        if not flags.any():
+            return np.zeros(problem.tensors[problem.result].lengths, np.bool_)
+        inside = self._run(problem, {padded: np.ones(self._inputs[padded].logical.shape), other: flags})
+        every = flags.sum(axis=tuple(axis for axis in range(1, flags.ndim) if axis != channels))
+        shape = [1] * inside.ndim
+        shape[0], shape[result_channels] = every.shape
+        return np.asarray(inside < every.reshape(shape))
 
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
@@ -217,6 +241,10 @@ def _seen(host: HostTensor, view: View) -> NDArray[np.float64]:
 
 def _as_is(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
     return cells
+
+
+def _endless(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+    return np.asarray(~np.isfinite(cells), np.float64)
 
 
 def _finite_magnitude(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
