@@ -26,26 +26,11 @@ template <class Variant> int64_t chunks_of(const bitgate::Request& request) {
                       request.options.integer("split_n_bytes"));
 }
 
-// filter_1x1, pad_0, stride_1: what the specialisation asserts. The right pad counts: with it, the last
-// window of a strided 1x1 filter may begin behind the image.
 inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
                                     bitgate_reason* reason) {
-  if (!is_pointwise(special))
-    return BITGATE_OK;
-  for (int i = 0; i < problem.ndim; ++i)
-    if (problem.wei.lengths[3 + i] != 1)
-      BITGATE_REFUSE(reason, "filter_1x1", "%s: the filter has %lld taps on axis %d", path_name(special),
-                     static_cast<long long>(problem.wei.lengths[3 + i]), i);
-  for (int i = 0; i < problem.ndim; ++i)
-    if (problem.left_pad[i] != 0 || problem.right_pad[i] != 0)
-      BITGATE_REFUSE(reason, "pad_0", "%s: axis %d is padded by %lld and %lld", path_name(special), i,
-                     static_cast<long long>(problem.left_pad[i]),
-                     static_cast<long long>(problem.right_pad[i]));
-  for (int i = 0; i < problem.ndim; ++i)
-    if (special == Specialisation::filter_1x1_stride_1_pad_0 && problem.stride[i] != 1)
-      BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", path_name(special),
-                     static_cast<long long>(problem.stride[i]), i);
-  return BITGATE_OK;
+  const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
+  return is_pointwise(special) ? check_pointwise(problem, path_name(special), unit_stride, reason)
+                               : BITGATE_OK;
 }
 
 // index_range: lengths, coordinates and the reduction are 32-bit in the kernel, offsets 64-bit; the grid has

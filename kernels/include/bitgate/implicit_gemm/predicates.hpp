@@ -67,6 +67,26 @@ inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reas
   return clauses.status;
 }
 
+// filter_1x1, pad_0, stride_1: what a pointwise specialisation takes for granted. The right pad counts: with
+// it the last window of a strided 1x1 filter may begin behind the image.
+inline int32_t check_pointwise(const bitgate_problem& problem, const char* path, bool unit_stride,
+                               bitgate_reason* reason) {
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.wei.lengths[3 + i] != 1)
+      BITGATE_REFUSE(reason, "filter_1x1", "%s: the filter has %lld taps on axis %d", path,
+                     static_cast<long long>(problem.wei.lengths[3 + i]), i);
+  for (int i = 0; i < problem.ndim; ++i)
+    if (problem.left_pad[i] != 0 || problem.right_pad[i] != 0)
+      BITGATE_REFUSE(reason, "pad_0", "%s: axis %d is padded by %lld and %lld", path, i,
+                     static_cast<long long>(problem.left_pad[i]),
+                     static_cast<long long>(problem.right_pad[i]));
+  for (int i = 0; i < problem.ndim; ++i)
+    if (unit_stride && problem.stride[i] != 1)
+      BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", path,
+                     static_cast<long long>(problem.stride[i]), i);
+  return BITGATE_OK;
+}
+
 // index_range: a launch has no more groups, parts of images and of the reduction, and threads than a grid.
 // Counts that 64 bits may not hold come as doubles, which are exact at the limits.
 inline int32_t check_grid(int64_t groups, int64_t parts, double threads, bitgate_reason* reason) {

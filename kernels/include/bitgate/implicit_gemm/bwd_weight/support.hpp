@@ -10,10 +10,6 @@
 
 namespace bitgate::implicit_gemm::bwd_weight {
 
-inline constexpr int64_t max_length = int64_t{1} << 30; // a coordinate and a tile's length add up in 32 bits
-inline constexpr int64_t max_groups = 65535;            // gridDim.y
-inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
-
 inline const char* special_name(Specialisation special) {
   static constexpr const char* names[] = {"default", "filter1x1_pad0", "filter1x1_stride1_pad0"};
   return names[static_cast<int>(special)];
@@ -67,25 +63,11 @@ inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* re
   return BITGATE_OK;
 }
 
-// filter_1x1, pad_0, stride_1: what the specialisation asserts.
 inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
                                     bitgate_reason* reason) {
-  if (!is_pointwise(special))
-    return BITGATE_OK;
-  for (int i = 0; i < problem.ndim; ++i)
-    if (problem.wei.lengths[3 + i] != 1)
-      BITGATE_REFUSE(reason, "filter_1x1", "%s: the filter has %lld taps on axis %d", special_name(special),
-                     static_cast<long long>(problem.wei.lengths[3 + i]), i);
-  for (int i = 0; i < problem.ndim; ++i)
-    if (problem.left_pad[i] != 0 || problem.right_pad[i] != 0)
-      BITGATE_REFUSE(reason, "pad_0", "%s: axis %d is padded by %lld and %lld", special_name(special), i,
-                     static_cast<long long>(problem.left_pad[i]),
-                     static_cast<long long>(problem.right_pad[i]));
-  for (int i = 0; i < problem.ndim; ++i)
-    if (special == Specialisation::filter_1x1_stride_1_pad_0 && problem.stride[i] != 1)
-      BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", special_name(special),
-                     static_cast<long long>(problem.stride[i]), i);
-  return BITGATE_OK;
+  const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
+  return is_pointwise(special) ? check_pointwise(problem, special_name(special), unit_stride, reason)
+                               : BITGATE_OK;
 }
 
 // index_range: lengths, coordinates, terms and columns are 32-bit in the kernel, offsets 64-bit; the grid has
@@ -109,16 +91,10 @@ int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape
   if (largest > static_cast<double>(max_length))
     BITGATE_REFUSE(reason, "index_range", "a length, coordinate or product of lengths of %.0f: at most %lld",
                    largest, static_cast<long long>(max_length));
-  if (shape.groups / Variant::merge > max_groups)
-    BITGATE_REFUSE(reason, "index_range", "%lld groups: at most %lld of %d",
-                   static_cast<long long>(shape.groups), static_cast<long long>(max_groups), Variant::merge);
   const int64_t rows = Variant::merge > 1 ? Variant::merge : shape.k;
   const double threads = static_cast<double>(ceil_div(rows, Variant::Tile::M)) *
                          std::ceil(columns / Variant::Tile::N) * threads_of_block;
-  if (threads > static_cast<double>(max_threads))
-    BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
-                   static_cast<long long>(max_threads));
-  return BITGATE_OK;
+  return check_grid(shape.groups / Variant::merge, 1, threads, reason);
 }
 
 // What families differ in: whether slices meet in dw by atomics, and whether dw takes an operation.
@@ -134,11 +110,8 @@ template <class Variant> int32_t supports(const Request& request, const Asks& as
   const ConvDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
                           code_of<typename Variant::ElementA>, Variant::compute};
   ConvShape shape;
-  int32_t status = read_conv(problem, shape, reason);
-  const auto check = [&](auto test) {
-    if (status == BITGATE_OK)
-      status = test();
-  };
+  Clauses clauses{read_conv(problem, shape, reason)};
+  const auto check = [&](auto test) { clauses.check(test); };
   const auto aligned = [&](const bitgate_tensor& tensor, const char* name, int vector, int bytes) {
     check([&] { return check_alignment(tensor, name, vector, bytes, problem.alignment, reason); });
   };
@@ -159,7 +132,7 @@ template <class Variant> int32_t supports(const Request& request, const Asks& as
     aligned(problem.wei, "wei", Vector::C, sizeof(typename Variant::ElementC));
   }
   check([&] { return check_index_range<Variant>(problem, shape, asks.threads, reason); });
-  return status;
+  return clauses.status;
 }
 
 } // namespace bitgate::implicit_gemm::bwd_weight
