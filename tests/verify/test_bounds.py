@@ -100,6 +100,27 @@ def test_a_cell_that_nobody_wrote_is_no_nan_of_the_result():
     assert bounds.outside(poisoned(reference.tensor).logical).all()
 
 
+def test_an_only_nan_may_be_the_sum_though_it_is_the_poison_too():
+    problem = parse_case_id("fwd_bf8fnuz_f8fnuz_f8fnuz_nwgc_g2n1k16c4_y2_h1_s1_d2_p1_q1")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "codes"))
+    reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
+    assert bounds.nan.any()
+    strange = reference.logical.copy()
+    strange[bounds.nan] = np.nan
+    assert not bounds.outside(strange).any()
+
+
+def test_subnormal_slices_may_be_lost_where_they_meet_in_memory():
+    """Of one slice nothing is added to memory, so its sum counts."""
+    for split, lost in (("", True), ("_sk2", False), ("_skauto", False)):
+        problem = parse_case_id(f"bwd_weight_f32_nwgc_g1n1k1c1_y1_h2{split}")
+        inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+        inputs["out"].logical[...], inputs["in"].logical[...] = 2.0**-80, 2.0**-51
+        reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
+        assert not bounds.outside(reference.logical).any()
+        assert bounds.outside(np.zeros_like(reference.logical)).all() == lost
+
+
 def test_integer_results_have_no_bound():
     with pytest.raises(UsageError, match="use --fill exact"):
         bounded_reference(parse_case_id("fwd_i8_nhwgc_g1n1k8c8_y1_h4"), {}, F32_ACCUMULATION)

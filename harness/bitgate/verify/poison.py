@@ -26,6 +26,11 @@ def poison_bits(dtype: Dtype) -> int:
     return PATTERNS[dtype.name]
 
 
+def is_only_nan(dtype: Dtype) -> bool:
+    """True of types with a single NaN: a kernel computes the same bits."""
+    return dtype.name in ("f8fnuz", "bf8fnuz")
+
+
 def poisoned(tensor: Tensor) -> HostTensor:
     """A tensor of poison, its gaps as gaps are."""
     host = HostTensor.empty(tensor)
