@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bitgate.kernel.registry import families
+from bitgate.problem import parse_case_id
 from bitgate.problem.accumulation import F32_ACCUMULATION
 
 KERNEL = families()["grouped_fwd"]
@@ -25,3 +26,18 @@ def test_a_kernel_without_fragments_keeps_its_contract():
 def test_contracts_by_dtypes_are_changed_each():
     instance = replace(KERNEL.instances[0], accumulation={"f16": F32_ACCUMULATION, "bf16": F32_ACCUMULATION})
     assert all(own.flushes_subnormals for own in instance.on("gfx90a").accumulation.values())
+
+
+def test_slices_are_rounded_to_the_result_where_they_are_added_in_it():
+    """Slices of integers never are: a kernel refuses to split them, and takes auto for 1."""
+    partials = {
+        (dtypes, split): instance.accumulation_for(
+            parse_case_id(f"bwd_weight_{dtypes}_nwgc_g1n2k8c8_y1_h2_sk{split}")
+        ).partial
+        for dtypes in ("bf16", "i8")
+        for instance in families()["grouped_bwd_weight"].instances
+        if instance.dtypes[0] == dtypes
+        for split in ("1", "2", "auto")
+    }
+    rounded = {key for key, partial in partials.items() if partial is not None}
+    assert rounded == {("bf16", "2"), ("bf16", "auto")}

@@ -121,6 +121,19 @@ def test_subnormal_slices_may_be_lost_where_they_meet_in_memory():
         assert bounds.outside(np.zeros_like(reference.logical)).all() == lost
 
 
+def test_where_slices_are_added_in_f16_their_order_decides_whether_they_overflow():
+    """65504 + 65504 - 65504 - 65504 is zero, infinite or NaN, as slices may fall; one of them alone is what it is."""
+    problem = parse_case_id("bwd_weight_f16_nwgc_g1n1k2c1_y1_h4_sk2")
+    inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "special"))
+    inputs["in"].logical[...] = 1
+    inputs["out"].logical[0, 0] = [[65504, 65504, -65504, -65504], [65504, 0, 0, 1]]
+    narrow = Accumulation(DTYPES["f32"], partial=DTYPES["f16"])
+    for accumulation, accepted in ((narrow, [True, False]), (F32_ACCUMULATION, [False, False])):
+        reference, bounds = bounded_reference(problem, inputs, accumulation)
+        assert not bounds.outside(reference.logical).any()
+        assert (~bounds.outside(np.full_like(reference.logical, -np.inf)))[0, :, 0, 0].tolist() == accepted
+
+
 def test_integer_results_have_no_bound():
     with pytest.raises(UsageError, match="use --fill exact"):
         bounded_reference(parse_case_id("fwd_i8_nhwgc_g1n1k8c8_y1_h4"), {}, F32_ACCUMULATION)

@@ -37,7 +37,7 @@ from bitgate.problem.layout import input_letters, output_letters, weight_letters
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
 from bitgate.verify.selection import candidates, select_for
-from bitgate.verify.session import Reference, Session
+from bitgate.verify.session import Reference, Session, reference_kind
 
 README = "README.txt"
 
@@ -95,7 +95,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     library = session.library(family.name)
     problem, options = order.problem, dict(order.options)
     inputs = session.inputs(problem, instance, order.fill, order.seed)
-    kind = "exact" if inputs.certificate.holds else "ordered" if family.is_reference else "bounds"
+    kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
     reference = session.reference(problem, instance, order.fill, order.seed, kind)
     workspace = library.workspace_size(problem, instance.name, options)
 

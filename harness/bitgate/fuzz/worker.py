@@ -165,7 +165,10 @@ class Worker:
             if monotonic() >= job.deadline:
                 return RoundDone(job.number, index, tally)
             self._position.value = index
-            verdict = verify(planned, self._session)
+            try:
+                verdict = verify(planned, self._session)
+            except UsageError as error:
+                raise UsageError(f"{planned.case} on {planned.kernel}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
             if monotonic() - told > TELL_SECONDS:

@@ -110,12 +110,13 @@ class Instance:
     def accumulation_for(self, problem: ConvProblem) -> Accumulation:
         """The contract that holds for the problem: for its dtypes, and its split-K where slices meet in the result.
 
-        KeyError names dtypes that the instance does not state.
+        Integers are never added in the result's type: kernels refuse to split them, and auto is 1. KeyError names
+        dtypes that the instance does not state.
         """
-        stated = self.accumulation
+        stated, result = self.accumulation, problem.tensors[problem.result].dtype
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k != 1:
-            return replace(contract, partial=problem.tensors[problem.result].dtype)
+        if self.rounds_slices and problem.split_k != 1 and result.is_float:
+            return replace(contract, partial=result)
         return contract
 
 

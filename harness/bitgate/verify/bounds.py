@@ -145,8 +145,10 @@ def bounded_reference(
     reference = HostTensor.empty(own)
     reference.logical[...] = rounded(value, own.dtype)
     exact = terms.integers() & (magnitude <= accumulation.exact_range)
-    anything, nan = terms.overflow(magnitude), terms.beside_padding()
-    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, nan)
+    anything = terms.overflow(magnitude, accumulation.accumulator)
+    if accumulation.partial is not None:
+        anything |= terms.overflow(magnitude, accumulation.partial)
+    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, terms.beside_padding())
 
 
 class View(Protocol):
@@ -184,10 +186,10 @@ class _Terms:
             found += _seen(self._inputs["d0"], odd)
         return np.asarray(found == 0)
 
-    def overflow(self, magnitude: NDArray[np.float64]) -> Mask:
-        """Cells of which the order decides whether the accumulator overflows, and to which side: huge terms that meet
+    def overflow(self, magnitude: NDArray[np.float64], kind: Dtype) -> Mask:
+        """Cells of which the order decides whether sums of this type overflow, and to which side: huge terms that meet
         each other, or an infinity. One alone overflows or does not."""
-        most = largest(self._accumulator)
+        most = largest(kind)
         root = np.sqrt(most)
 
         def huge(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:

@@ -235,6 +235,15 @@ ZEROS = "zeros"
 """A fill beside those of ``FILLS``: nothing can be learned from a result of zeros, so it is never compared."""
 
 
+def reference_kind(problem: ConvProblem, certified: bool, states_order: bool) -> str:
+    """What a result is held to unless one asks for more: the exact reference where the data are ``certified``; where
+    the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap: their
+    sum is the same in any order."""
+    if certified:
+        return "exact"
+    return "ordered" if states_order or not problem.tensors[problem.result].dtype.is_float else "bounds"
+
+
 def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
     if fill == ZEROS:
         return _zero_inputs(problem, accumulation)

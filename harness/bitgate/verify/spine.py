@@ -25,7 +25,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.platform import PROBES, Finding, Workbench, sentence_of
 from bitgate.verify.poison import poisoned
 from bitgate.verify.running import How, Launch, Run, run_once
-from bitgate.verify.session import ZEROS, Reference, Session
+from bitgate.verify.session import ZEROS, Reference, Session, reference_kind
 from bitgate.verify.shortcut import look, route_of
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
@@ -222,8 +222,7 @@ def _reference(case: Case) -> Reference:
     if planned.fill == ZEROS:
         raise UsageError(f"{planned.case}: with zeros for inputs a kernel that does nothing passes: --reference none")
     if kind == "auto":
-        # Where the order of summation shows in the bits, only kernels that state theirs are compared by bits.
-        kind = "exact" if holds else "ordered" if is_reference else "bounds"
+        kind = reference_kind(planned.problem, holds, is_reference)
     elif kind == "exact" and not holds:
         raise UsageError(f"{planned.case}: no exact reference: {inputs.certificate.note}")
     elif not holds and not is_reference:
