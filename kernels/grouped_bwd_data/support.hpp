@@ -49,7 +49,7 @@ inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int til
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t window = shape.output[axis] + shape.dilation[axis] * (shape.filter[axis] - 1);
     const int64_t padded = shape.input[axis] + shape.left_pad[axis];
-    for (const int64_t length : {window, padded, shape.stride[axis], shape.images, shape.k, shape.c})
+    for (const int64_t length : {window, padded, shape.stride[axis], shape.images, shape.c})
       if (length > max_length)
         BITGATE_REFUSE(reason, "index_range", "a length or coordinate of %lld: at most %lld",
                        static_cast<long long>(length), static_cast<long long>(max_length));
