@@ -48,6 +48,6 @@ using Instances8Wave64 =
     Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>;
 template <class Factor>
 using Instances8Wave32 =
-    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 2, 2, Small8, Vectors<1, 1, 1>, 32>>;
+    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
 
 } // namespace grouped_bwd_data

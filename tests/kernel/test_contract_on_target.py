@@ -41,3 +41,15 @@ def test_slices_are_rounded_to_the_result_where_they_are_added_in_it():
     }
     rounded = {key for key, partial in partials.items() if partial is not None}
     assert rounded == {("bf16", "2"), ("bf16", "auto")}
+
+
+def test_fragments_of_32_lanes_are_those_of_wmma():
+    """Of another extent 8-bit factors would be multiplied as bf16 on gfx12. WMMA has no f32: sums by fma are free."""
+    found = {
+        f"{family.name}.{instance.name}": instance.fragment
+        for family in families().values()
+        for instance in family.instances
+        if instance.wave_size == 32 and instance.fragment and instance.dtypes[0] != "f32"
+    }
+    assert found
+    assert {name: extent for name, extent in found.items() if extent != (16, 16, 16)} == {}
