@@ -58,21 +58,21 @@ enum class Sums { cell, tile, small_tile };
 // host barriers cost more than loads. Small ones where the others would be too few for a GPU.
 template <class T> Sums choose(const bitgate::Request& request, const ConvShape& shape) {
   const int32_t operation = request.problem.operation;
-  const int64_t wide = tiles_of_pass<T, WideTile>(operation, shape);
-  const bool narrow_fit = tiles_of_pass<T, NarrowTile>(operation, shape) <= INT32_MAX;
-  if (request.options.is("sums", "cell") || wide > INT32_MAX)
+  const int64_t large = tiles_of_pass<T, LargeTile>(operation, shape);
+  const bool small_fit = tiles_of_pass<T, SmallTile>(operation, shape) <= INT32_MAX;
+  if (request.options.is("sums", "cell") || large > INT32_MAX)
     return Sums::cell;
   if (request.options.is("sums", "tile"))
     return Sums::tile;
   if (request.options.is("sums", "small_tile"))
-    return narrow_fit ? Sums::small_tile : Sums::cell;
+    return small_fit ? Sums::small_tile : Sums::cell;
 #if defined(BITGATE_PLATFORM_HOST)
   return Sums::cell;
 #else
   const bitgate_sub_gemm gemm = whole_gemm(operation, shape);
   const int64_t columns = operation == BITGATE_BWD_WEIGHT ? shape.c : gemm.n;
-  const bool full = columns >= NarrowTile::cells && gemm.m >= NarrowTile::cells && gemm.k >= WideTile::steps;
-  return !full ? Sums::cell : wide < wide_tiles_wanted ? Sums::small_tile : Sums::tile;
+  const bool full = columns >= SmallTile::cells && gemm.m >= SmallTile::cells && gemm.k >= LargeTile::steps;
+  return !full ? Sums::cell : large < large_tiles_wanted ? Sums::small_tile : Sums::tile;
 #endif
 }
 
@@ -114,9 +114,9 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
   switch (choose<T>(request, arguments.shape)) {
   case Sums::tile:
-    return run_tiles<T, WideTile>(request, buffers, arguments, context);
+    return run_tiles<T, LargeTile>(request, buffers, arguments, context);
   case Sums::small_tile:
-    return run_tiles<T, NarrowTile>(request, buffers, arguments, context);
+    return run_tiles<T, SmallTile>(request, buffers, arguments, context);
   case Sums::cell:
     break;
   }

@@ -18,10 +18,10 @@ template <int lanes_, int side_, int steps_, int resident_> struct Tiling {
   static constexpr int threads = lanes * lanes, cells = lanes * side;
   static constexpr int loads = cells * steps / threads; // elements a thread brings, of an operand and slice
 };
-using WideTile = Tiling<16, 4, 16, 2>;
+using LargeTile = Tiling<16, 4, 16, 2>;
 // A small result has enough of these to keep a GPU busy.
-using NarrowTile = Tiling<8, 2, 16, 1>;
-inline constexpr int64_t wide_tiles_wanted = 128; // fewer leave compute units idle
+using SmallTile = Tiling<8, 2, 16, 1>;
+inline constexpr int64_t large_tiles_wanted = 128; // fewer leave compute units idle
 
 // What a thread reads at once.
 template <class Accumulator, int side> struct alignas(side * sizeof(Accumulator)) Few {

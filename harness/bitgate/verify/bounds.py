@@ -29,7 +29,7 @@ from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass, sub_gemm
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.verify.compare import bits_of
-from bitgate.verify.poison import is_only_nan, poison_bits
+from bitgate.verify.poison import has_one_nan, poison_bits
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
@@ -82,7 +82,7 @@ class Bounds:
                 inside |= overflow & (np.abs(self.value) + self.slack > most)
             same_class = (wide == self.reference.astype(np.float64)) | (np.isnan(wide) & np.isnan(self.reference))
         inside = np.where(finite, inside, same_class) | (self.nan & np.isnan(wide))
-        if not is_only_nan(self.dtype):
+        if not has_one_nan(self.dtype):
             inside &= (bits_of(result) != poison_bits(self.dtype)) | (bits_of(result) == bits_of(self.reference))
         inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
         return np.asarray(~(inside | self.open))

@@ -26,7 +26,7 @@ def poison_bits(dtype: Dtype) -> int:
     return PATTERNS[dtype.name]
 
 
-def is_only_nan(dtype: Dtype) -> bool:
+def has_one_nan(dtype: Dtype) -> bool:
     """True of types with a single NaN: a kernel computes the same bits."""
     return dtype.name in ("f8fnuz", "bf8fnuz")
 
