@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+import pytest
+from hypothesis import settings
 
 # A job in the background of a shell ignores Ctrl-C, and so would every process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The machine is shared: what an example takes says nothing.
+settings.register_profile("bitgate", deadline=None)
+settings.load_profile("bitgate")
+
+NIGHTLY = bool(os.environ.get("BITGATE_NIGHTLY"))
+"""Every target, every seed; else enough of them that a change is met within minutes."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "nightly: runs where BITGATE_NIGHTLY is set, as .ci/nightly does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    late = [item for item in items if item.get_closest_marker("nightly")] if not NIGHTLY else []
+    if late:
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=late)

@@ -16,9 +16,11 @@ LAYOUTS = ("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc")
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """1x1 filters with stride 1 and no padding; nothing but f32, no operation on the result, no split."""
+    """1x1 filters with stride 1 and no padding; nothing but f32, no operation, no split."""
     if str(problem.dtypes) != "f32":
         return Refusal("dtypes", f"{problem.dtypes} is not f32 throughout")
+    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
+        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
     if problem.split_k not in (1, -1):
         return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
     if problem.op.name != "pass":

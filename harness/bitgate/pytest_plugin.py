@@ -29,11 +29,18 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def names_a_suite(arguments: Sequence[str | object], folder: Path) -> bool:
     """Does a pytest command line ask for suites? A folder is one if it, a child or a grandchild has a case table."""
     paths = [folder / str(argument).partition("::")[0] for argument in arguments if not str(argument).startswith("-")]
-    places = [path for path in paths if path.exists()]
+    places = [path for path in paths if _exists(path)]
     if not places:
         # No path: pytest goes by ``testpaths``, which are another project's tests unless we stand in the suites.
         return _has_table(folder, 1)
     return any(_has_table(place, 2) if place.is_dir() else (place.parent / TABLE).is_file() for place in places)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no path at all: the words of a long -k
+        return False
 
 
 def _has_table(folder: Path, depth: int) -> bool:

@@ -133,5 +133,4 @@ FAMILY = KernelFamily(
     options=(),
     supports=supports,
     dispatch=dispatch,
-    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "numd"),
 )

@@ -44,5 +44,4 @@ FAMILY = KernelFamily(
     options=common.OPTIONS,
     supports=supports,
     dispatch=dispatch,
-    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k"),
 )

@@ -39,5 +39,4 @@ FAMILY = KernelFamily(
     options=common.OPTIONS,
     supports=supports,
     dispatch=dispatch,
-    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "split_k"),
 )

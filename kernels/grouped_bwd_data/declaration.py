@@ -236,5 +236,4 @@ FAMILY = KernelFamily(
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,
-    factors=("gemms_count", "bucket_edge", "k_vector", "gemm_tail", "num_d", "never_written"),
 )

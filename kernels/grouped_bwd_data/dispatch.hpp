@@ -27,7 +27,7 @@ void fill_output(const bitgate_problem& problem, const ConvShape& shape, const G
     bitgate::memset_async(context, "zero_fill", dx, 0, static_cast<size_t>(elements) * sizeof(T));
     return;
   }
-  const FillArguments arguments{geometry, shape.groups, shape.images, aliased ? 1 : 0};
+  const FillArguments arguments{geometry, shape.groups, shape.images, aliased ? 1 : 0, 0};
   const int64_t blocks = ceil_div(elements, fill_block);
   bitgate::launch(context, aliased ? "fill_unowned" : "fill", kernel_fill<T>,
                   dim3(static_cast<unsigned>(blocks < fill_max_blocks ? blocks : fill_max_blocks)),

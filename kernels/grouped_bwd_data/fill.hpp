@@ -14,6 +14,7 @@ struct FillArguments {
   Geometry geometry;
   int64_t groups, images; // of all chunks
   int32_t only_unowned;   // 1: leave the cells that a sub-GEMM writes alone, because d lies in dx itself
+  int32_t unused;
 };
 
 // One thread a cell at a time, by strides: the gaps of a strided dx stay untouched.

@@ -252,5 +252,4 @@ FAMILY = KernelFamily(
     options=OPTIONS,
     supports=supports,
     dispatch=dispatch,
-    factors=("gemm_m", "gemm_n", "gemm_k", "main_loop", "numd", "split_n"),
 )

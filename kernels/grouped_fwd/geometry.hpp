@@ -39,6 +39,7 @@ struct Geometry {
   int32_t images; // of one chunk
   int32_t k, c;
   Axis axis[axes];
+  int32_t unused;
   Strides x, w, y, d;
   Elementwise op;
 };

@@ -83,6 +83,5 @@ FAMILY = KernelFamily(
     ),
     supports=supports,
     dispatch=dispatch,
-    factors=("dtypes", "ndim"),
     is_reference=True,
 )

@@ -142,5 +142,4 @@ FAMILY = KernelFamily(
     options=(),
     supports=supports,
     dispatch=dispatch,
-    factors=("gemms_count", "k_vector", "gemm_tail", "never_written"),
 )

@@ -3,8 +3,6 @@
 from bitgate.plugin import cases
 
 
-@cases("conv_fwd#dispatch")
-def test_dispatch(planned, row, gate):
-    ran = gate(planned).dispatch
-
-    assert {name: ran[name] for name in row.dispatch} == row.dispatch
+@cases("conv_fwd#dispatch", needs="dispatch")
+def test_dispatch(planned, gate, took):
+    took(gate(planned))

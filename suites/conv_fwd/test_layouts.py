@@ -1,12 +1,8 @@
 """Any layout gives the same bits: tensors without channels last go through transposed copies in the workspace."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import SOME, cases
 
 
 @cases("conv_fwd#layouts")
-def test_layouts(planned, row, gate):
-    ran = gate(planned).dispatch
-
-    assert ran["transposes"] > 0
-    assert ran["workspace_bytes"] > 0
-    assert {name: ran[name] for name in row.dispatch} == row.dispatch
+def test_layouts(planned, gate, took):
+    took(gate(planned), transposes=SOME, workspace_bytes=SOME)

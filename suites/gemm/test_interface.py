@@ -3,6 +3,7 @@
 from bitgate.plugin import cases
 
 
-@cases("gemm#interface")
+@cases("gemm#interface", needs="refused")
 def test_refusal(planned, row, gate):
-    assert gate(planned).reason.startswith(row.refused)
+    clause, _, _ = gate(planned).reason.partition(":")
+    assert clause == row.refused

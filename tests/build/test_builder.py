@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,3 +252,75 @@ def test_what_nobody_used_for_long_is_removed(tmp_path: Path) -> None:
     assert cache.used(recent), "asking for it is a use"
     cache.prune()
     assert [path.exists() for path in (old, recent, shadow)] == [False, True, False]
+
+
+def _artefacts(tmp_path: Path, pattern: str) -> list[Path]:
+    return [path for path in (tmp_path / "cache").glob(pattern) if path.suffix != ".sha256"]
+
+
+@pytest.mark.parametrize("pattern", ["libraries/*/*", "objects/*"])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: data[:-9] + b"\x5a" + data[-8:], bytes]
+)
+def test_a_cut_or_flipped_artefact_is_built_again_with_a_line(
+    family: KernelFamily,
+    make_builder: Make,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    pattern: str,
+    damage: Callable[[bytes], bytes],
+) -> None:
+    whole = make_builder().family(family).read_bytes()
+    paths = _artefacts(tmp_path, pattern)
+    for path in paths:
+        path.write_bytes(damage(path.read_bytes()))
+    if pattern == "objects/*":  # objects are looked at when there is something to link
+        for path in _artefacts(tmp_path, "libraries/*/*"):
+            path.unlink()
+    capfd.readouterr()
+    assert make_builder().family(family).read_bytes() == whole
+    said = capfd.readouterr().err.count("damaged in the cache (its hash is another): built again")
+    assert said == (0 if damage is bytes else len(paths))
+
+
+def test_a_lost_or_odd_hash_beside_an_artefact(
+    family: KernelFamily, make_builder: Make, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    library = make_builder().family(family)
+    seal = library.with_name(library.name + ".sha256")
+    seal.unlink()  # a cache of before there were hashes
+    seal_again = make_builder().family(family)
+    assert seal_again == library
+    os.utime(library, (1, 1))  # looked at anew
+    assert make_builder().family(family) == library
+    assert seal.is_file()
+    seal.write_bytes(b"\xff\xfe")
+    os.utime(library, (2, 2))
+    make_builder().family(family)
+    assert "damaged in the cache" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"entries": 3}', '{"entries": [3, {}, {"files": 3, "object": "../x"}]}'])
+def test_odd_files_in_a_cache_are_as_good_as_none(
+    family: KernelFamily, make_builder: Make, tmp_path: Path, text: str
+) -> None:
+    library = make_builder().family(family)
+    for path in (tmp_path / "cache").rglob("*.json"):
+        path.write_text(text)
+    assert make_builder().family(family) == library
+
+
+def test_a_cache_that_is_complete_need_not_be_written(
+    family: KernelFamily, make_builder: Make, lines: list[str], tmp_path: Path
+) -> None:
+    library = make_builder().family(family)
+    lines.clear()
+    for name in ("tmp", "locks"):  # what a folder that cannot be written does to whoever makes a file in it
+        shutil.rmtree(tmp_path / "cache" / name)
+        (tmp_path / "cache" / name).write_text("")
+    (tmp_path / "cache" / "hashes.json").unlink(missing_ok=True)
+    assert make_builder().family(family) == library
+    assert not lines
+    (family.folder / "shared.hpp").write_text("#define SHARED 2\n")
+    with pytest.raises(UsageError, match=r"the build cache .* cannot be used: .*BITGATE_CACHE"):
+        make_builder().family(family)

@@ -104,7 +104,7 @@ def remove_wave(manifest):
         (lambda m: m["buffers"].pop(0), "which is not there"),
         (lambda m: m["buffers"][0].update(bytes=4), "its file holds"),
         (lambda m: m["buffers"][-1].update(pattern="xy"), "neither content nor a pattern"),
-        (lambda m: m["code_objects"][0].update(file="../x.co"), "not the name of a file"),
+        (lambda m: m["code_objects"][0].update(file="../x.co"), "cannot be a name in a path"),
         (lambda m: m["steps"][0].update(code_object="y.co"), "names code object y.co"),
         (lambda m: m["steps"][0]["kernarg"].update(hex="00"), "its kernarg segment is not"),
         (lambda m: m["steps"][0]["kernarg"]["pointers"][0].update(offset=-8), "a pointer lies outside"),

@@ -6,6 +6,8 @@ import hashlib
 import json
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,17 @@ import numpy as np
 import pytest
 
 from bitgate import rooms
+from bitgate.build import Builder
 from bitgate.build.code_object import read
 from bitgate.build.elf import symbols
+from bitgate.capsule.writing import Order
+from bitgate.capsule.writing import write as write_here
 from bitgate.cli.main import run
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem import parse_case_id
+
+CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
 
 
 def manifest_of(folder: Path) -> Any:
@@ -185,6 +192,14 @@ def test_a_kernel_of_ones_own(capsys, tmp_path):
     assert "no kernel family 'pointwise'" in capsys.readouterr().err
 
 
+def test_a_case_is_the_same_capsule_in_each_process(written, tmp_path):
+    """Bytes between the members of an argument would be what lay on the stack, which is elsewhere in each process."""
+    command = [sys.executable, "-m", "bitgate", "capsule", "write", CASE, "--target", "gfx1100"]
+    subprocess.run([*command, "--kernel", "grouped_bwd_data.f16_*", "--out", str(tmp_path)], check=True)
+    steps, again = (manifest_of(folder)["steps"] for folder in (written, tmp_path))
+    assert [step["kernarg"]["hex"] for step in again] == [step["kernarg"]["hex"] for step in steps]
+
+
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
 def test_both_wave_sizes_of_one_family(capsys, tmp_path, direction, target):
@@ -194,3 +209,36 @@ def test_both_wave_sizes_of_one_family(capsys, tmp_path, direction, target):
     assert manifest["wave_size"] == manifest["steps"][0]["wave_size"] == {"gfx942": 64, "gfx1201": 32}[target]
     assert manifest["code_objects"][0]["target_id"] == f"amdgcn-amd-amdhsa--{target}"
     assert run(["capsule", "replay", str(tmp_path)]) == 0
+
+
+def test_units_for_other_waves_are_not_compiled(tmp_path, monkeypatch):
+    compiled: list[str] = []
+    code_objects = Builder.code_objects
+
+    def noted(*arguments: Any, **more: Any) -> dict[str, Path]:
+        found = code_objects(*arguments, **more)
+        compiled.extend(found)
+        return found
+
+    monkeypatch.setattr(Builder, "code_objects", noted)
+    order = Order(parse_case_id(CASE), "gfx1100", "grouped_bwd_data.f16_*")
+    write_here(order, tmp_path / "capsule")
+    assert sorted(compiled) == ["grouped_bwd_data_f16_w32", "library"]
+
+
+NIGHTLY = pytest.mark.nightly
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bf8ocp", "bf16", *(pytest.param(name, marks=NIGHTLY) for name in ("f8ocp", "bf8fnuz", "f8fnuz"))],
+)
+def test_types_that_numpy_does_not_know_are_saved_as_bits_and_read_again(capsys, tmp_path, dtype):
+    case = f"fwd_{dtype}_nhwgc_n1k4c4_y1_h4"
+    assert write(capsys, case, tmp_path, "--target", "gfx942", "--kernel", "naive*")[0] == 0
+    manifest = manifest_of(tmp_path)
+    for buffer in manifest["buffers"]:
+        if buffer["content"]:
+            assert np.load(tmp_path / buffer["content"]["file"]).dtype.kind == "u"
+            assert buffer["tensor"]["dtype"] == dtype
+    assert run(["capsule", "replay", str(tmp_path), "--target", "host"]) == 0

@@ -61,8 +61,8 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
     ("document", "message"),
     [
         ("{", "plan.json: "),
-        ('{"schema": 9}', "schema 9 is not 1: written by another version"),
-        ('{"schema": 1, "tier": "smoke"}', "not a plan: KeyError"),
+        ('{"schema": 9}', "schema 9 is not 1: no plan, or written by another version"),
+        ('{"schema": 1, "tier": "smoke"}', "not a plan: Object missing required field 'id'"),
         ('{"schema": 1, "tier": "smoke", "target": "host", "cases": [], "id": "x"}', "edited by hand, or cut short"),
     ],
 )

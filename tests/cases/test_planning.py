@@ -172,6 +172,6 @@ def test_keywords_tell_the_derived_factors(plan: Planner) -> None:
 
 def test_recorded_seconds_come_along(plan: Planner) -> None:
     dear = "bwd_data_f32_nhwgc_g1n1k12c8_y3x3_h9x9_s2x2_d1x1_p0x0_q0x0"
-    tests = plan(ROW, durations=Durations({f"{dear}__toy_v4": 7.0}))
+    tests = plan(ROW, durations=Durations({f"{dear}__toy_v4__exact": 7.0}))
     assert {test.seconds for test in tests if test.planned.case == dear} == {7.0}
     assert sum(test.item().seconds for test in tests) > 7.0

@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 
 from bitgate import rooms
+from bitgate.cases import digesting
 from bitgate.cli.main import run
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.counter import FULL_DENSITY
 from bitgate.exact.digest import digest
 from bitgate.exact.factors import factors
 from bitgate.exact.fill import FillPlan, TensorFill, make_inputs
+from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.problem import ConvProblem, parse_case_id
-from bitgate.verify.stored import FILE, key_of, read
+from bitgate.verify.stored import FILE, key_of, read, read_reasons
 
 STORED = {key: entry for path in sorted(rooms.room("suites").glob(f"*/{FILE}")) for key, entry in read(path).items()}
 CHEAP = 20_000_000
@@ -59,12 +61,14 @@ def test_every_suite_but_the_probes_has_stored_digests() -> None:
     assert folders == {entry.path.parent.name for entry in STORED.values()}
 
 
-@pytest.mark.parametrize("key", random.Random(4).sample(sorted(STORED), 40))
+CHEAP_KEYS = [key for key in sorted(STORED) if what_it_says(key)[0].flops <= CHEAP]
+"""The nightly run computes every one."""
+
+
+@pytest.mark.parametrize("key", random.Random(4).sample(CHEAP_KEYS, 40))
 def test_a_stored_digest_is_what_the_cpu_computes_today(key: str) -> None:
     problem, plan = what_it_says(key)
     assert key_of(key.split(" ")[0], plan) == key
-    if problem.flops > CHEAP:
-        return  # the nightly run computes every one
     inputs = make_inputs(problem, plan)
     assert digest(exact_reference(problem, inputs)) == STORED[key].digest
     assert measure_bound(problem, factors(problem, inputs)).value == STORED[key].bound
@@ -90,13 +94,83 @@ def test_what_is_stored_passes_the_check_until_it_is_wrong(toy: Any, tmp_path: P
     assert not path.exists()
     assert toy("--update-digests")[0] == 0
     assert toy("--check-digests") == (0, {"stored": 5, "added": [], "wrong": [], "dropped": []})
-
-    key = sorted(read(path))[0]
-    path.write_text(path.read_text().replace(read(path)[key].digest, "bg1:" + "0" * 32))
+    key = break_one(path)
     code, said = toy("--check-digests")
     assert (code, said["wrong"]) == (1, [key])
-    assert toy("--update-digests")[1]["wrong"] == [key]
+
+
+def break_one(path: Path) -> str:
+    """Another digest for the first key, as a changed reference would give."""
+    key = sorted(read(path))[0]
+    path.write_text(path.read_text().replace(read(path)[key].digest, "bg1:" + "0" * 32))
+    return key
+
+
+def test_a_changed_digest_needs_a_reason_which_is_kept(toy: Any, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "toy" / FILE
+    toy("--update-digests")
+    whole = path.read_text()
+    key = break_one(path)
+    broken = path.read_text()
+    assert run(["cases", "--suites", str(tmp_path), "--update-digests"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"1 stored digests would change, the first is {key}: say why with --reason TEXT" in said
+    assert path.read_text() == broken
+    assert toy("--update-digests", "--reason", "the reference\nwas wrong")[1]["wrong"] == [key]
+    (reason,) = read_reasons(path)
+    assert (reason.text, reason.keys) == ("the reference was wrong", (key,))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", reason.date)
+    assert path.read_text().startswith(whole.removesuffix("}}\n"))  # the diff is the digest and the reason
     assert toy("--check-digests")[0] == 0
+    break_one(path)
+    toy("--update-digests", "--reason", "again")
+    assert [reason.text for reason in read_reasons(path)] == ["the reference was wrong", "again"]
+    assert toy("--update-digests")[0] == 0  # nothing changes, nothing to say
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["changed", "new"])
+def test_nothing_is_written_where_two_references_disagree(
+    toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    path = tmp_path / "toy" / FILE
+    toy("--update-digests")
+    keys = sorted(read(path)) if not stored else [break_one(path)]
+    if not stored:
+        path.unlink()
+    before = path.read_text() if stored else None
+
+    def other_bits(problem: ConvProblem, inputs: Any) -> Any:
+        result = ordered_reference(problem, inputs)
+        result.logical[(0,) * result.logical.ndim] += 1
+        return result
+
+    monkeypatch.setattr(digesting, "ordered_reference", other_bits)
+    code, said = toy("--update-digests", "--reason", "why not")
+    assert code == 1
+    assert sorted(said["disputed"]) == keys
+    assert (path.read_text() if path.exists() else None) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--check-digests", "--reason", "x"], "--reason goes with --update-digests"),
+        (["--reason", "x"], "--reason goes with --update-digests"),
+        (["--check-digests", "--update-digests"], "give one of them"),
+    ],
+)
+def test_a_reason_goes_with_an_update(arguments: list[str], words: str, capsys: Any) -> None:
+    assert run(["cases", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"generator": 1}', '{"generator": 1, "digests": {"a": 3}}'])
+def test_a_damaged_file_is_not_written_over(toy: Any, tmp_path: Path, capsys: Any, text: str) -> None:
+    path = tmp_path / "toy" / FILE
+    path.write_text(text)
+    assert run(["cases", "--suites", str(tmp_path), "--update-digests", "--reason", "x"]) == 2
+    assert f"{path}: holds no stored digests" in capsys.readouterr().err
+    assert path.read_text() == text
 
 
 def test_a_tier_is_updated_alone_and_what_nobody_plans_is_dropped(toy: Any, tmp_path: Path) -> None:
@@ -111,10 +185,12 @@ def test_a_tier_is_updated_alone_and_what_nobody_plans_is_dropped(toy: Any, tmp_
     assert len(read(path)) == 3
 
 
-def test_a_stale_file_is_computed_anew(toy: Any, tmp_path: Path) -> None:
+def test_a_stale_file_is_computed_anew_for_a_reason(toy: Any, tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "toy" / FILE
     toy("--update-digests")
     text = path.read_text()
     path.write_text(text.replace('"generator": 1', '"generator": 0'))
-    toy("--update-digests")
-    assert path.read_text() == text
+    assert run(["cases", "--suites", str(tmp_path), "--update-digests"]) == 2
+    assert "5 stored digests would change" in capsys.readouterr().err
+    assert len(toy("--update-digests", "--reason", "another generator")[1]["wrong"]) == 5
+    assert path.read_text().startswith(text.removesuffix("}}\n"))

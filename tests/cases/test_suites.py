@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from dataclasses import fields
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from bitgate.cases.planning import Setting
 from bitgate.cases.row import Row
 from bitgate.cases.suites import plan_suites
 from bitgate.cases.table import load_set, set_names
+from bitgate.device.targets import platform_of
 from bitgate.kernel import registry
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import case_id, gemms_count, never_written_fraction
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
+from bitgate.problem import gemms_count, never_written_fraction
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
+TABLES = sorted(rooms.room("suites").glob("*/cases.toml"))
 BWD_DATA = rooms.room("suites") / "conv_bwd_data" / "cases.toml"
 
 # id: sub-GEMMs and the share of dx that is never written, computed by brute force outside this repository.
@@ -69,31 +72,38 @@ def regression() -> Plan:
     return plan("regression")
 
 
-def test_cks_shapes_are_all_here_in_all_types_and_layouts(candidates: dict[str, list[Candidate]]) -> None:
-    rows = list(csv.DictReader(CK_SHAPES.open()))
-    assert len(rows) == 25
+CK_ROWS = list(csv.DictReader(CK_SHAPES.open()))
+
+
+def test_cks_shapes_are_25() -> None:
+    assert len(CK_ROWS) == 25
+
+
+@pytest.mark.parametrize("row", CK_ROWS, ids=[row["id"] for row in CK_ROWS])
+def test_cks_shapes_are_all_here_in_all_types_and_layouts(
+    candidates: dict[str, list[Candidate]], row: dict[str, str]
+) -> None:
     layouts = {2: {"nhwgc", "gnhwc"}, 3: {"ndhwgc", "gndhwc"}}
-    for row in rows:
-        name, ndim = row["id"], int(row["ndim"])
-        problems = [candidate.problem for candidate in candidates[name]]
-        lengths = [int(row[key]) for key in ("G", "N", "K", "C")]
-        fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad", "output")
-        stated = [tuple(map(int, row[key].split("x"))) for key in fields]
-        for problem in problems:
-            assert [problem.g, problem.n, problem.k, problem.c] == lengths
-            assert [getattr(problem, key) for key in fields] == stated
-            assert gemms_count(problem) == int(row["gemms_count"])
-        assert {str(problem.dtypes) for problem in problems} == {"f32", "f16", "bf16"}
-        assert {problem.layout for problem in problems} == layouts[ndim]
+    problems = [candidate.problem for candidate in candidates[row["id"]]]
+    lengths = tuple(int(row[key]) for key in ("G", "N", "K", "C"))
+    fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad", "output")
+    stated = tuple(tuple(map(int, row[key].split("x"))) for key in fields)
+    assert {(problem.g, problem.n, problem.k, problem.c) for problem in problems} == {lengths}
+    assert {tuple(getattr(problem, key) for key in fields) for problem in problems} == {stated}
+    assert {gemms_count(problem) for problem in problems} == {int(row["gemms_count"])}
+    assert {str(problem.dtypes) for problem in problems} == {"f32", "f16", "bf16"}
+    assert {problem.layout for problem in problems} == layouts[int(row["ndim"])]
 
 
 @pytest.mark.parametrize("name", HOLES)
 def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[Candidate]], name: str) -> None:
     gemms, never_written = HOLES[name]
-    for candidate in candidates[name]:
-        assert gemms_count(candidate.problem) == gemms
-        assert never_written_fraction(candidate.problem) == pytest.approx(never_written, abs=6e-4)
-        assert candidate.row.tier["host"] == "smoke"
+    found = candidates[name]
+    assert {gemms_count(candidate.problem) for candidate in found} == {gemms}
+    assert [never_written_fraction(one.problem) for one in found] == [pytest.approx(never_written, abs=6e-4)] * len(
+        found
+    )
+    assert {candidate.row.tier["host"] for candidate in found} == {"smoke"}
 
 
 def test_ids_are_unique_and_regression_contains_smoke(smoke: Plan, regression: Plan) -> None:
@@ -127,11 +137,17 @@ def test_the_reported_shape_runs_in_smoke_on_a_gpu_and_in_regression_on_the_host
         assert sum(shape in item.case and item.kernel == kernel for item in on_a_gpu) == 3
 
 
-def test_every_instance_gets_its_turn_in_smoke(smoke: Plan) -> None:
-    used = Counter((item.kernel, item.instance) for item in smoke.cases if not item.refused)
-    families = registry.families()
-    for name in ("grouped_bwd_data", "nongrouped_bwd_data", "naive_conv"):
-        assert not [i.name for i in families[name].instances if not used[name, i.name]]
+TARGETS = ("host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_90")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_smoke_touches_every_instance_of_the_target(target: str) -> None:
+    platform = platform_of(target)
+    used = {(item.kernel, item.instance) for item in plan("smoke", target, platform).cases if not item.refused}
+    families = [family.on(target) for family in registry.families().values() if platform in family.platforms]
+    every = {(family.name, instance.name) for family in families for instance in family.instances}
+    assert len(every) > 200
+    assert every - used == set()
 
 
 def is_meant(row: Row, family: KernelFamily, instance: Instance) -> bool:
@@ -141,19 +157,31 @@ def is_meant(row: Row, family: KernelFamily, instance: Instance) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs for name in names)
 
 
-def test_what_is_predicted_is_what_the_table_says(candidates: dict[str, list[Candidate]]) -> None:
-    """The hand-written dispatch rows against the families' own predictions, without running anything."""
-    families = registry.families()
-    checked = 0
-    runners = [(family, instance) for family in families.values() for instance in family.instances]
-    for candidate in (candidate for listed in candidates.values() for candidate in listed):
-        problem, stated = candidate.problem, candidate.row.dispatch
-        for family, instance in runners if stated else ():
-            options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
-            if not is_meant(candidate.row, family, instance) or family.supports(problem, instance, options) is not None:
-                continue
-            predicted = vars(family.dispatch(problem, instance, options))
-            known = stated.keys() & predicted.keys()  # a run also asserts what nobody predicts
-            assert {k: predicted[k] for k in known} == {k: stated[k] for k in known}, case_id(problem)
-            checked += 1
-    assert checked > 100
+STATING = [row for name in set_names(BWD_DATA) for row in load_set(BWD_DATA, name) if row.dispatch]
+
+
+@pytest.mark.parametrize("row", STATING, ids=[f"{row.origin.set_name}: {row.name}" for row in STATING])
+def test_what_is_predicted_is_what_the_table_says(row: Row) -> None:
+    """A hand-written dispatch row against the families' own predictions, without running anything."""
+    predictions = []
+    for candidate, family in product(expand(row), registry.families().values()):
+        options = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
+        for instance in family.instances:
+            if is_meant(row, family, instance) and family.supports(candidate.problem, instance, options) is None:
+                predictions.append(vars(family.dispatch(candidate.problem, instance, options)))
+    known = row.dispatch.keys() & {field.name for field in fields(Dispatch)}  # a run also asserts what nobody predicts
+    stated = {name: row.dispatch[name] for name in known}
+    assert stated
+    assert predictions
+    assert [told for told in predictions if {name: told[name] for name in known} != stated] == []
+
+
+@pytest.mark.parametrize(("suite", "name"), [(p.parent.name, n) for p in TABLES for n in set_names(p)])
+def test_what_a_test_holds_is_stated_by_each_row(suite: str, name: str) -> None:
+    """An interface row states its clause, a dispatch row its dispatch: without it the test would hold nothing."""
+    rows = load_set(rooms.room("suites") / suite / "cases.toml", name)
+    assert rows
+    if name == "interface":
+        assert [row.name for row in rows if not row.refused] == []
+    if name in ("dispatch", "split_n", "main_loop"):
+        assert [row.name for row in rows if not row.dispatch] == []

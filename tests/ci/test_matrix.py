@@ -114,3 +114,35 @@ def test_an_empty_matrix_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_an_unknown_tier_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ci", "matrix", "--tier", "smok"]) == 2
     assert "known are smoke, regression" in capsys.readouterr().err
+
+
+def test_a_target_in_shards_is_a_job_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ci", "matrix", "--tier", "regression", "--shards", "2", "--shards", "gfx942=3", "--json"]) == 0
+    jobs = json.loads(capsys.readouterr().out)["include"]
+    assert [(job["shard"], job["part"]) for job in jobs if job["target"] == "gfx942"] == [
+        ("1/3", "s1of3"),
+        ("2/3", "s2of3"),
+        ("3/3", "s3of3"),
+    ]
+    assert sum(job["target"] == "host" for job in jobs) == 2
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "gfx942=", "gfx942=0", "gfx9=2", "1001", "2;id"])
+def test_a_wrong_number_of_shards_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ci", "matrix", "--tier", "regression", "--shards", text, "--json"]) == 2
+    assert f"--shards {text}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[target.gfx942]", '[target."../x"]'),
+        ('name = "mi300-a"', 'name = "$(id)"'),
+        ('"ubuntu-24.04"', '"ubuntu\\"; id"'),
+        ("regression = 60", "regression = true"),
+        ("[[pool]]", "[pool]"),
+    ],
+)
+def test_values_that_a_shell_or_a_path_would_misread_are_refused(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(UsageError, match=r"targets\.toml"):
+        read_targets(_file(tmp_path, GOOD.replace(old, new)))

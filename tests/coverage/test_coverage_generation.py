@@ -76,3 +76,16 @@ def test_a_removed_combination_is_in_the_top_ten() -> None:
         names = {factors[f].name: factors[f].classes[cls].name for f, cls in removed}
         found += any(names.items() <= survey.factors_of(hole).items() for hole, _ in survey.order[:10])
     assert found >= 9
+
+
+def test_closing_rows_exercise_the_strides_and_dilations_that_they_name() -> None:
+    problems = [row.problem for row in smoke().rows]
+    survey = Survey(space(), [], 2)
+    problems += [ranked.problem for ranked in survey.ranked(exact=40)]
+    assert any(p.strided for p in problems)
+    assert any(max(p.dilation) > 1 for p in problems)
+    for problem in problems:
+        for output, stride in zip(problem.output, problem.stride, strict=True):
+            assert output > 1 or stride == 1, problem
+        for taps, dilation in zip(problem.filter, problem.dilation, strict=True):
+            assert taps > 1 or dilation == 1, problem

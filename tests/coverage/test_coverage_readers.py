@@ -96,7 +96,64 @@ def test_command_lines_and_case_ids(tmp_path: Path) -> None:
     )
     table = read(path, Question())
     assert [case_id(row.problem) for row in table.rows] == [CASE, CASE]
-    assert table.notes[0].startswith("line 5: ")
+    assert [line.where for line in table.refused] == ["line 5"]
+
+
+def test_a_list_keeps_what_begins_with_a_hash_and_is_no_comment(tmp_path: Path) -> None:
+    line = "MIOpenDriver conv -_ 3 -n 1 -c 2 -k 4 -! 5 -H 6 -W 7 -@ 1 -y 2 -x 3 -# 2 -F 4 # strides of three axes\n"
+    assert ids(written(tmp_path, "cases.txt", line)) == [
+        "bwd_weight_f32_ngcdhw_gkczyx_g1n1k4c2_y1x2x3_h5x6x7_s2x1x1_d1x1x1_p0x0x0_q0x0x0"
+    ]
+
+
+def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
+    text = '# ResNet\n--dir=BWD_D --dt=f16\nmb4_g1ic64ih28oc128oh10kh3sh3ph1n"res"\nic64oc64iw7kh3\n2x3:3x4\n'
+    table = read(written(tmp_path, "shapes", text), Question())
+    assert [row.name for row in table.rows] == ["line 3"]
+    assert ids(tmp_path / "shapes") == [CASE]
+    assert [(line.where, line.reason) for line in table.refused] == [
+        ("line 4", "descriptor 'ic64oc64iw7kh3': ih is missing or 0"),
+        ("line 5", "option '--dir=BWD_D' is not understood: --dt, --stag, --wtag, --dtag, --bia-dt, --bia-mask,"
+                   " --cfg, --reset, --batch are"),
+    ]  # fmt: skip
+
+
+def test_matrix_products_have_none_of_the_factors(tmp_path: Path) -> None:
+    table = read(written(tmp_path, "shapes", f"{CASE}\n2x3:3x4\ngemm_f16_rcr_b1m8n8k8\n"), Question())
+    assert [(line.where, line.reason) for line in table.refused] == [
+        ("line 2", "a matrix product has none of the factors"),
+        ("line 3", "a matrix product has none of the factors"),
+    ]
+
+
+CK_HEADER = (
+    "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,InputW,OutputH,OutputW,StrideH,StrideW,"
+    "DilationH,DilationW,LeftPadH,LeftPadW,RightPadH,RightPadW,TestName\n"
+)
+CK_ROW = "2,1,4,128,64,3,3,28,28,10,10,3,3,1,1,1,1,1,1,N2\n"
+
+
+def test_data_sets_of_ck_say_their_outputs_and_are_held_to_them(tmp_path: Path) -> None:
+    text = f"# Channels are per group.\n{CK_HEADER}# the founding bug\n{CK_ROW}{CK_ROW.replace('10,10', '9,10')}2,1,x\n"
+    path = written(tmp_path, "conv_bwd_data.csv", text)
+    table = read(path, Question())
+    assert [(row.name, case_id(row.problem)) for row in table.rows] == [("N2", CASE)]
+    assert [(line.where, line.reason) for line in table.refused] == [
+        ("line 5", "the output is stated as 9x10, 10x10 follows from the other columns"),
+        ("line 6", "batchsize is 'x', not a number"),
+    ]
+    assert ids(path, where=(("TestName", "N2"), ("groups", "1"))) == [CASE]
+
+
+def test_data_sets_of_ck_in_three_dimensions(tmp_path: Path) -> None:
+    names = [name.replace("H", "D") for name in CK_HEADER.split(",") if name.endswith("H")]
+    header = CK_HEADER
+    for name in names:
+        header = header.replace(name[:-1] + "H", f"{name},{name[:-1]}H")
+    row = "3,2,1,8,4,1,3,3,5,6,7,5,3,7,1,2,1,1,1,1,0,1,1,0,0,1,cube\n"
+    assert ids(written(tmp_path, "conv_fwd.csv", header + row)) == [
+        "fwd_f16_ndhwgc_g2n1k8c4_y1x3x3_h5x6x7_s1x2x1_d1x1x1_p0x1x1_q0x0x1"
+    ]
 
 
 def test_our_own_tables(tmp_path: Path) -> None:

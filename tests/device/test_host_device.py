@@ -40,16 +40,24 @@ def test_settings_reach_the_device(device: Device) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parsed"), [("forward", ("forward", 0)), ("reverse", ("reverse", 0)), ("random:17", ("random", 17))]
+    ("text", "parsed"),
+    [
+        ("forward", ("forward", 0)),
+        ("reverse", ("reverse", 0)),
+        ("lockstep", ("lockstep", 0)),
+        ("random:17", ("random", 17)),
+    ],
 )
 def test_schedules_are_spelt(device: Device, text: str, parsed: tuple[str, int]) -> None:
     assert parse_schedule(text) == parsed
     device.set_schedule(text)
 
 
-@pytest.mark.parametrize("text", ["", "backward", "random", "random:", "random:-1", "forward:1", "random:1x"])
+@pytest.mark.parametrize(
+    "text", ["", "backward", "random", "random:", "random:-1", "forward:1", "lockstep:1", "random:1x"]
+)
 def test_a_schedule_that_is_none_is_refused(device: Device, text: str) -> None:
-    with pytest.raises(UsageError, match="give forward, reverse or random:N"):
+    with pytest.raises(UsageError, match="give forward, reverse, lockstep or random:N"):
         device.set_schedule(text)
 
 

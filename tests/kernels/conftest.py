@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,9 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Dtype, Pass
+from bitgate.problem import ConvProblem, Dtype, Pass, parse_case_id
 
+sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
 
 
@@ -168,3 +171,16 @@ def integers() -> Any:
 @pytest.fixture(scope="session")
 def oracle() -> Any:
     return brute_force
+
+
+@lru_cache(maxsize=256)
+def _solved(case: str, reach: int) -> tuple[ConvProblem, dict[str, HostTensor], np.ndarray[Any, Any]]:
+    problem = parse_case_id(case)
+    inputs = small_integers(problem, reach=reach)
+    return problem, inputs, brute_force(problem, inputs)
+
+
+@pytest.fixture(scope="session")
+def solved() -> Any:
+    """``solved(case)`` -> problem, inputs, expected result; made once for all instances."""
+    return lambda case, reach=2: _solved(case, reach)

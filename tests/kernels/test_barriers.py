@@ -43,14 +43,15 @@ def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, re
     problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k32c64_y3_h9x9_p1")
     inputs = integers(problem)
     expected = oracle(problem, inputs)
-    for instance in INSTANCES:
-        right = {
-            schedule: np.array_equal(
-                bench.run(problem, inputs, library, instance.name, schedule=schedule).values, expected
-            )
-            for schedule in SCHEDULES
-        }
-        assert all(right.values()) == (removed is None), (instance.name, right)
+    right = {
+        (instance.name, schedule): np.array_equal(
+            bench.run(problem, inputs, library, instance.name, schedule=schedule).values, expected
+        )
+        for instance in INSTANCES
+        for schedule in SCHEDULES
+    }
+    always = {i.name: all(right[i.name, schedule] for schedule in SCHEDULES) for i in INSTANCES}
+    assert always == {i.name: removed is None for i in INSTANCES}, right
 
 
 @pytest.mark.parametrize("barrier", [None, "the tile is complete", "the tile is free again"])

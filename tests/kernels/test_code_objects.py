@@ -85,8 +85,16 @@ def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]
     return [Order(problem, target, kernel, way) for problem in supported for way in ways]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", [name for name, family in families().items() if not family.is_probe])
+FAMILIES = [name for name, family in families().items() if not family.is_probe]
+PAIRS = [
+    # By day a target a family, in turn; in the nightly all.
+    pytest.param(name, target, marks=() if (number - place) % len(TARGETS) == 0 else pytest.mark.nightly)
+    for number, name in enumerate(FAMILIES)
+    for place, target in enumerate(TARGETS)
+]
+
+
+@pytest.mark.parametrize(("name", "target"), PAIRS)
 def test_launches_match_code_objects(session, name, target):
     family = families()[name]
     group = group_of(family, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from agreement import instances_in, runs
 
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
@@ -55,50 +56,53 @@ def instances(dtype):
     return [instance for instance in FAMILY.instances if instance.dtypes == (dtype,)]
 
 
-def supporting(problem):
-    return [i for i in instances(str(problem.dtypes)) if FAMILY.supports(problem, i, {}) is None]
+def cases(dtype, shapes, layout="nhwgc", ending=""):
+    return [f"bwd_data_{dtype}_{layout}_{shape}{ending}" for shape in shapes]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("schedule", ["forward", "reverse", "random:7"])
-def test_every_instance_equals_brute_force(bench, integers, oracle, dtype, schedule):
-    ran = set()
-    for name, problem in problems(dtype, SHAPES, "nhwgc").items():
-        inputs = integers(problem)
-        expected = oracle(problem, inputs)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule=schedule)
-            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
-            ran.add(instance.name)
-    assert ran == {instance.name for instance in instances(dtype)}
+EVERY = runs(FAMILY, [case for dtype in DTYPES for case in cases(dtype, SHAPES.values())])
+
+
+def test_every_instance_is_run():
+    assert instances_in(EVERY) == {instance.name for dtype in DTYPES for instance in instances(dtype)}
+
+
+@pytest.mark.parametrize(("case", "instance"), EVERY)
+def test_every_instance_equals_brute_force(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    for schedule in ("forward", "reverse", "random:7"):
+        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
+        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
 
 
 PLANES = {name: SHAPES[name] for name in ("R9", "A9")}
 
 
+LAYOUTS = [("gnhwc", PLANES), ("nwgc", LINES), ("gnwc", LINES), ("ndhwgc", VOLUMES), ("gndhwc", VOLUMES)]
+
+
 @pytest.mark.parametrize(
-    ("layout", "shapes"),
-    [("gnhwc", PLANES), ("nwgc", LINES), ("gnwc", LINES), ("ndhwgc", VOLUMES), ("gndhwc", VOLUMES)],
+    ("case", "instance"),
+    runs(FAMILY, [case for layout, shapes in LAYOUTS for case in cases("f16", shapes.values(), layout)]),
 )
-def test_every_layout(bench, integers, oracle, layout, shapes):
-    for name, problem in problems("f16", shapes, layout).items():
-        inputs = integers(problem)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name)
-            np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=f"{name} {instance.name}")
+def test_every_layout(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    np.testing.assert_array_equal(bench.run(problem, inputs, FAMILY, instance).values, expected)
 
 
-@pytest.mark.parametrize("op", ["scale", "bias", "nd1", "bilinear", "relu"])
-@pytest.mark.parametrize("gap", ["", "_gap"])
-def test_operations_reach_cells_that_no_sub_gemm_owns(bench, integers, oracle, op, gap):
+UNOWNED = [SHAPES[name] for name in ("R7", "R9", "R11")]
+ENDINGS = [f"_{op}{gap}" for op in ("scale", "bias", "nd1", "bilinear", "relu") for gap in ("", "_gap")]
+
+
+@pytest.mark.parametrize(
+    ("case", "instance"), runs(FAMILY, [case for ending in ENDINGS for case in cases("f32", UNOWNED, ending=ending)])
+)
+def test_operations_reach_cells_that_no_sub_gemm_owns(bench, solved, case, instance):
     """In R7 and R11 most of dx has no contribution: there it must hold op(0, d)."""
-    for shape in ("R7", "R9", "R11"):
-        problem = parse_case_id(f"bwd_data_f32_nhwgc_{SHAPES[shape]}_{op}{gap}")
-        inputs = integers(problem)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name)
-            np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance.name)
-            assert outcome.record.zero_fill
+    problem, inputs, expected = solved(case)
+    outcome = bench.run(problem, inputs, FAMILY, instance)
+    np.testing.assert_array_equal(outcome.values, expected)
+    assert outcome.record.zero_fill
 
 
 @pytest.mark.parametrize("op", ["nd1", "bilinear"])
@@ -112,18 +116,19 @@ def test_d_may_be_dx_itself(bench, integers, oracle, op):
         assert not outcome.record.zero_fill
 
 
-@pytest.mark.parametrize("shape", ["R1", "R9", "R16"])
-def test_gaps_stay_untouched(bench, integers, oracle, shape):
-    problem = parse_case_id(f"bwd_data_bf16_nhwgc_{SHAPES[shape]}_gap")
-    inputs = integers(problem)
-    for instance in supporting(problem):
-        outcome = bench.run(problem, inputs, FAMILY, instance.name)
-        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
-        cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
-        cells.bits[...] = 1
-        gaps = cells.storage.view(np.uint16) == 0
-        assert gaps.any()
-        assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+@pytest.mark.parametrize(
+    ("case", "instance"),
+    runs(FAMILY, cases("bf16", [SHAPES[name] for name in ("R1", "R9", "R16")], ending="_gap")),
+)
+def test_gaps_stay_untouched(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    outcome = bench.run(problem, inputs, FAMILY, instance)
+    np.testing.assert_array_equal(outcome.values, expected)
+    cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+    cells.bits[...] = 1
+    gaps = cells.storage.view(np.uint16) == 0
+    assert gaps.any()
+    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
 
 
 @pytest.mark.parametrize("gate", ["gemms_count", "off"])

@@ -6,7 +6,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from agreement import disagreements, instances_in, runs
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from bitgate.exact.tensor import HostTensor
@@ -39,47 +40,39 @@ OTHER = {
 }
 
 
-def supporting(problem, options=None):
-    return [i for i in FAMILY.instances if FAMILY.supports(problem, i, options or {}) is None]
-
-
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
-@pytest.mark.parametrize("schedule", ["forward", "random:7"])
-def test_every_instance_equals_brute_force(bench, integers, oracle, dtype, schedule):
-    ran = set()
-    for name, shape in SHAPES.items():
-        problem = parse_case_id(f"fwd_{dtype}_nhwgc_{shape}")
-        inputs = integers(problem)
-        expected = oracle(problem, inputs)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule=schedule)
-            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
-            ran.add(instance.name)
-    assert ran == {instance.name for instance in FAMILY.instances if instance.dtypes == (dtype,)}
-
-
 EIGHT_BITS = sorted({i.dtypes[0] for i in FAMILY.instances} - {"f32", "f16", "bf16"})
+EIGHT_BIT_SHAPES = {name: SHAPES[name] for name in ("tails", "pointwise", "axes")} | {
+    "wide": "g1n2k48c80_y1x2_h5x4",
+    "saturating": "g1n1k16c512_y1x1_h3x3",
+}
+EVERY = runs(FAMILY, [f"fwd_{dtype}_nhwgc_{shape}" for dtype in ("f32", "f16", "bf16") for shape in SHAPES.values()])
+BYTES = runs(FAMILY, [f"fwd_{dtypes}_nhwgc_{shape}" for dtypes in EIGHT_BITS for shape in EIGHT_BIT_SHAPES.values()])
 
 
-@pytest.mark.parametrize("dtypes", EIGHT_BITS)
-def test_eight_bits_equal_brute_force(bench, integers, oracle, dtypes):
+def test_every_instance_is_run():
+    assert instances_in(EVERY) | instances_in(BYTES) == {instance.name for instance in FAMILY.instances}
+
+
+@pytest.mark.parametrize(("case", "instance"), EVERY)
+def test_every_instance_equals_brute_force(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    for schedule in ("forward", "random:7"):
+        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
+        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
+
+
+@pytest.mark.parametrize(("case", "instance"), BYTES)
+def test_eight_bits_equal_brute_force(bench, solved, case, instance):
     """i8, all pairs of f8 and bf8, f16 rounded to f8: any K and C, and vectors. Sums round and saturate in y's type."""
-    ran = set()
-    for name in ("tails", "pointwise", "axes", "wide", "saturating"):
-        shape = {**SHAPES, "wide": "g1n2k48c80_y1x2_h5x4", "saturating": "g1n1k16c512_y1x1_h3x3"}[name]
-        problem = parse_case_id(f"fwd_{dtypes}_nhwgc_{shape}")
-        inputs = integers(problem, reach=4 if name == "saturating" else 2)
-        expected = oracle(problem, inputs)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule="random:7")
-            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
-            ran.add(instance.name)
-    assert ran == {instance.name for instance in FAMILY.instances if instance.dtypes == (dtypes,)}
+    problem, inputs, expected = solved(case, 4 if case.endswith(EIGHT_BIT_SHAPES["saturating"]) else 2)
+    outcome = bench.run(problem, inputs, FAMILY, instance, schedule="random:7")
+    np.testing.assert_array_equal(outcome.values, expected)
 
 
-def test_i8_sums_do_not_pass_through_floats(bench):
+@pytest.mark.parametrize(("case", "instance"), runs(FAMILY, ["fwd_i8_nhwgc_n1k16c2320_y1x1_h1x2"]))
+def test_i8_sums_do_not_pass_through_floats(bench, case, instance):
     """1152 products of 127 * 127, then one of 1, then the first ones again, negative: f32 would lose the 1."""
-    problem = parse_case_id("fwd_i8_nhwgc_n1k16c2320_y1x1_h1x2")
+    problem = parse_case_id(case)
     x, w = (HostTensor.empty(problem.tensors[name]) for name in ("in", "wei"))
     x.logical[...] = 127
     w.logical[...] = 0
@@ -87,36 +80,36 @@ def test_i8_sums_do_not_pass_through_floats(bench):
     w.logical[:, :, 1168:] = -127
     x.logical[:, :, 1152] = w.logical[:, :, 1152] = 1
     assert 1152 * 127**2 > 2**24
-    for instance in supporting(problem):
-        outcome = bench.run(problem, {"in": x, "wei": w}, FAMILY, instance.name)
-        assert (outcome.values == 1).all(), instance.name
+    assert (bench.run(problem, {"in": x, "wei": w}, FAMILY, instance).values == 1).all()
 
 
-@pytest.mark.parametrize("layout", OTHER)
-@pytest.mark.parametrize("gap", ["", "_gap"])
-def test_layouts_and_gaps(bench, integers, oracle, layout, gap):
+@pytest.mark.parametrize(
+    ("case", "instance"),
+    runs(FAMILY, [f"fwd_f16_{layout}_{shape}{gap}" for layout, shape in OTHER.items() for gap in ("", "_gap")]),
+)
+def test_layouts_and_gaps(bench, solved, case, instance):
     """Strides are honoured, and the gaps of y stay as they were."""
-    problem = parse_case_id(f"fwd_f16_{layout}_{OTHER[layout]}{gap}")
-    inputs = integers(problem)
-    expected = oracle(problem, inputs)
-    for instance in supporting(problem):
-        outcome = bench.run(problem, inputs, FAMILY, instance.name)
-        np.testing.assert_array_equal(outcome.values, expected, err_msg=instance.name)
-        cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
-        cells.bits[...] = 1
-        gaps = cells.storage.view(np.uint16) == 0
-        assert gaps.any() == bool(gap)
-        assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+    problem, inputs, expected = solved(case)
+    outcome = bench.run(problem, inputs, FAMILY, instance)
+    np.testing.assert_array_equal(outcome.values, expected)
+    cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+    cells.bits[...] = 1
+    gaps = cells.storage.view(np.uint16) == 0
+    assert gaps.any() == case.endswith("_gap")
+    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
 
 
-@pytest.mark.parametrize("op", ["scale", "bias", "nd1", "bilinear", "relu"])
-def test_operations(bench, integers, oracle, op):
-    for shape in (SHAPES["all padding"], SHAPES["pointwise"]):
-        problem = parse_case_id(f"fwd_f32_gnhwc_{shape}_{op}")
-        inputs = integers(problem)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name)
-            np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance.name)
+OPERATED = [
+    f"fwd_f32_gnhwc_{SHAPES[name]}_{op}"
+    for op in ("scale", "bias", "nd1", "bilinear", "relu")
+    for name in ("all padding", "pointwise")
+]
+
+
+@pytest.mark.parametrize(("case", "instance"), runs(FAMILY, OPERATED))
+def test_operations(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    np.testing.assert_array_equal(bench.run(problem, inputs, FAMILY, instance).values, expected)
 
 
 def test_d_may_be_y_itself(bench, integers, oracle):
@@ -263,9 +256,13 @@ def test_both_predicates_agree(bench, text, threshold):
     try:
         problem = parse_case_id(text)
     except ProblemError:
-        return
+        reject()
     options = {"split_n_bytes": str(threshold)}
-    for instance in FAMILY.instances:
-        declared = FAMILY.supports(problem, instance, options)
-        answered = bench.library(FAMILY).is_supported(problem, instance.name, options)
-        assert (declared and declared.clause) == (answered and answered.clause), (text, instance.name)
+    said = {
+        instance.name: (
+            FAMILY.supports(problem, instance, options),
+            bench.library(FAMILY).is_supported(problem, instance.name, options),
+        )
+        for instance in FAMILY.instances
+    }
+    assert not disagreements(said), text

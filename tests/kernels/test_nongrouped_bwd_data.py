@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from agreement import disagreements, instances_in, runs
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from bitgate.exact.tensor import HostTensor
@@ -31,36 +32,34 @@ OTHER = {"nwgc": "n2k16c8_y3_h17_s2_p1", "gnwc": "n2k8c16_y4_h19_s6_d4_p2", "gnh
 OTHER |= dict.fromkeys(("ndhwgc", "gndhwc"), "n1k32c32_y1x2x2_h2x7x7_s1x3x3")
 
 
-def supporting(problem):
-    return [instance for instance in FAMILY.instances if FAMILY.supports(problem, instance, {}) is None]
+EVERY = runs(FAMILY, [f"bwd_data_{dtype}_nhwgc_{shape}" for dtype in DTYPES for shape in SHAPES.values()])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("schedule", ["forward", "reverse", "random:7"])
-def test_every_instance_equals_brute_force(bench, integers, oracle, dtype, schedule):
-    ran = set()
-    for name, shape in SHAPES.items():
-        problem = parse_case_id(f"bwd_data_{dtype}_nhwgc_{shape}")
-        inputs = integers(problem)
-        expected = oracle(problem, inputs)
-        for instance in supporting(problem):
-            outcome = bench.run(problem, inputs, FAMILY, instance.name, schedule=schedule)
-            np.testing.assert_array_equal(outcome.values, expected, err_msg=f"{name} {instance.name}")
-            ran.add(instance.name)
-    assert ran == {instance.name for instance in FAMILY.instances if instance.dtypes == (dtype,)}
+def test_every_instance_is_run():
+    assert instances_in(EVERY) == {instance.name for instance in FAMILY.instances}
 
 
-@pytest.mark.parametrize("layout", OTHER)
-@pytest.mark.parametrize("gap", ["", "_gap"])
-def test_every_layout(bench, integers, oracle, layout, gap):
-    problem = parse_case_id(f"bwd_data_f16_{layout}_{OTHER[layout]}{gap}")
-    inputs = integers(problem)
-    for instance in supporting(problem):
-        outcome = bench.run(problem, inputs, FAMILY, instance.name)
-        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance.name)
-        cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
-        cells.bits[...] = 1
-        assert (outcome.result.storage.view(np.uint16)[cells.storage.view(np.uint16) == 0] == 0xA5A5).all()
+@pytest.mark.parametrize(("case", "instance"), EVERY)
+def test_every_instance_equals_brute_force(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    for schedule in ("forward", "reverse", "random:7"):
+        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
+        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
+
+
+@pytest.mark.parametrize(
+    ("case", "instance"),
+    runs(FAMILY, [f"bwd_data_f16_{layout}_{shape}{gap}" for layout, shape in OTHER.items() for gap in ("", "_gap")]),
+)
+def test_every_layout(bench, solved, case, instance):
+    problem, inputs, expected = solved(case)
+    outcome = bench.run(problem, inputs, FAMILY, instance)
+    np.testing.assert_array_equal(outcome.values, expected)
+    cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
+    cells.bits[...] = 1
+    gaps = cells.storage.view(np.uint16) == 0
+    assert gaps.any() == case.endswith("_gap")
+    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -132,8 +131,9 @@ def test_both_predicates_agree(bench, text):
     try:
         problem = parse_case_id(text)
     except ProblemError:
-        return
-    for instance in FAMILY.instances:
-        declared = FAMILY.supports(problem, instance, {})
-        answered = bench.library(FAMILY).is_supported(problem, instance)
-        assert (declared and declared.clause) == (answered and answered.clause), (text, instance.name)
+        reject()
+    said = {
+        instance.name: (FAMILY.supports(problem, instance, {}), bench.library(FAMILY).is_supported(problem, instance))
+        for instance in FAMILY.instances
+    }
+    assert not disagreements(said), text

@@ -61,3 +61,15 @@ def test_tests_of_one_problem_share_a_worker(suites: Any) -> None:
     assert len(lines) == 24
     assert len(set(lines)) == len({line.split()[0] for line in lines}) == 6
     assert {line.split()[1] for line in lines} == {"gw0", "gw1"}
+
+
+DEAD_ON_ARRIVAL = "import os, signal, time\nif 'PYTEST_XDIST_WORKER' in os.environ: os._exit(3)"
+
+
+def test_workers_that_die_before_any_case_end_the_run(suites: Any) -> None:
+    suites.write(module=("import os, signal, time", DEAD_ON_ARRIVAL))
+    finished = suites.run("-n2")
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    assert "workers in a row died before they came to a case: run with -n0 to see why" in finished.stdout
+    assert finished.stdout.count("replacing crashed worker") < 10
+    assert suites.junit.tests == suites.junit.errors >= 6

@@ -33,6 +33,7 @@ from bitgate.pytest_plugin import names_a_suite
         (["tests"], False),
         (["tests", "suites"], True),
         (["-k", "suites_of_mine"], False),
+        (["-k", " or ".join(["some_words"] * 100)], False),  # too long for a path
     ],
 )
 def test_the_plugin_wakes_for_suites_only(suites: Any, arguments: list[str], wakes: bool) -> None:
@@ -87,8 +88,14 @@ def test_another_project_meets_none_of_our_options_hooks_or_imports(tmp_path: Pa
 )
 def test_exit_codes(status: int, ended: End, record: int | None, code: int) -> None:
     summary = None if record is None else SimpleNamespace(exit_code=record)
-    run: Any = SimpleNamespace(ended=ended, summary=summary)
+    run: Any = SimpleNamespace(ended=ended, summary=summary, in_process=False)
     assert exit_code(int(status), run) == code
+
+
+@pytest.mark.parametrize(("record", "code"), [(0, 3), (1, 1), (3, 3)])
+def test_a_run_in_this_process_vouches_for_nothing(record: int, code: int) -> None:
+    run: Any = SimpleNamespace(ended=End.WHOLE, summary=SimpleNamespace(exit_code=record), in_process=True)
+    assert exit_code(int(pytest.ExitCode.OK), run) == code
 
 
 def _gpu(platform: str = "amd") -> Target:

@@ -120,7 +120,7 @@ def test_nothing_compared_is_not_green(suites: Any, run_here: Any) -> None:
         (AS_IS, AS_IS, ("--target", "gfx94"), "unknown target 'gfx94'"),
         (AS_IS, AS_IS, ("--target", "gfx942", "-nauto"), "gfx942 is not present on this machine"),
         (AS_IS, AS_IS, ("--tier", "smok"), "--tier smok: did you mean 'smoke'?"),
-        (AS_IS, AS_IS, ("--schedule", "up"), "--schedule up: give forward, reverse or random:N"),
+        (AS_IS, AS_IS, ("--schedule", "up"), "--schedule up: give forward, reverse, lockstep or random:N"),
         (AS_IS, AS_IS, ("--resum",), "unrecognized arguments: --resum (did you mean --resume?)"),
         (AS_IS, AS_IS, ("-n1", "--select", "none"), "--select none: no such file"),
     ],
@@ -145,8 +145,9 @@ def test_what_the_user_must_mend_ends_with_2_and_one_line(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signals, workers: str) -> None:
-    suites.write(module=("gate):", 'gate):\n    "g2" in planned.case and time.sleep(100)'))
-    code, output = suites.interrupt(number, lambda: suites.is_at("g2"), workers)
+    last = "f64_nhwgc_g2"
+    suites.write(module=("gate):", f'gate):\n    "{last}" in planned.case and time.sleep(100)'))
+    code, output = suites.interrupt(number, lambda: suites.is_at(last) and bool(suites.verdicts), workers)
     assert code == 130, output
     assert len(suites.verdicts) < 6
     assert {verdict.outcome.value for verdict in suites.verdicts} <= {"PASS"}
@@ -169,7 +170,7 @@ def test_a_run_that_ends_at_its_first_red_case_builds_a_family_when_its_first_ca
     suites.write(('name = "second"', 'name = "second"\nkernels = "broken*"'), ("gate(planned)", "gate(planned), 1 / 0"))
     (suites.folder / "declaration.py").write_text(BROKEN)
     (suites.folder / "broken.hip.cpp").write_text("#error not a kernel\n")
-    of_both = ("--load=declaration.py", "--tier=smoke")
+    of_both = ("--load=declaration.py", "--kernel=*", "--tier=smoke")
     assert "building broken" in suites.run(*of_both).stderr
     assert suites.outcomes.count("BUILD_FAILED") == 2
     assert "building broken" not in suites.run(*of_both, "-x").stderr

@@ -40,7 +40,13 @@ UNDERSTOOD = {
     "./benchdnn --mode=C --conv --dir=FWD_B --dt=s8:s8:s8 --stag=abx mb1ic3ih32iw20oc8oh16ow10kh3kw3sh2sw2ph0pw1": (
         "fwd_i8_ngchw_gkyxc_g1n1k8c3_y3_h32x20_s2_p0x1_q1x0_bias"
     ),
-    "benchdnn --conv ic16iw50oc16ow44kw3dw2pw0": "fwd_f32_nwgc_g1n2k16c16_y3_h50_d3_p0",
+    "benchdnn --conv --dir=FWD_D ic16iw50oc16ow46kw3dw1pw0": "fwd_f32_nwgc_g1n2k16c16_y3_h50_d2_p0",
+    "benchdnn --matmul --dt=f16 --stag=abx --wtag=acb 2x3x4:2x4x5": "gemm_f16_rcr_b2m3n5k4",
+    "3x4:4x5": "gemm_f32_rcr_b1m3n5k4",
+    "MIOpenDriver convint8 -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -F 1": "fwd_i8_i8_i32_ngchw_gkcyx_g1n1k8c8_y3_h8",
+    "MIOpenDriver convint8 -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -b 0 -Z 0 -L 1": (
+        "fwd_i8_i8_i32_ngchw_gkcyx_g1n1k8c8_y3_h8"
+    ),
 }
 
 
@@ -90,7 +96,10 @@ def test_what_ck_profiler_cannot_say(case):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("make me a conv", "neither a case id nor a command line of ckProfiler, example, MIOpenDriver, benchdnn"),
+        (
+            "make me a conv",
+            "'make me a conv' is neither a case id nor a command line of ckProfiler, example, MIOpenDriver, benchdnn",
+        ),
         (
             "ckProfiler gemm 1 1 1 1 0 5 3840 4096 4096",
             "'gemm' is not understood: grouped_conv_fwd, grouped_conv_bwd_data",
@@ -104,10 +113,17 @@ def test_what_ck_profiler_cannot_say(case):
         ("MIOpenDriver conv -n 1 -Q 2", "option '-Q' is not understood"),
         ("MIOpenDriver conv -c 9 -g 2", "--in_channels 9 does not divide into 2 groups"),
         ("MIOpenDriver conv -m trans", "transposed convolutions"),
-        ("benchdnn --matmul 3x4:4x5", "only benchdnn --conv is understood"),
-        ("benchdnn --conv --dir=BWD_WB mb1ic8ih4oc8kh1", "--dir=BWD_WB is not understood"),
-        ("benchdnn --conv mb1ih4oc8kh1", "lacks ic"),
-        ("benchdnn --conv mb1ic8ih4oc8kh1zz3", "'zz3' is not understood"),
+        ("MIOpenDriver convint8 -c 8 -F 2", "--forw 2: MIOpen has int8 forward only, that is 1"),
+        (
+            "MIOpenDriver conv -I NCHWc4 -O NCHWc4 -f NCHWc4",
+            "vectorised layouts (--in_layout NCHWc4) are not understood",
+        ),
+        ("MIOpenDriver convint8 -Z 1 -L 4", "--tensor_vect 1: vectorised layouts are not understood"),
+        ("MIOpenDriver conv -L 4", "--vector_length 4: vectorised layouts are not understood"),
+        ("MIOpenDriver conv -b 1", "--bias 1: a bias is not understood"),
+        ("MIOpenDriver conv -r 2", "--pad_val 2: pads other than zeros are not understood"),
+        ("MIOpenDriver conv -n 1_0", "--batchsize is '1_0', not a number"),
+        ("benchdnn --ip 3x4:4x5", "only benchdnn --conv and --matmul are understood"),
         ("example_gemm_xdl_fp16 1 1 1", "example 'example_gemm_xdl_fp16' is not understood"),
         ('ckProfiler "unclosed', "No closing quotation"),
     ],

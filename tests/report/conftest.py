@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bitgate.cases.plan import Plan, PlannedItem
-from bitgate.record import Certificate, Diagnosis, Key, Outcome, Verdict, append
+from bitgate.record import FINGERPRINT, Certificate, Diagnosis, Key, Outcome, Verdict, append
 
 CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"
 
@@ -40,14 +40,15 @@ def _verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
         "seconds": {"fill": 0.001, "kernel": 0.0000123, "total": 0.002},
         "human": "bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs",
         "repro": f"bitgate verify {key['case']} --target {key['target']}",
-        "fingerprint": {"build": "b0", "machine": "m0"},
+        "fingerprint": {name: f"its {name}" for name in FINGERPRINT},
+        "row": "suites/conv_bwd_data/cases.toml:17",
         "plan": "p0",
     }
     return Verdict(Key(**key), outcome, **(fields | changes))
 
 
 def _item(one: Verdict) -> PlannedItem:
-    test = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human}
+    test = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human, "row": one.row}
     return PlannedItem(id=f"{one.key.case}__{one.key.seed}", **vars(one.key), **test)
 
 
@@ -61,21 +62,24 @@ def verdict() -> Callable[..., Verdict]:
 def dropped(verdict: Callable[..., Verdict]) -> Verdict:
     """The founding bug: all sub-GEMMs but the first are missing."""
     sentence = "sub-GEMMs 1 to 8 of 9 never ran: their 702464 cells are zero"
-    diagnosis = Diagnosis(("missing_sub_gemm", "zero"), sentence, {"missing": list(range(1, 9))})
-    return verdict(Outcome.MISMATCH, options=(("flat_path_gate", "off"),), diagnosis=diagnosis)
+    cells = [{"at": [0, 0, 0, 0, w], "result": 0, "reference": 12 + w} for w in range(1, 11)]
+    evidence = {"missing": list(range(1, 9)), "first_wrong_cells": cells}
+    diagnosis = Diagnosis(("missing_sub_gemm", "zero"), sentence, evidence)
+    options = (("flat_path_gate", "off"),)
+    return verdict(Outcome.MISMATCH, options=options, diagnosis=diagnosis, view={"axes": list("gnchw")})
 
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Callable[..., Path]:
     """Writes results.jsonl and, where ``planned`` is given, plan.json as a run does; returns the folder."""
 
-    def write(name: str, *verdicts: Verdict, planned: list[Verdict] | None = None) -> Path:
+    def write(name: str, *verdicts: Verdict, planned: list[Verdict] | None = None, **plan: str) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True, exist_ok=True)
         for one in verdicts:
             append(folder / "results.jsonl", one)
         if planned is not None:
-            Plan("smoke", planned[0].key.target, tuple(map(_item, planned))).write(folder / "plan.json")
+            Plan("smoke", planned[0].key.target, tuple(map(_item, planned)), **plan).write(folder / "plan.json")
         return folder
 
     return write

@@ -41,7 +41,7 @@ def runtime_path(builder: Builder) -> Path:
 def build_kernels(builder: Builder) -> Callable[..., Path]:
     """Builds sources of the kernels folder into one shared library that is linked against the runtime."""
 
-    def build(name: str, *sources: str, folder: Path = KERNELS) -> Path:
+    def build(name: str, *sources: str, folder: Path = KERNELS, race: bool = False) -> Path:
         instance = Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION)
         return builder.family(
             KernelFamily(
@@ -54,7 +54,8 @@ def build_kernels(builder: Builder) -> Callable[..., Path]:
                 options=(),
                 supports=lambda problem, instance, options: None,
                 dispatch=lambda problem, instance, options: None,
-            )
+            ),
+            race=race,
         )
 
     return build

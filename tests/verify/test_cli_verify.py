@@ -105,8 +105,8 @@ def test_a_red_verdict_shows_cells_and_how_to_run_it_again(bitgate):
     lines = out.splitlines()
     assert lines[0].startswith("MISMATCH")
     assert "g  n  c  h  w  result  reference" in out
-    assert lines[-2].startswith("  again: bitgate verify")
-    assert lines[-1].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
+    assert lines[-3].startswith("  again: bitgate verify")
+    assert lines[-2].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
 
 
 def test_nothing_compared_is_exit_code_3(bitgate):
@@ -140,11 +140,11 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
         ((NINE, "--option", "flat_path_gate=on"), "gemms_count or off"),
         ((NINE, "--fill", "exat"), "did you mean exact?"),
-        ((NINE, "--schedule", "backwards"), "forward, reverse or random:N"),
+        ((NINE, "--schedule", "backwards"), "forward, reverse, lockstep or random:N"),
         ((NINE, "--target", "gfx9421"), "unknown target 'gfx9421'"),
         ((NINE, "--reference", "oracle"), "auto, exact, ordered"),
         ((NINE, "--load", "nowhere.py"), "nowhere.py: no such declaration file"),
-        ((NINE, "--isolate", "--dump", "x"), "leave --isolate out"),
+        ((NINE, "--isolate", "--in-process"), "exclude each other"),
         ((NINE, "--nonsense"), "No such option"),
     ],
 )
@@ -210,3 +210,112 @@ def test_zeros_prove_nothing(bitgate):
     code, _, err = bitgate("verify", FOUR, "--kernel", ONE, "--fill", "zeros")
     assert code == 2
     assert "zeros" in err
+
+
+LIST = """# shapes of a team
+--dir=FWD_D --dt=f32
+mb1ic8oc8ih5kh3ph1n"a"
+--dt=u8:s8:f32
+mb1ic8oc8ih5kh3ph1n"b"
+mb1ic8oc8ih6kh3ph1n"c"
+ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
+ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
+"""
+
+
+def test_a_list_is_verified_and_what_was_refused_is_told_after_the_result(tmp_path, capsys):
+    path = tmp_path / "list"
+    path.write_text(LIST)
+    command = ["verify", "--cases", str(path), "--kernel", "naive_conv*", "--target", "host"]
+    assert run(command) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert said.err == ""
+    assert lines[2:4] == [
+        "cases: 2 asked, 2 compared, 0 refused, 0 not run; verdicts: 2 PASS",
+        "refused: 3 of 5, not looked at",
+    ]
+    assert lines[4].startswith("  2 x types 'u8:s8:f32' (--dt, --cfg) are not understood")
+    assert lines[4].endswith("(first: line 5)")
+    assert lines[5].startswith("  1 x the verification is 7: 0 (none)")
+    assert run([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [reason["count"] for reason in told["refused"]] == [2, 1]
+    assert told["summary"]["refused_lines"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read: No such file"),
+        ("# nothing\n", "no case found\n"),
+        ("--ip\nic8oc8ih5kh3\n", "no case found, 1 lines refused: line 2: option '--ip' is not understood"),
+    ],
+)
+def test_a_list_without_a_case_is_no_green_run(text, says, tmp_path, capsys):
+    path = tmp_path / "list"
+    if text is not None:
+        path.write_text(text)
+    assert run(["verify", "--cases", str(path)]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_no_case_at_all(capsys):
+    assert run(["verify"]) == 2
+    assert "name a case, or a list of them with --cases FILE" in capsys.readouterr().err
+
+
+FORWARD, BACKWARD = "fwd_f16_nhwgc_g1n1k8c8_y3x3_h6x6", "bwd_weight_f16_nhwgc_g1n1k8c8_y3x3_h6x6"
+WAVELET = ("--kernel", "bwd_weight_wavelet.f16_64x64x32_a1b1c1*")
+
+
+def test_every_case_that_is_named_has_a_verdict(bitgate):
+    """It said "2 PASS", ended with 0, and was silent about the first."""
+    code, out, _ = bitgate("verify", FORWARD, BACKWARD, *WAVELET, "--json")
+    document = json.loads(out)
+    assert code == document["summary"]["exit"] == 1
+    first = document["verdicts"][0]
+    assert (first["case"].partition("_")[0], first["verdict"], first["green"]) == ("fwd", "NOT_RUN", False)
+    assert "does this operation (fwd)" in first["reason"]
+    assert {verdict["verdict"] for verdict in document["verdicts"][1:]} == {"PASS"}
+    counts = {name: document["summary"][name] for name in ("asked", "compared", "refused", "not_run")}
+    assert counts == {"asked": 2, "compared": 1, "refused": 0, "not_run": 1}
+
+
+def test_a_case_that_every_kernel_refuses_is_not_green_beside_one_that_passes(bitgate):
+    refused = "bwd_weight_f32_nhwgc_g1n1k8c8_y3x3_h6x6"
+    code, out, _ = bitgate("verify", refused, BACKWARD, *WAVELET)
+    assert code == 1
+    assert out.splitlines()[-1].startswith("cases: 2 asked, 1 compared, 1 refused, 0 not run; verdicts: ")
+
+
+def test_one_line_says_what_became_of_what_was_asked(bitgate):
+    code, out, _ = bitgate("verify", BACKWARD, *WAVELET)
+    assert (code, out.splitlines()[-1][:44]) == (0, "cases: 1 asked, 1 compared, 0 refused, 0 not")
+    code, out, _ = bitgate("verify", FORWARD, *WAVELET)
+    assert code == 3
+    assert out.splitlines()[-1].startswith("nothing was compared; cases: 1 asked, 0 compared, 0 refused, 1 not run")
+
+
+def test_what_is_loaded_is_verified_alone(bitgate):
+    case = "fwd_f32_nhwgc_g1n1k1c4_y3_h6_p1"
+    code, out, _ = bitgate("verify", case, "--load", SICK, "--json")
+    assert code == 0
+    assert {verdict["kernel"] for verdict in json.loads(out)["verdicts"]} == {"sick"}
+
+
+def test_a_loaded_kernel_never_sees_what_it_does_not_declare(bitgate):
+    """Its predicate looks at C alone; its library would be asked about f16."""
+    code, out, _ = bitgate("verify", FORWARD, "--load", SICK, "--json")
+    (verdict,) = json.loads(out)["verdicts"]
+    assert code == 3
+    assert (verdict["verdict"], verdict["green"]) == ("REFUSED", True)
+    assert verdict["reason"].startswith("dtypes: f16 is not among what sick.fwd_f32 declares (f32)")
+
+
+def test_a_forgotten_load_is_hinted_at(bitgate):
+    code, _, err = bitgate("verify", FORWARD, "--kernel", "mine*")
+    assert code == 2
+    assert err.strip().endswith(
+        "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
+    )

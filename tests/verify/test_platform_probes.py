@@ -186,3 +186,18 @@ def test_subnormals_are_to_be_as_the_target_is_known(target, multiply, said):
 def test_what_is_true_of_several_fragments_is_told_once():
     findings = [Finding("transposed", "one"), Finding("no LDS"), Finding("transposed", "two")]
     assert sentence_of(findings) == "one and 1 more: transposed; no LDS"
+
+
+@pytest.mark.parametrize(
+    ("multiply", "said"),
+    [(np.matmul, []), (lambda a, b: flush8(a) @ flush8(b), ["flushed to zero, on gfx90a they are to be kept"] * 2)],
+)
+def test_8_bit_floats_go_through_bf16_on_gfx90a_and_keep_their_subnormals(multiply, said):
+    """The smallest is 2^-9 (f8ocp): a subnormal of its own type, a normal number of bf16."""
+    found = list(subnormals(Hardware(FLOAT8, multiply, target="gfx90a")))
+    assert len(found) == len(said)
+    assert all(words in finding.text for finding, words in zip(found, said, strict=True))
+
+
+def flush8(a):
+    return np.where(np.abs(wide(a)) < 2.0**-6, 0, wide(a))

@@ -7,11 +7,11 @@ import pytest
 
 from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.problem import DTYPES, parse_case_id
-from bitgate.verify.poison import PATTERNS, poison_bits, poisoned
+from bitgate.verify.poison import PATTERNS, SCRATCH_BYTES, SECOND_PATTERNS, poison_bits, poisoned, unwritten
 
 
 @pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "bf8ocp"])
-def test_float_poison_is_a_signalling_nan(name):
+def test_the_first_poison_of_floats_is_a_signalling_nan(name):
     dtype = DTYPES[name]
     fraction = dtype.mantissa - 1
     bits = poison_bits(dtype)
@@ -21,9 +21,35 @@ def test_float_poison_is_a_signalling_nan(name):
     assert not bits & 1 << (fraction - 1)  # the quiet bit, which every computed NaN has
 
 
+@pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "f8ocp"])
+def test_the_second_is_a_number_which_a_kernel_that_mends_nan_leaves_alone(name):
+    dtype = DTYPES[name]
+    value = np.array(poison_bits(dtype, 1), dtype.bits).view(dtype.numpy).astype(np.float64)
+    assert -np.inf < value < -300  # far from what small integers sum to
+
+
 def test_every_type_has_one_that_fits():
-    assert set(PATTERNS) == set(DTYPES)
-    assert all(bits < 2 ** (8 * DTYPES[name].bytes) for name, bits in PATTERNS.items())
+    assert set(PATTERNS) == set(SECOND_PATTERNS) == set(DTYPES)
+    for patterns in (PATTERNS, SECOND_PATTERNS):
+        assert all(bits < 2 ** (8 * DTYPES[name].bytes) for name, bits in patterns.items())
+
+
+def test_the_two_of_a_type_differ():
+    assert all(PATTERNS[name] != SECOND_PATTERNS[name] for name in PATTERNS)
+    assert len(set(SCRATCH_BYTES)) == 2
+
+
+@pytest.mark.parametrize(("name", "known"), [("f32", [True, False]), ("f16", [True, False]), ("bf8ocp", [True, True])])
+def test_cells_that_nobody_wrote_are_known_where_no_kernel_computes_the_poison(name, known):
+    dtype = DTYPES[name]
+    bits = np.array([poison_bits(dtype, 0), poison_bits(dtype, 1), 0], dtype.bits)
+    assert unwritten(bits, dtype).tolist() == [*known, False]
+
+
+@pytest.mark.parametrize(("name", "known"), [("f8fnuz", [False, False]), ("f8ocp", [True, False])])
+def test_a_pattern_that_a_kernel_computes_tells_nothing(name, known):
+    dtype = DTYPES[name]
+    assert unwritten(np.array([poison_bits(dtype, 0), poison_bits(dtype, 1)], dtype.bits), dtype).tolist() == known
 
 
 def test_gaps_stay_gaps():

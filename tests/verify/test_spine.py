@@ -9,10 +9,10 @@ import pytest
 
 from bitgate.errors import UsageError
 from bitgate.problem import parse_case_id
-from bitgate.record import Outcome, from_event, to_event
-from bitgate.verify.isolate import verify_isolated
+from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
@@ -23,6 +23,11 @@ CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 @pytest.fixture(scope="module")
 def session() -> Session:
     return Session("host", load=(DECLARATION,))
+
+
+def verify_alone(planned: PlannedCase, load: tuple[Path, ...], time_limit: float = 600.0) -> Verdict:
+    with CaseProcess(Opening(planned.target, load)) as process:
+        return process.verify(planned, time_limit)
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
@@ -145,7 +150,7 @@ def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
         ({"instance": "fwd_f16"}, "no instance 'fwd_f16'"),
         ({"options": (("illnes", "none"),)}, "no option 'illnes'; did you mean 'illness'"),
         ({"options": (("illness", "flu"),)}, "option illness=flu"),
-        ({"schedule": "backwards"}, "give forward, reverse or random:N"),
+        ({"schedule": "backwards"}, "give forward, reverse, lockstep or random:N"),
         ({"fill": "exotic"}, "unknown fill 'exotic'"),
         ({"fill": "decimal", "reference": "ordered"}, "bits depend on the order of summation"),
         ({"fill": "decimal", "reference": "exact"}, "no exact reference: data are not integers"),
@@ -190,20 +195,35 @@ def test_the_dump_sees_every_tensor(session):
 
 
 def test_a_kernel_that_kills_its_process_is_a_crash():
-    verdict = verify_isolated(plan("abort"), (DECLARATION,))
+    verdict = verify_alone(plan("abort"), (DECLARATION,))
     assert verdict.outcome is Outcome.CRASHED
     assert "died of SIGABRT" in verdict.reason
     assert "--load" in verdict.repro
 
 
-def test_a_kernel_that_never_ends_is_hung():
-    verdict = verify_isolated(plan("hang"), (DECLARATION,), time_limit=3)
+@pytest.mark.parametrize(("illness", "words"), [("third", "1 of 288 cells"), ("cached", "of 288 cells")])
+def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, words):
+    verdict = verify_alone(plan(illness), (DECLARATION,))
+    assert verdict.outcome is Outcome.MISMATCH
+    assert "launch 3 of the same problem, with other data" in verdict.diagnosis.sentence
+    assert words in verdict.diagnosis.sentence
+
+
+def test_a_kernel_that_never_ends_is_hung(monkeypatch):
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
+    verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=3)
     assert verdict.outcome is Outcome.HUNG
-    assert "no verdict after 3 s" in verdict.reason
+    assert "no verdict within 3 s" in verdict.reason
+
+
+def test_a_kernel_that_waits_for_what_never_comes_is_told_as_such_before_its_time_is_up():
+    verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=5)
+    assert verdict.outcome is Outcome.CRASHED
+    assert "it spins: 3" in verdict.reason
 
 
 def test_an_isolated_verdict_is_the_same_as_one_here(session):
-    there, here = verify_isolated(plan("wrong"), (DECLARATION,)), verify(plan("wrong"), session)
+    there, here = verify_alone(plan("wrong"), (DECLARATION,)), verify(plan("wrong"), session)
     assert (there.key, there.outcome, there.diagnosis, there.digest) == (
         here.key,
         here.outcome,
@@ -211,4 +231,4 @@ def test_an_isolated_verdict_is_the_same_as_one_here(session):
         here.digest,
     )
     with pytest.raises(UsageError, match="unknown fill"):
-        verify_isolated(replace(plan(), fill="exotic"), (DECLARATION,))
+        verify_alone(replace(plan(), fill="exotic"), (DECLARATION,))

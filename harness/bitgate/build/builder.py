@@ -132,17 +132,21 @@ class Builder:
         link_flags = flags.host_link(compiler.kind)
         return self._build(_Recipe("native", "libbitgate_native.so", units, link_flags, compiler, includes))
 
-    def family(self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None) -> Path:
-        """The family's shared library for this platform.
+    def family(
+        self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None, *, race: bool = False
+    ) -> Path:
+        """The family's shared library for this platform; with ``race`` the host's flavour that tells of each access.
 
         ``overlay`` maps source paths, relative to the folder that holds the rooms, to files that stand in for them,
         beside those of ``$BITGATE_OVERLAY``.
         Only the units that reach a replaced file are compiled again, and the result is another file.
         """
         if declaration.library is not None:
+            if race:
+                raise BuildError(declaration.name, f"{declaration.library} is prebuilt: --race builds from sources")
             return _prebuilt(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
-        return self._build(self._recipe(declaration), _real_overlay(shadowing, declaration.folder))
+        return self._build(self._recipe(declaration, race), _real_overlay(shadowing, declaration.folder))
 
     def code_objects(
         self,
@@ -185,7 +189,7 @@ class Builder:
         kernels = rooms.room("kernels")
         platforms = kernels / "platforms"
         includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
-        every = {instance.group for instance in declaration.instances}
+        every = {instance.group for instance in declaration.instances} | declaration.left_out
         here = {instance.group for instance in declaration.on(self.arch).instances}
         sources = [declaration.folder / source for source in declaration.sources]
         fitting = [source for source in sources if _stem(source) not in every - here]
@@ -204,9 +208,17 @@ class Builder:
         recipe = self._recipe(declaration)
         store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
         library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
-        return library if library is not None and library.is_file() else None
+        return library if library is not None and self.cache.used(library) else None
 
-    def _recipe(self, declaration: KernelFamily) -> _Recipe:
+    def compiler_line(self, declaration: KernelFamily, race: bool = False) -> str:
+        """By what the family's library is compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a prebuilt
+        one."""
+        if declaration.library is not None:
+            return "unknown"
+        unit = self._recipe(declaration, race).units[0]
+        return " ".join((unit.compiler.name, *unit.flags))
+
+    def _recipe(self, declaration: KernelFamily, race: bool = False) -> _Recipe:
         name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
@@ -215,7 +227,7 @@ class Builder:
         includes = (*self._platform_includes, kernels / "include", folder)
         if self.platform == "host":
             kind = self.compiler.kind
-            compile_flags, link_flags = flags.host_kernel(kind, quick_build()), flags.host_link(kind)
+            compile_flags, link_flags = flags.host_kernel(kind, quick_build(), race), flags.host_link(kind)
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
         else:
@@ -223,7 +235,8 @@ class Builder:
         sources = [folder / source for source in declaration.sources]
         units = _units(name, sources, includes, compile_flags, self.compiler)
         needs_runtime = self.platform != "amd"
-        return _Recipe(name, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
+        label = f"{name} (race)" if race else name
+        return _Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
     def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
         """Look up or compile every unit, then look up or link the library of their keys."""
@@ -269,7 +282,7 @@ class Builder:
             runtime = self.runtime()
             needs = [f"-L{runtime.parent}", f"-l:{runtime.name}"]
         with self.cache.guarded(), self.cache.lock(library.parent.name):
-            if library.is_file():
+            if self.cache.used(library):
                 return
             if recipe.compiler.kind == "zig":
                 self._progress(f"linking {recipe.label}: zig's first link builds its C++ library, about a minute")
@@ -282,7 +295,7 @@ class Builder:
                     raise self.cache.unusable("No space left on device")
                 if finished is None or finished.code != 0:
                     raise BuildError(recipe.label, text)
-                self.cache.publish(output, library)
+                self.cache.publish_artefact(output, library)
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()

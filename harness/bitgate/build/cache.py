@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 from filelock import FileLock
 
 from bitgate import rooms
+from bitgate.build import seal
 from bitgate.errors import UsageError
 
 KEEP_DAYS = 30
@@ -47,11 +49,13 @@ class Cache:
             " free space or set BITGATE_CACHE to a folder that can be written"
         )
 
-    def lock(self, name: str) -> FileLock:
+    def lock(self, name: str) -> _Lock:
         """The lock of one artefact, shared by all processes that use this cache."""
         with self.guarded():
             (self.folder / "locks").mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / "locks" / f"{name}.lock", thread_local=False)
+        lock = _Lock(self.folder / "locks" / f"{name}.lock", thread_local=False)
+        lock.cache = self
+        return lock
 
     def temporary(self, suffix: str) -> Path:
         """A name nobody else uses, on the same disk as the artefacts: write there, then ``publish``."""
@@ -65,6 +69,14 @@ class Cache:
         with self.guarded():
             path.parent.mkdir(parents=True, exist_ok=True)
             os.replace(temporary, path)
+
+    def publish_artefact(self, temporary: Path, path: Path) -> None:
+        """``publish``, with the hash beside it: first, so that there is no artefact without one."""
+        draft = self.temporary(seal.SUFFIX)
+        with self.guarded():
+            draft.write_text(seal.hash_of(temporary))
+        self.publish(draft, seal.sealed(path))
+        self.publish(temporary, path)
 
     def read_json(self, path: Path) -> dict[str, Any]:
         """The object in a file of ours; empty if there is none, or a damaged one: everything here can be rebuilt."""
@@ -81,14 +93,23 @@ class Cache:
         self.publish(temporary, path)
 
     def used(self, path: Path) -> bool:
-        """Whether the artefact exists; notes the use once a day, so that ``prune`` keeps it."""
+        """Whether the artefact is there, as it was published; notes the use once a day, so that ``prune`` keeps it. A
+        damaged one is told, and removed."""
         try:
-            age = time.time() - path.stat().st_mtime
-            if age > 86400:
+            whole = seal.is_whole(path)
+            if not whole:
+                print(f"{path}: damaged in the cache (its hash is another): built again", file=sys.stderr, flush=True)
+                path.unlink()
+            elif time.time() - path.stat().st_mtime > 86400:
                 os.utime(path)
-        except OSError:
+                os.utime(seal.sealed(path))
+        except OSError as error:
+            if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and path.is_file():
+                if not whole:
+                    raise self.unusable(f"{path.name} is damaged and cannot be replaced") from None
+                return True
             return False
-        return True
+        return whole
 
     def prune(self) -> None:
         """Remove objects, libraries and temporary files that nobody used for KEEP_DAYS (temporary ones: a day)."""
@@ -104,3 +125,13 @@ class Cache:
                         path.unlink()
                 except OSError:
                     continue  # another process removed it first
+
+
+class _Lock(FileLock):
+    """A lock in the cache. UsageError if the cache cannot be written."""
+
+    cache: Cache
+
+    def _acquire(self) -> None:
+        with self.cache.guarded():
+            super()._acquire()

@@ -6,9 +6,11 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bitgate.build.cache import Cache
+from bitgate.errors import UsageError
 
 RACY_NS = 2_000_000_000
 """A file changed this recently may change again without its stat showing it: it is read every time."""
@@ -24,6 +26,11 @@ def sha256(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def content_of(library: Path) -> str:
+    """A library's name in fingerprints, by what is in it."""
+    return hashlib.sha256(library.read_bytes()).hexdigest()[:16]
 
 
 class Contents:
@@ -57,7 +64,8 @@ class Contents:
         known = self._cache.read_json(self._memo_path)
         if len(known) > _MOST_ENTRIES:
             known = {}
-        self._cache.write_json(self._memo_path, {**known, **self._new})
+        with suppress(UsageError):  # it saves time only: a cache that cannot be written may have all that is needed
+            self._cache.write_json(self._memo_path, {**known, **self._new})
         self._new = {}
 
     def _hash(self, path: str) -> str | None:

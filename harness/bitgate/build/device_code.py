@@ -34,8 +34,8 @@ def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache:
             target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}")
             _run(name, [zig, "clang", *target, "-c", str(source), "-o", str(relocatable)])
             _run(name, [zig, "ld.lld", *_LINK, str(relocatable), "-o", str(output)])
-            cache.publish(source, linked.with_suffix(".s"))
-            cache.publish(output, linked)
+            cache.publish_artefact(source, linked.with_suffix(".s"))
+            cache.publish_artefact(output, linked)
         finally:
             for temporary in (source, relocatable, output):
                 temporary.unlink(missing_ok=True)

@@ -39,9 +39,20 @@ def host_runtime(kind: Kind) -> tuple[str, ...]:
     return (*host_compile(kind), "-fvisibility=hidden")
 
 
-def host_kernel(kind: Kind, quick: bool = False) -> tuple[str, ...]:
-    """Kernel families: only what BITGATE_EXPORT marks is seen from outside. ``quick``: half the compiler's time."""
-    level = ("-O1",) if quick else _KERNEL_LEVEL[kind]
+# Each access calls the host runtime, which stands in for libtsan; -g1 gives it source lines.
+_RACE: dict[Kind, tuple[str, ...]] = {
+    "gnu": ("-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0"),
+    "clang": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    "zig": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
+}
+
+
+def host_kernel(kind: Kind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
+    """Kernel families: only what BITGATE_EXPORT marks is seen from outside. ``quick``: half the compiler's time.
+    ``race``: the flavour that tells of each access."""
+    level = ("-O1",) if quick or race else _KERNEL_LEVEL[kind]
+    if race:
+        level += ("-g1", "-fsanitize=thread", *_RACE[kind])
     others = tuple(flag for flag in host_compile(kind) if flag != "-O3")
     return (*others, *level, "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
 

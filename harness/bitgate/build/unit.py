@@ -22,6 +22,7 @@ from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
 from bitgate.build.toolchain import OLDEST, Compiler, Kind
 from bitgate.errors import UsageError
+from bitgate.safe_name import is_safe
 
 _MANIFEST_ENTRIES = 24
 _ATTEMPTS = 3
@@ -151,7 +152,7 @@ class UnitStore:
         if any(content is None for _, content in known):
             return None  # the build was ended, and its shadow removed, under this compiler: what it read is unknown
         key = sha256(unit.identity, *(f"{name} {content}" for name, content in known))
-        self.cache.publish(output, self.object_path(key))
+        self.cache.publish_artefact(output, self.object_path(key))
         entries = [entry for entry in self._entries(unit) if entry["object"] != key]
         entry = {"files": known, "object": key}
         self.cache.write_json(
@@ -160,11 +161,19 @@ class UnitStore:
         return key
 
     def _entries(self, unit: Unit) -> list[dict[str, Any]]:
+        """What is known of a unit; of a damaged file nothing."""
         entries = self.cache.read_json(self._manifest(unit)).get("entries", [])
-        return entries if isinstance(entries, list) else []
+        return [entry for entry in entries if _is_entry(entry)] if isinstance(entries, list) else []
 
     def _manifest(self, unit: Unit) -> Path:
         return self.cache.folder / "units" / f"{unit.identity}.json"
+
+
+def _is_entry(entry: object) -> bool:
+    if not isinstance(entry, dict) or not is_safe(entry.get("object")) or not isinstance(entry.get("files"), list):
+        return False
+    files = entry["files"]
+    return all(isinstance(file, list) and len(file) == 2 and all(isinstance(x, str) for x in file) for file in files)
 
 
 def _dependencies(kind: Kind, depfile: Path) -> tuple[str, ...]:

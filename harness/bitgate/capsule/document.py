@@ -81,7 +81,7 @@ def _one_of(choices: tuple[Any, ...], value: Any, where: str) -> Any:
         return _read(rest[0], value, where)
     kinds = {get_args(_hints(choice)["kind"])[0]: choice for choice in rest}
     stated = value.get("kind") if isinstance(value, dict) else None
-    if stated not in kinds:
+    if not isinstance(stated, str) or stated not in kinds:
         raise _unlike(f"{where}.kind", " or ".join(map(repr, kinds)), stated)
     return _read(kinds[stated], value, where)
 

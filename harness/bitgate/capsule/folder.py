@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -14,19 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.capsule.consistency import inconsistency
 from bitgate.capsule.document import DocumentError, from_json, to_json
-from bitgate.capsule.manifest import (
-    MANIFEST,
-    SCHEMA,
-    BufferSpec,
-    CodeObject,
-    File,
-    KernelStep,
-    Manifest,
-    MemsetStep,
-    Place,
-)
+from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObject, File, Manifest
 from bitgate.errors import UsageError
+from bitgate.outside import OddInput, parse_json, read_bytes
+from bitgate.safe_name import is_safe, safe_name
+
+LONGEST = 256 << 20
+"""Bytes of a manifest: a few thousand launches."""
 
 
 def named(file: str, data: bytes) -> File:
@@ -34,9 +31,9 @@ def named(file: str, data: bytes) -> File:
 
 
 def npy(array: NDArray[Any]) -> bytes:
-    """The bytes of a .npy file. Types that numpy does not know (bf16, f8) are saved as unsigned integers of their
-    bits."""
-    if array.dtype.kind not in "fiu":
+    """The bytes of a .npy file. Types that are not numpy's own (bf16, f8) are saved as unsigned integers of their
+    bits; one of them says that it is a float, but no reader knows its name (<f1)."""
+    if array.dtype.isbuiltin != 1:
         array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
     stream = io.BytesIO()
     np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
@@ -45,23 +42,36 @@ def npy(array: NDArray[Any]) -> bytes:
 
 def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
     """Write a capsule. One that stands there is replaced; the manifest comes last, so that what has one is whole."""
+    for name in files:
+        safe_name(name, f"{folder}: a file of the capsule")
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / MANIFEST).exists():
+    if (folder / MANIFEST).is_symlink() or (folder / MANIFEST).exists():
         _remove(folder)
     for name, data in files.items():
-        (folder / name).write_bytes(data)
-    (folder / MANIFEST).write_text(json.dumps(to_json(manifest), indent=1) + "\n")
+        _put(folder / name, data)
+    _put(folder / MANIFEST, (json.dumps(to_json(manifest), indent=1) + "\n").encode())
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Whole or not at all, and in place of a link instead of through it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.write_bytes(data)
+    draft.replace(path)
 
 
 def _remove(folder: Path) -> None:
-    """The old capsule's own files; whatever else lies in the folder stays."""
+    """The old capsule's own files: those with the bytes that its manifest states. Whatever else lies in the folder
+    stays, and nothing outside of it is touched, whatever that manifest says."""
     try:
-        old = [file.file for file in _files(_read(folder))]
+        old = [file for file in _files(_read(folder)) if is_safe(file.file)]
     except UsageError:
         old = []
     (folder / MANIFEST).unlink()
-    for name in old:
-        (folder / name).unlink(missing_ok=True)
+    for file in old:
+        path = folder / file.file
+        if path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256:
+            path.unlink()
 
 
 @dataclass(frozen=True)
@@ -76,8 +86,10 @@ class Capsule:
         path = self.folder / file.file
         try:
             array: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise UsageError(f"{path}: not a .npy file: {error}") from None
+            if array.dtype.kind not in "fiu":
+                raise ValueError(f"elements of type {array.dtype}")
+        except (ValueError, EOFError, OverflowError, MemoryError, SyntaxError, TypeError, AttributeError) as error:
+            raise UsageError(f"{path}: not a .npy file of numbers: {str(error)[:200]}") from None
         return array
 
     @cached_property
@@ -90,15 +102,13 @@ def open_capsule(folder: Path) -> Capsule:
     """UsageError with the file and what is wrong with it, unless everything is there as it was written."""
     manifest = _read(folder)
     for file in _files(manifest):
-        path = folder / file.file
-        if Path(file.file).name != file.file:
-            raise UsageError(f"{folder / MANIFEST}: '{file.file}' is not the name of a file beside it")
-        if not path.is_file():
-            raise UsageError(f"{path} is missing: the capsule is not whole")
+        path = folder / safe_name(file.file, f"{folder / MANIFEST}: a file of the capsule")
+        if not path.is_file() or path.is_symlink():
+            raise UsageError(f"{path} is missing, or no file of the folder: the capsule is not whole")
         if hashlib.sha256(path.read_bytes()).hexdigest() != file.sha256:
             raise UsageError(f"{path} has changed since the capsule was written (its SHA-256 is another)")
     capsule = Capsule(folder, manifest)
-    problem = _inconsistency(capsule)
+    problem = inconsistency(manifest, {name: array.nbytes for name, array in capsule.contents.items()})
     if problem:
         raise UsageError(f"{folder / MANIFEST}: {problem}")
     return capsule
@@ -109,12 +119,12 @@ def _read(folder: Path) -> Manifest:
     if not path.is_file():
         raise UsageError(f"{folder} holds no capsule: there is no {MANIFEST} in it")
     try:
-        document = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        document = parse_json(read_bytes(path, LONGEST))
+    except OddInput as error:
         raise UsageError(f"{path} cannot be read, is it cut? {error}") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
-        raise UsageError(f"{path}: schema {schema!r}, this bitgate reads {SCHEMA}: write the capsule again")
+        raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads {SCHEMA}: write the capsule again")
     try:
         return from_json(Manifest, document)
     except DocumentError as error:
@@ -131,54 +141,6 @@ def _files(value: Any) -> Iterator[File | CodeObject]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _files(item)
-
-
-def _inconsistency(capsule: Capsule) -> str:
-    """What in the manifest contradicts itself or its files; empty if nothing does."""
-    manifest = capsule.manifest
-    for spec in manifest.buffers:
-        content = capsule.contents.get(spec.name)
-        if content is not None and content.nbytes != spec.bytes:
-            return f"buffer {spec.name} has {spec.bytes} bytes, its file holds {content.nbytes}"
-        if content is None and not _is_hex(spec.pattern):
-            return f"buffer {spec.name} has neither content nor a pattern"
-    if manifest.buffer(manifest.expected.buffer) is None:
-        return f"the result's buffer {manifest.expected.buffer} is not among the buffers"
-    if not manifest.kernels:
-        return "no kernel is launched"
-    units = {unit.file for unit in manifest.code_objects}
-    for number, step in enumerate(manifest.steps):
-        for place, size in _places(step):
-            buffer = manifest.buffer(place.buffer)
-            if buffer is None:
-                return f"step {number} names buffer {place.buffer}, which is not there"
-            if not 0 <= place.offset <= buffer.bytes - size:
-                return f"step {number} reaches outside of buffer {place.buffer}"
-        if isinstance(step, KernelStep):
-            if step.code_object not in units:
-                return f"step {number} names code object {step.code_object}, which is not there"
-            kernarg = step.kernarg
-            if not _is_hex(kernarg.hex) or len(kernarg.data) != kernarg.bytes:
-                return f"step {number}: its kernarg segment is not {kernarg.bytes} bytes in hex"
-            if any(not 0 <= pointer.offset <= kernarg.bytes - 8 for pointer in kernarg.pointers):
-                return f"step {number}: a pointer lies outside of its kernarg segment"
-    return ""
-
-
-def _places(step: Any) -> list[tuple[Place, int]]:
-    """Where a step reaches, and how many bytes from there."""
-    if isinstance(step, KernelStep):
-        return [(pointer.target, 0) for pointer in step.kernarg.pointers if pointer.target is not None]
-    if isinstance(step, MemsetStep):
-        return [(step.destination, step.bytes)]
-    return [(step.destination, step.bytes), (step.source, step.bytes)]
-
-
-def _is_hex(text: str) -> bool:
-    try:
-        return bool(bytes.fromhex(text))
-    except ValueError:
-        return False
 
 
 __all__ = ["BufferSpec", "Capsule", "named", "npy", "open_capsule", "write"]

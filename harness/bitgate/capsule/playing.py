@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_void_p
@@ -56,19 +57,40 @@ def relocated(kernarg: Kernarg, memory: Memory) -> bytes:
     return bytes(data)
 
 
+MAX_KERNARG_BYTES = 4096
+"""kernels/include/bitgate/launch.hpp holds every kernel to it."""
+
+_RELAUNCH = re.compile(r"_ZN7bitgate6detail8relaunchI\w+EEiPK14bitgate_launchPKhPv")
+
+
+def is_launcher(symbol: str) -> bool:
+    """Is it ``bitgate::detail::relaunch`` of some kernel's parameters?"""
+    return _RELAUNCH.fullmatch(symbol) is not None
+
+
+def is_kernel(symbol: str) -> bool:
+    """Might it be a kernel? All of them are C++ functions; the library's C interface and its launchers are none."""
+    return re.fullmatch(r"_Z\w+", symbol) is not None and not symbol.startswith("_ZN7bitgate6detail")
+
+
 _LAUNCHER = CFUNCTYPE(c_int32, POINTER(CLaunch), c_char_p, c_void_p)
 
 
 class LibraryPlayer:
     """Kernels that are functions of a library: on the host, and where the CUDA runtime registered them.
 
-    UsageError for a kernel that the library does not have.
+    UsageError for a kernel that the library does not have, and for a launcher that is none: the names come from a file.
     """
 
     def __init__(self, symbols: LibrarySymbols) -> None:
         self._symbols = symbols
 
     def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None:
+        for name, fits in ((step.launcher, is_launcher(step.launcher)), (step.symbol, is_kernel(step.symbol))):
+            if not fits:
+                raise UsageError(f"{name[:200]!r} is no kernel's launcher of {self._symbols.path.name}, nor a kernel")
+        # A launcher reads as many bytes as its kernel takes, whatever a manifest says.
+        explicit = kernargs[: step.kernarg.explicit_bytes].ljust(MAX_KERNARG_BYTES, b"\0")
         event = CLaunch(
             kind=EventKind.KERNEL,
             wave_size=step.wave_size,
@@ -79,7 +101,7 @@ class LibraryPlayer:
             kernarg_bytes=step.kernarg.explicit_bytes,
             function=self._address(step.symbol),
         )
-        code = _LAUNCHER(self._address(step.launcher))(event, kernargs, stream)
+        code = _LAUNCHER(self._address(step.launcher))(event, explicit, stream)
         if code:
             raise hip_error(code, step.name)
 

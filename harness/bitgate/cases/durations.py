@@ -1,105 +1,232 @@
-"""How long a case takes: recorded seconds where there are some, else a model fitted to what is recorded.
+"""How long a case takes: what runs recorded where some did, else a pace fitted to what they recorded.
 
-A recorded second is one machine's; it orders work and fills budgets, and never decides a verdict.
+Seconds are a machine's: they are kept apart by its class (CPU and cores, or GPU), as medians of the last runs, since
+one run on a busy machine says little. They order work and fill budgets, and never decide a verdict.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from filelock import FileLock
 
 from bitgate import rooms
-from bitgate.errors import UsageError
+from bitgate.device.targets import Target
 from bitgate.record import Verdict
 
-# A verdict's cost before any kernel work, and the host kernels' pace before anything is recorded; both only order work.
-BASE_SECONDS = 0.01
-SECONDS_PER_FLOP = 2e-9
+SCHEMA = 2
+
+RUNS = 7
+"""Kept of each case: the median of so few outlives a busy night, and forgets an old kernel in a week."""
+ENOUGH = 8
+"""Cases of a family in a run from which its pace can be told."""
+LARGE = 10
+"""One in so many is large: its FLOPs are what it takes its time for. The costs of a launch would spoil the others'."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a family's cases cost: seconds a case whatever its size, and seconds a FLOP."""
+
+    base: float
+    per_flop: float
+
+    def seconds(self, flops: int) -> float:
+        return self.base + flops * self.per_flop
+
+
+UNHEARD_OF = Pace(0.01, 2e-9)
+"""Before anything is recorded: the host's kernels on a common machine; it only orders work."""
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds by ``<case>__<family>_<instance>`` on one target."""
+    """What is known on one class of machines: seconds by ``name``, paces by family."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
-    rates: Mapping[str, float] = field(default_factory=dict)
-    """Seconds a FLOP, by family."""
+    paces: Mapping[str, Pace] = field(default_factory=dict)
 
-    def estimate(self, case: str, family: str, instance: str, flops: int) -> float:
-        recorded = self.seconds.get(name(case, family, instance))
-        if recorded is not None:
-            return recorded
-        return BASE_SECONDS + flops * self.rates.get(family, self._typical_rate)
+    def estimate(self, case: str, family: str, instance: str, fill: str, flops: int) -> float:
+        recorded = self.seconds.get(name(case, family, instance, fill))
+        return self.paces.get(family, self._typical).seconds(flops) if recorded is None else recorded
 
     @cached_property
-    def _typical_rate(self) -> float:
-        return median(self.rates.values()) if self.rates else SECONDS_PER_FLOP
+    def _typical(self) -> Pace:
+        return _middle(self.paces.values()) if self.paces else UNHEARD_OF
 
 
-def name(case: str, family: str, instance: str) -> str:
-    return f"{case}__{family}_{instance}"
+@dataclass(frozen=True)
+class History:
+    """What the last runs on one class of machines recorded, the newest last."""
+
+    seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    paces: Mapping[str, tuple[Pace, ...]] = field(default_factory=dict)
+
+    @property
+    def durations(self) -> Durations:
+        seconds = {key: median(samples) for key, samples in self.seconds.items()}
+        return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()})
 
 
-def load(target: str) -> Durations:
-    """What this machine recorded for ``target``, over what the suites carry; empty if neither has any."""
-    carried = _read(rooms.room("suites") / "durations" / f"{target}.json")
-    own = _read(_own_file(target))
-    return Durations({**carried.seconds, **own.seconds}, {**carried.rates, **own.rates})
+def name(case: str, family: str, instance: str, fill: str) -> str:
+    return f"{case}__{family}_{instance}__{fill}"
 
 
-def remember(target: str, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> None:
-    """Note the seconds of ``verdicts`` in the cache; ``flops`` by case, for the rates. Writes all or nothing."""
+def machine_of(target: Target) -> str:
+    """The class of machines that the target is of: a GPU's name, or a CPU's with how many cores may be used."""
+    return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if target.kind == "cpu" else target.device_name
+
+
+def load(target: str, machine: str = "") -> Durations:
+    """What was recorded for ``target``: on machines of this class, else on any other, here before what the suites
+    carry."""
+    known = Durations()
+    files = (_read(_carried_file(target)), _read(_own_file(target)))
+    for histories in files:
+        known = _over(known, _merged(_known(histories, but=machine)))
+    for histories in files:
+        if machine in histories:
+            known = _over(known, histories[machine].durations)
+    return known
+
+
+def carried(target: str) -> Durations:
+    """What the suites carry, of all machines: the same wherever it is asked."""
+    return _merged(_known(_read(_carried_file(target))))
+
+
+def remember(target: str, machine: str, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> None:
+    """Note the seconds of a run in the cache; ``flops`` by case, for the paces. Writes all or nothing."""
     path = _own_file(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         known = _read(path)
+        known[machine] = learn(known.get(machine, History()), verdicts, flops)
         draft = path.with_suffix(".draft")
-        draft.write_text(render(learn(known, verdicts, flops)))
+        draft.write_text(render(known))
         draft.replace(path)
 
 
-def learn(known: Durations, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> Durations:
-    """``known`` with the new seconds in place of the old. A family's rate is all its seconds over all its FLOPs, so
-    that the large cases count, for which alone the estimate matters."""
-    seconds = dict(known.seconds)
-    spent: dict[str, float] = defaultdict(float)
-    done: dict[str, int] = defaultdict(int)
+def learn(known: History, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> History:
+    """``known`` with one run more. Only what was compared counts: a case that crashed took no time worth knowing."""
+    taken: dict[str, list[float]] = defaultdict(list)
+    sizes: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for verdict in verdicts:
         total, key = verdict.seconds.get("total"), verdict.key
         if total is None or not verdict.compared:
             continue
-        seconds[name(key.case, key.kernel, key.instance)] = round(total, 5)
-        if flops.get(key.case):
-            spent[key.kernel] += max(0.0, total - BASE_SECONDS)
-            done[key.kernel] += flops[key.case]
-    rates = {family: float(f"{spent[family] / done[family]:.3g}") for family in done if spent[family]}
-    return Durations(seconds, {**known.rates, **rates})
+        taken[name(key.case, key.kernel, key.instance, key.fill)].append(total)
+        if key.case in flops:
+            sizes[key.kernel].append((max(1, flops[key.case]), total))
+    seconds = dict(known.seconds)
+    for case, totals in taken.items():
+        seconds[case] = (*seconds.get(case, ()), round(median(totals), 5))[-RUNS:]
+    paces = dict(known.paces)
+    for family, cases in sizes.items():
+        if len(cases) >= ENOUGH or family not in paces:
+            paces[family] = (*paces.get(family, ()), fitted(cases))[-RUNS:]
+    return History(seconds, paces)
 
 
-def render(durations: Durations) -> str:
-    document = {"rates": dict(durations.rates), "seconds": dict(sorted(durations.seconds.items()))}
-    return json.dumps(document, indent=0) + "\n"
+def fitted(cases: Iterable[tuple[int, float]]) -> Pace:
+    """The pace behind (FLOPs, seconds): the large cases tell what a FLOP takes, the rest of the time is the base's."""
+    ordered = sorted(cases)
+    large = ordered[-max(1, len(ordered) // LARGE) :]
+    per_flop = float(f"{median(seconds / flops for flops, seconds in large):.3g}")
+    base = median(max(0.0, seconds - flops * per_flop) for flops, seconds in ordered)
+    return Pace(round(base, 6), per_flop)
+
+
+def render(machines: Mapping[str, History]) -> str:
+    """One line a case or family, so that a change of the file that the suites carry can be read."""
+    parts = []
+    for machine, history in sorted(machines.items()):
+        paces = {family: [[pace.base, pace.per_flop] for pace in history.paces[family]] for family in history.paces}
+        seconds = {key: list(samples) for key, samples in history.seconds.items()}
+        parts.append(f'{json.dumps(machine)}: {{"paces": {_lines(paces)}, "seconds": {_lines(seconds)}}}')
+    return f'{{"schema": {SCHEMA}, "machines": {{\n' + ",\n".join(parts) + "\n}}\n"
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key])}" for key in sorted(table)) + "\n}"
+
+
+def _middle(paces: Iterable[Pace]) -> Pace:
+    known = list(paces)
+    return Pace(median(pace.base for pace in known), median(pace.per_flop for pace in known))
+
+
+def _merged(machines: Iterable[Durations]) -> Durations:
+    """The medians over several classes of machines."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    paces: dict[str, list[Pace]] = defaultdict(list)
+    for durations in machines:
+        for key, value in durations.seconds.items():
+            seconds[key].append(value)
+        for family, pace in durations.paces.items():
+            paces[family].append(pace)
+    middle = {key: median(values) for key, values in seconds.items()}
+    return Durations(middle, {family: _middle(values) for family, values in paces.items()})
+
+
+def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator[Durations]:
+    return (history.durations for machine, history in histories.items() if machine != but)
+
+
+def _over(below: Durations, above: Durations) -> Durations:
+    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces})
+
+
+def _carried_file(target: str) -> Path:
+    return rooms.room("suites") / "durations" / f"{target}.json"
 
 
 def _own_file(target: str) -> Path:
     return rooms.cache_dir() / "durations" / f"{target}.json"
 
 
-def _read(path: Path) -> Durations:
+def _read(path: Path) -> dict[str, History]:
+    """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
+    is said to be one and ignored: durations order work and decide nothing."""
     try:
         document = json.loads(path.read_text())
-        return Durations(
-            {key: float(value) for key, value in document["seconds"].items()},
-            {key: float(value) for key, value in document["rates"].items()},
-        )
+        if document.get("schema", 1) != SCHEMA:
+            return {}
+        return {machine: _history(entry) for machine, entry in document["machines"].items()}
     except FileNotFoundError:
-        return Durations()
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path}: not a table of durations ({error}); delete it, it is written anew") from None
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        print(f"{path}: ignored, no table of durations ({error}); it is written anew", file=sys.stderr, flush=True)
+        return {}
+
+
+def _history(entry: Mapping[str, Any]) -> History:
+    return History(
+        {key: tuple(_number(sample) for sample in _some(samples)) for key, samples in entry["seconds"].items()},
+        {
+            family: tuple(Pace(_number(base), _number(per_flop)) for base, per_flop in _some(paces))
+            for family, paces in entry["paces"].items()
+        },
+    )
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
+        raise ValueError(f"{value!r} is no number of seconds")
+    return float(value)
+
+
+def _some(samples: Any) -> list[Any]:
+    if not isinstance(samples, list) or not samples:
+        raise ValueError(f"{samples!r} is no list of samples")
+    return samples

@@ -1,6 +1,6 @@
 """The plan of a run: what was to be verified, written before the first case so that a lost one can be told.
 
-Standard library only, like the record: reports and merges read plans on machines without numpy or HIP.
+Reports and merges read plans on machines without numpy or HIP.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from bitgate.cases.shard import ShardText
+from bitgate.outside import Count, Name, NameOrNone, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.record.verdict import Key
 
 SCHEMA = 1
@@ -50,6 +54,8 @@ class PlannedItem:
     """The clause by which the kernel must refuse it; empty: it must pass."""
     seconds: float = 0.0
     """Estimated."""
+    row: str = ""
+    """``file:line`` of the table's row that asks for it."""
 
     @property
     def key(self) -> Key:
@@ -74,6 +80,10 @@ class Plan:
     cases: tuple[PlannedItem, ...]
     created: str = ""
     """ISO 8601 with zone."""
+    shard: str = ""
+    """``2/6``: these are the cases of the second of six shards; empty: of the whole target."""
+    whole: str = ""
+    """Of a shard: the hash of the plan that it is a part of."""
 
     @cached_property
     def id(self) -> str:
@@ -92,6 +102,8 @@ class Plan:
             "tier": self.tier,
             "target": self.target,
             "created": self.created,
+            "shard": self.shard,
+            "whole": self.whole,
             "seconds": round(self.seconds, 3),
             "cases": [{**asdict(item), "options": dict(item.options)} for item in self.cases],
         }
@@ -99,15 +111,17 @@ class Plan:
     @classmethod
     def from_json(cls, document: Any) -> Plan:
         """Raises PlanError if a key is missing, unknown or of the wrong type, or the id is not the cases' own."""
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if schema != SCHEMA:
+            raise PlanError(f"schema {schema!r:.40} is not {SCHEMA}: no plan, or written by another version of bitgate")
         try:
-            if document["schema"] != SCHEMA:
-                raise PlanError(f"schema {document['schema']} is not {SCHEMA}: written by another version of bitgate")
-            cases = tuple(_item(case) for case in document["cases"])
-            plan = cls(document["tier"], document["target"], cases, document.get("created", ""))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise PlanError(f"not a plan: {type(error).__name__}: {error}") from None
-        if document.get("id") != plan.id:
-            raise PlanError(f"its id {document.get('id')} is not that of its cases: edited by hand, or cut short")
+            shape = shaped(_PlanShape, document)
+        except OddInput as error:
+            raise PlanError(f"not a plan: {error}") from None
+        cases = tuple(case.item() for case in shape.cases)
+        plan = cls(shape.tier, shape.target, cases, shape.created, shape.shard, shape.whole)
+        if shape.id != plan.id:
+            raise PlanError(f"its id {shape.id:.80} is not that of its cases: edited by hand, or cut short")
         return plan
 
     def write(self, path: Path) -> None:
@@ -120,13 +134,47 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> Plan:
         try:
-            return cls.from_json(json.loads(path.read_text()))
-        except (PlanError, json.JSONDecodeError) as error:
+            return cls.from_json(parse_json(read_bytes(path)))
+        except (PlanError, OddInput) as error:
             raise PlanError(f"{path}: {error}") from None
 
 
-def _item(case: dict[str, Any]) -> PlannedItem:
-    return PlannedItem(**{**case, "options": tuple(sorted(case["options"].items()))})
+class ItemShape(Struct, forbid_unknown_fields=True):
+    """A planned case as a file states it."""
+
+    id: Name
+    case: Name
+    kernel: Name
+    instance: Name
+    fill: Name
+    target: Name
+    suite: NameOrNone
+    options: dict[Short, Short] = {}
+    seed: Count = 0
+    schedule: Short = "forward"
+    tier: Short = ""
+    test: Text = ""
+    why: Text = ""
+    pin: Text = ""
+    human: Text = ""
+    refused: Text = ""
+    row: Text = ""
+    seconds: Seconds = 0.0
+
+    def item(self) -> PlannedItem:
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return PlannedItem(**{**fields, "options": tuple(sorted(self.options.items()))})
+
+
+class _PlanShape(Struct):
+    schema: int
+    id: Short
+    tier: Short
+    target: Name
+    cases: list[ItemShape]
+    created: Short = ""
+    shard: ShardText = ""
+    whole: Short = ""
 
 
 def repeated(ids: Iterable[str]) -> list[str]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+from bitgate import rooms
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
+from bitgate.cases.table import loads
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import harness_refusal
+from bitgate.kernel.loading import HINT, loaded_names
+from bitgate.kernel.registry import families
 from bitgate.problem import ConvProblem, case_id, gemms_count, human
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -36,10 +43,17 @@ class Setting:
     tier: str = ""
     """``smoke`` leaves the rest of regression out, which is most of the work of planning."""
     durations: Durations = field(default_factory=Durations)
+    loaded: frozenset[str] = frozenset()
+    """Families that a user loaded: if there are any, and no ``kernel`` says otherwise, nothing else runs."""
+    of_table: frozenset[str] = frozenset()
+    """Those among them that the case table names itself."""
 
     @property
     def target_kind(self) -> str:
         return "host" if self.platform == "host" else "gpu"
+
+    def lets_run(self, family: KernelFamily) -> bool:
+        return bool(self.kernel) or not self.loaded or family.name in self.loaded
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,7 @@ class PlannedTest:
             human=human(planned.problem),
             refused=planned.expect.clause,
             seconds=round(self.seconds, 5),
+            row=self.row.origin.place,
         )
 
 
@@ -92,12 +107,27 @@ def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[Plan
     return list(tests.values())
 
 
+def for_table(setting: Setting, table: Path) -> Setting:
+    """The setting of a table's rows: what the table loads is loaded for them. UsageError if two declarations bear one
+    name."""
+    own = loads(table)
+    if not own:
+        return setting
+    names, known = loaded_names(own), families(own)
+    for name in names:
+        if setting.families.get(name, known[name]) != known[name]:
+            raise UsageError(f"{table}: load: another kernel family '{name}' is loaded already; rename one of them")
+    own_families = {name: known[name] for name in names}
+    loaded = setting.loaded | names
+    return replace(setting, families={**setting.families, **own_families}, loaded=loaded, of_table=names)
+
+
 def check_setting(setting: Setting) -> None:
     """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
-    known = _names(setting.families.values())
-    if setting.kernel and not any(_matches(f, i, (setting.kernel,)) for f, i in _runners(setting.families.values())):
-        raise UsageError(f"no kernel is called '{setting.kernel}'; {near(setting.kernel, known)}")
-    selected = [f for f, i in _runners(setting.families.values()) if _matches(f, i, (setting.kernel or "*",))]
+    runners = [runner for runner in _runners(setting.families.values()) if setting.lets_run(runner[0])]
+    selected = [f for f, i in runners if _matches(f, i, (setting.kernel or "*",))]
+    if not selected:
+        raise UsageError(_no_kernel(setting.kernel, setting.families.values()))
     for name, value in setting.options:
         options = [option for family in selected if (option := family.option(name))]
         if not options:
@@ -113,12 +143,16 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
         return  # a row that names instances of another wave size only is not for this target
     meant = [runner for runner in named if _is_meant(*runner, row, setting)]
+    # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
+    is_elsewhere = bool(setting.loaded) and (is_ours(row) or not any(setting.lets_run(f) for f, _ in named))
+    if setting.of_table and not setting.kernel and not any(setting.lets_run(family) for family, _ in named):
+        raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         runners, refusals = _eligible(candidate, meant)
         asked = [runner for runner in runners if not setting.kernel or _matches(*runner, (setting.kernel,))]
-        if not runners and not setting.kernel:
+        if not runners and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
         once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
@@ -139,6 +173,12 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
     for family, instance in meant:
         if problem.operation not in family.operations_of(instance):
             continue
+        if beyond := harness_refusal(family, instance, problem):
+            refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
+            continue
+        if lacking := [name for name, value in candidate.options if not _has(family, name, value)]:
+            refusals[f"{family.name} has no such option: {', '.join(lacking)}"] = None
+            continue
         if family.name not in options:
             options[family.name] = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
         refusal = family.supports(problem, instance, options[family.name])
@@ -151,10 +191,21 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
     return found, list(refusals)
 
 
+def _has(family: KernelFamily, name: str, value: str) -> bool:
+    option = family.option(name)
+    return option is not None and option.allows(value)
+
+
+def is_ours(row: Row) -> bool:
+    """Does the row stand in one of bitgate's own tables?"""
+    return row.origin.path.is_relative_to(rooms.room("suites").resolve())
+
+
 def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:
     """Of the target; and a row that names no kernel is not for references and probes."""
     return (
-        setting.platform in family.platforms
+        setting.lets_run(family)
+        and setting.platform in family.platforms
         and instance.fits(setting.target)
         and (bool(row.kernels) or not (family.is_reference or family.is_probe))
     )
@@ -186,8 +237,9 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
         why=row.why,
         expect=Expectation("refused", row.refused) if row.refused else Expectation(),
         suite=suite,
+        zero_result=row.zero_result,
     )
-    seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.problem.flops)
+    seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.fill, planned.problem.flops)
     return PlannedTest(
         id=_id(candidate, planned.case, f"{family.name}_{instance.name}", setting.target_kind == "host"),
         planned=planned,
@@ -258,8 +310,7 @@ def _named(row: Row, setting: Setting) -> list[Runner]:
     runners = list(_runners(setting.families.values()))
     for glob in row.kernels:
         if not any(_matches(family, instance, (glob,)) for family, instance in runners):
-            hint = near(glob.rstrip("*."), _names(setting.families.values()))
-            raise RowError(row.origin, "kernels", f"no kernel is called '{glob}'; {hint}")
+            raise RowError(row.origin, "kernels", _no_kernel(glob, setting.families.values()))
     named = [runner for runner in runners if not row.kernels or _matches(*runner, row.kernels)]
     for name, values in row.options.items():
         option = next((option for family, _ in named if (option := family.option(name))), None)
@@ -270,6 +321,12 @@ def _named(row: Row, setting: Setting) -> list[Runner]:
             if not option.allows(value):
                 raise RowError(row.origin, "options", f"{name} = '{value}': {near(value, option.values)}")
     return named
+
+
+def _no_kernel(glob: str, families: Iterable[KernelFamily]) -> str:
+    close = get_close_matches(glob.strip("*."), _names(families), 1, 0.6)
+    meant = f"; did you mean '{close[0]}'?" if close else ""
+    return f"no kernel is called '{glob}'{meant}; {HINT}"
 
 
 def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:

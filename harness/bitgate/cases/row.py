@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from bitgate.checkout import relative
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
 from bitgate.problem import Pass
@@ -52,6 +53,11 @@ class Origin:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: [[{self.set_name}]] '{self.name}'"
 
+    @property
+    def place(self) -> str:
+        """``file:line``, the file as its repository names it: dashboards place a failure by it."""
+        return f"{relative(self.path)}:{self.line}"
+
 
 class RowError(UsageError):
     """A bad row: file, line, row name, field, what is wrong and what to do."""
@@ -82,6 +88,8 @@ class Row:
     dispatch: Mapping[str, Any] = field(default_factory=dict)
     """What the DispatchRecord must say, written by hand."""
     gemms_count: int | None = None
+    zero_result: bool = False
+    """The expected result may be zero in every cell, and that it is written is what the row holds."""
 
     @property
     def name(self) -> str:
@@ -119,7 +127,7 @@ def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
     )
 
 
-_AS_THEY_ARE = ("options", "kernels", "instances", "tier", "smoke", "pin", "dispatch", "gemms_count")
+_AS_THEY_ARE = ("options", "kernels", "instances", "tier", "smoke", "pin", "dispatch", "gemms_count", "zero_result")
 
 
 def _check_shape(checked: Mapping[str, Any], locked: tuple[Mapping[str, Any], ...], origin: Origin) -> None:
@@ -256,6 +264,12 @@ def _dispatch(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
+
+
 def _count(value: Any) -> int:
     return _numbers(1)(value)[0]
 
@@ -278,7 +292,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "split_k": _split_k,
     "fills": _texts("|".join(FILLS), " or ".join(FILLS)),
     "seeds": _numbers(0),
-    "schedules": _texts(r"forward|reverse|random:\d+", "forward, reverse or random:7"),
+    "schedules": _texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
     **dict.fromkeys(_LENGTHS, _numbers(1)),
     **dict.fromkeys(("filter", "input", "stride", "dilation"), _numbers(1)),
     **dict.fromkeys(("left_pad", "right_pad"), _numbers(0)),
@@ -292,6 +306,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "expect": _refused,
     "dispatch": _dispatch,
     "gemms_count": _count,
+    "zero_result": _boolean,
 }
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from bitgate import rooms
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import PlannedTest, Setting, plan_rows
+from bitgate.cases.planning import PlannedTest, Setting, for_table, plan_rows
 from bitgate.cases.table import TABLE, load_set, set_names
 from bitgate.errors import UsageError
 
@@ -23,6 +24,14 @@ def plan_suites(setting: Setting, tier: str, folder: Path | None = None) -> Plan
     return Plan(tier, setting.target, tuple(test.item() for test in tests), now)
 
 
+def with_tables(setting: Setting, folder: Path) -> Setting:
+    """The setting with every family that a table below the folder loads."""
+    known = dict(setting.families)
+    for table in sorted(folder.glob(f"*/{TABLE}")):
+        known |= for_table(replace(setting, families=known), table).families
+    return replace(setting, families=known)
+
+
 def planned_tests(setting: Setting, folder: Path) -> list[PlannedTest]:
     """Every test of every suite below a folder. Raises UsageError for a bad table."""
     tables = sorted(folder.glob(f"*/{TABLE}"))
@@ -32,5 +41,5 @@ def planned_tests(setting: Setting, folder: Path) -> list[PlannedTest]:
         test
         for table in tables
         for name in set_names(table)
-        for test in plan_rows(load_set(table, name), setting, suite=table.parent.name)
+        for test in plan_rows(load_set(table, name), for_table(setting, table), suite=table.parent.name)
     ]

@@ -26,13 +26,18 @@ def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[Row, ...]:
     return tuple(make_row(fields, origin) for fields, origin in _fields_of_set(path.resolve(), set_name, ()))
 
 
+def loads(path: Path) -> tuple[Path, ...]:
+    """The declarations that a table names in ``load``: the kernels that its rows are for."""
+    return _document(path.resolve())[3]
+
+
 def set_names(path: Path) -> tuple[str, ...]:
     """The sets of a table, in the order in which they stand."""
     return tuple(_document(path.resolve())[0])
 
 
 def _fields_of_set(path: Path, set_name: str, within: tuple[str, ...]) -> list[tuple[dict[str, Any], Origin]]:
-    sets, defaults, text = _document(path)
+    sets, defaults, text, _ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:
         raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
@@ -62,23 +67,41 @@ def _included(value: Any, origin: Origin) -> tuple[Path, str]:
     return path, match[2] or DEFAULT_SET
 
 
+Document = tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str, tuple[Path, ...]]
+"""Sets, defaults, text and declarations of a table."""
+
+
 @lru_cache(maxsize=64)
-def _read(path: Path, stamp: int) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str]:
+def _read(path: Path, stamp: int) -> Document:
     try:
         text = path.read_text()
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
         raise UsageError(f"{path}: not TOML: {error}") from None
     defaults = document.pop("defaults", {})
     if not isinstance(defaults, Mapping):
         raise UsageError(f"{path}: defaults: write one table, [defaults], of fields that every row of the file has")
+    stated = [document.pop("load", None), dict(defaults).pop("load", None)]
+    load = tuple(place for value in stated if value is not None for place in _declarations(value, path))
     for name, rows in document.items():
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise UsageError(f"{path}: '{name}' is not a set of rows; write [[{name}]] above each row, or [defaults]")
-    return document, dict(defaults), text
+    return document, {name: value for name, value in defaults.items() if name != "load"}, text, load
 
 
-def _document(path: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str]:
+def _declarations(value: Any, path: Path) -> list[Path]:
+    """Relative to the table. A folder stands for its declaration.py."""
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise UsageError(f"{path}: load: give a list of declarations, such as load = ['../my_kernel/declaration.py']")
+    places = [(path.parent / name).resolve() for name in names]
+    for place in places:
+        if not place.exists():
+            raise UsageError(f"{path}: load: {place} does not exist; declarations are named relative to the table")
+    return places
+
+
+def _document(path: Path) -> Document:
     try:
         return _read(path, path.stat().st_mtime_ns)
     except FileNotFoundError:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bitgate.errors import UsageError
+from bitgate.outside import read_bytes
+from bitgate.safe_name import RULE, is_safe, safe_name
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,6 +19,8 @@ else:
     import tomli as tomllib
 
 SCHEMA = 1
+LONGEST = 1 << 20
+MOST_MINUTES = 6 * 24 * 60
 PLATFORMS = ("host", "amd", "nvidia")
 
 # Which tiers a gate opens.
@@ -67,20 +71,28 @@ class CiTargets:
 def read_targets(path: Path) -> CiTargets:
     """Read and check the file. UsageError names the key that is unknown, missing or wrong, and what would be right."""
     try:
-        document = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        document = tomllib.loads(read_bytes(path, LONGEST).decode())
+    except (ValueError, RecursionError) as error:  # no file, not TOML, not UTF-8, a number of thousands of digits
         raise UsageError(f"{path}: {error}") from None
     _known(path, "the file", document, ("schema", "target", "pool"))
     if document.get("schema") != SCHEMA:
-        raise UsageError(f"{path}: schema = {document.get('schema')!r}: this bitgate reads {SCHEMA}")
-    tables = document.get("target", {})
+        raise UsageError(f"{path}: schema = {document.get('schema')!r:.40}: this bitgate reads {SCHEMA}")
+    tables, pools_ = document.get("target", {}), document.get("pool", [])
+    if not _are_tables(tables.values() if isinstance(tables, dict) else [tables]):
+        raise UsageError(f"{path}: targets are tables: write [target.gfx942]")
+    if not isinstance(pools_, list) or not _are_tables(pools_):
+        raise UsageError(f"{path}: pools are a list of tables: write [[pool]]")
     targets = tuple(_record(path, f"[target.{n}]", CiTarget, {"name": n, **tables[n]}) for n in tables)
     for target in targets:
         _check_target(path, target)
-    pools = tuple(_record(path, f"[[pool]] {n}", Pool, pool) for n, pool in enumerate(document.get("pool", []), 1))
+    pools = tuple(_record(path, f"[[pool]] {n}", Pool, pool) for n, pool in enumerate(pools_, 1))
     for pool in pools:
         _check_pool(path, pool, [target.name for target in targets])
     return CiTargets(targets, pools)
+
+
+def _are_tables(values: Iterable[object]) -> bool:
+    return all(isinstance(value, dict) for value in values)
 
 
 def _record(path: Path, where: str, kind: type[T], values: Mapping[str, Any]) -> T:
@@ -103,12 +115,13 @@ def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> Non
 
 def _check_target(path: Path, target: CiTarget) -> None:
     where = f"[target.{target.name}]"
+    safe_name(target.name, f"{path}: {where}")
     _one_of(path, where, "platform", target.platform, PLATFORMS)
     _one_of(path, where, "gate", target.gate, tuple(GATES))
     if not isinstance(target.minutes, dict) or set(target.minutes) != set(TIERS):
         raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(TIERS)}")
-    if not all(isinstance(value, int) and value > 0 for value in target.minutes.values()):
-        raise UsageError(f"{path}: {where}: minutes are positive integers")
+    if not all(type(value) is int and 0 < value <= MOST_MINUTES for value in target.minutes.values()):
+        raise UsageError(f"{path}: {where}: minutes are positive integers up to {MOST_MINUTES}")
     if target.platform == "amd":
         from rocm_bootstrap import lookup_target
 
@@ -119,14 +132,16 @@ def _check_target(path: Path, target: CiTarget) -> None:
 
 
 def _check_pool(path: Path, pool: Pool, targets: list[str]) -> None:
-    where = f"[[pool]] {pool.name}"
+    where = f"[[pool]] {pool.name!s:.40}"
+    if not is_safe(pool.name):
+        raise UsageError(f"{path}: {where}: name: {RULE}")
     _one_of(path, where, "target", pool.target, tuple(targets))
-    if not isinstance(pool.labels, tuple) or not pool.labels or not all(isinstance(one, str) for one in pool.labels):
-        raise UsageError(f"{path}: {where}: labels is a list of one or more words")
+    if not isinstance(pool.labels, tuple) or not pool.labels or not all(map(is_safe, pool.labels)):
+        raise UsageError(f"{path}: {where}: labels is a list of one or more words: {RULE}")
     if not pool.up and not (isinstance(pool.state, str) and pool.state.removeprefix("drained:").strip() != pool.state):
         raise UsageError(f'{path}: {where}: state = {pool.state!r}: write "up" or "drained: <reason>"')
 
 
 def _one_of(path: Path, where: str, name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{path}: {where}: {name} = {value!r} is none of {', '.join(known)}")
+    if not isinstance(value, str) or value not in known:
+        raise UsageError(f"{path}: {where}: {name} = {value!r:.80} is none of {', '.join(known)}")

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.capsule.errors import CapsuleDefect
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
-from bitgate.problem import ProblemError
+from bitgate.kernel.loading import to_load
+from bitgate.problem import ProblemError, case_id
 from bitgate.problem.foreign import problems_of
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
@@ -36,42 +36,31 @@ def write(
 
     Exit codes: 0 written; 1 the device code does not compile, or a launch does not fit it; 2 usage or environment.
     """
-    from bitgate.build import BuildError
-    from bitgate.capsule.writing import Order
-    from bitgate.capsule.writing import write as write_capsule
-
     if fill not in FILLS:
         raise UsageError(f"--fill {fill}: {', '.join(FILLS)} are known")
-    order = Order(_problem(case), target, kernel, _options(option or []), fill, seed, tuple(load or ()))
-    try:
-        written = write_capsule(order, out)
-    except BuildError as error:
-        print(f"{error.output}\n{error}".lstrip(), file=sys.stderr)
+    question = {
+        "case": case_id(_problem(case)),
+        "target": target,
+        "kernel": kernel,
+        "options": _options(option or []),
+        "fill": fill,
+        "seed": seed,
+        "load": [str(path) for path in to_load(load)],
+        "out": str(out),
+    }
+    answer = _ask({"ask": "write", **question})
+    if "defect" in answer:
+        print(answer["defect"], file=sys.stderr)
         return 1
-    except CapsuleDefect as error:
-        print(f"bitgate: {error}", file=sys.stderr)
-        return 1
-    manifest = written.manifest
+    names, others = answer.pop("names"), answer["others"]
     if json_output:
-        summary: dict[str, Any] = {
-            "capsule": str(out),
-            "case": manifest.case,
-            "kernel": f"{manifest.family}.{manifest.instance}",
-            "target": manifest.target,
-            "wave_size": manifest.wave_size,
-            "steps": [step.kind for step in manifest.steps],
-            "digest": manifest.expected.digest,
-            "host_run": manifest.host_run,
-            "others": list(written.others),
-        }
-        print(json.dumps(summary, indent=2))
+        print(json.dumps(answer, indent=2))
         return 0
-    steps = ", ".join(step.name for step in manifest.steps)
-    print(f"{out}  {manifest.case}  {manifest.family}.{manifest.instance}  {manifest.target}  {steps}")
-    if written.others:
-        print(f"  --kernel chooses another: {', '.join(written.others[:4])}{' ...' if written.others[4:] else ''}")
-    if manifest.host_run != "PASS":
-        print(f"  on the host these launches give {manifest.host_run}")
+    print(f"{out}  {answer['case']}  {answer['kernel']}  {answer['target']}  {', '.join(names)}")
+    if others:
+        print(f"  --kernel chooses another: {', '.join(others[:4])}{' ...' if others[4:] else ''}")
+    if answer["host_run"] != "PASS":
+        print(f"  on the host these launches give {answer['host_run']}")
     return 0
 
 
@@ -88,43 +77,34 @@ def replay(
 
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
-    from bitgate.build import BuildError
-    from bitgate.capsule.folder import open_capsule
-    from bitgate.capsule.replay import replay as replay_capsule
-    from bitgate.kernel.errors import LibraryError
-    from bitgate.record import Outcome
-
-    capsule = open_capsule(folder)
-    try:
-        replayed = replay_capsule(capsule, target, tuple(load or ()))
-    except (BuildError, LibraryError) as error:
-        print(f"bitgate: {error}", file=sys.stderr)
+    question = {"folder": str(folder), "target": target, "load": [str(path) for path in to_load(load)]}
+    answer = _ask({"ask": "replay", **question})
+    if "defect" in answer:
+        print(answer["defect"], file=sys.stderr)
         return 1
-    manifest, answer = capsule.manifest, replayed.answer
-    code = 0 if answer.outcome is Outcome.PASS else 1
+    of = answer.pop("of")
     if json_output:
-        diagnosis = answer.diagnosis
-        document = {
-            "capsule": str(folder),
-            "case": manifest.case,
-            "kernel": f"{manifest.family}.{manifest.instance}",
-            "target": replayed.target.name,
-            "verdict": str(answer.outcome),
-            "reason": answer.reason,
-            "digest": answer.digest,
-            "expected_digest": manifest.expected.digest,
-            "diagnosis": None
-            if diagnosis is None
-            else {"kinds": diagnosis.kinds, "sentence": diagnosis.sentence, "evidence": diagnosis.evidence},
-            "exit": code,
-        }
-        print(json.dumps(document, indent=2))
-        return code
-    kernel = f"{manifest.family}.{manifest.instance} of {manifest.target}"
-    print(f"{answer.outcome}  {manifest.case}  {kernel}  on {replayed.target.name}  {answer.digest}".rstrip())
-    if answer.reason:
-        print(f"  {answer.reason}")
-    return code
+        print(json.dumps(answer, indent=2))
+        return int(answer["exit"])
+    where = f"{answer['kernel']} of {of}  on {answer['target']}"
+    print(f"{answer['verdict']}  {answer['case']}  {where}  {answer['digest']}".rstrip())
+    if answer["reason"]:
+        print(f"  {answer['reason']}")
+    return int(answer["exit"])
+
+
+def _ask(question: dict[str, Any]) -> dict[str, Any]:
+    """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
+    from bitgate.capsule.server import ENTRY
+    from bitgate.isolation.child import Child, Ended
+    from bitgate.verify.process import OPEN_SECONDS, to_stderr
+
+    with Child(ENTRY, to_stderr) as child:
+        try:
+            answer: dict[str, Any] = child.ask(question, OPEN_SECONDS)
+        except Ended as ended:
+            return {"defect": f"bitgate: its kernels ended the command: {ended.reason}"}
+    return answer
 
 
 def _problem(case: str) -> Any:

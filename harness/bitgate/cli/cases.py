@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.errors import UsageError
+
 if TYPE_CHECKING:
     from bitgate.cases.plan import Plan
 
@@ -21,10 +23,15 @@ def cases(
         str, typer.Option(help="host, gfx942 ... Need not be present. Default: the best one that is.")
     ] = "",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    load: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A kernel of yours; then nothing else is planned.")
+    ] = None,
     update_digests: Annotated[
         bool, typer.Option("--update-digests", help="Compute the tier's digests and store them beside the tables.")
     ] = False,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why stored digests change; kept in the file. Without it none does.")
+    ] = "",
     check_digests: Annotated[
         bool, typer.Option("--check-digests", help="Compute them and compare with those stored; 1 if any differs.")
     ] = False,
@@ -46,15 +53,25 @@ def cases(
     if update_digests or check_digests:
         from bitgate.cases.row import check_tier
         from bitgate.cli.digests import go_over
+        from bitgate.kernel.loading import to_load
 
         check_tier(tier)
-        return go_over(tier, kernel, load or [], suites, store=update_digests, as_json=as_json)
+        if update_digests and check_digests:
+            raise UsageError("--update-digests writes what --check-digests compares with: give one of them")
+        if reason and not update_digests:
+            raise UsageError("--reason goes with --update-digests")
+        why = " ".join(reason.split())
+        return go_over(tier, kernel, to_load(load), suites, store=update_digests, reason=why, as_json=as_json)
+    if reason:
+        raise UsageError("--reason goes with --update-digests")
     if solved_tier:
         from bitgate.cli.solve_tier import solve_tier
 
         every, now = (make_plan(name, target, kernel, load, suites) for name in ("regression", solved_tier))
         solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
         return 0
+    from bitgate import rooms
+
     plan = make_plan(tier, target, kernel, load, suites)
     if as_json:
         typer.echo(json.dumps({"plan": plan.to_json()}))
@@ -63,31 +80,44 @@ def cases(
         refused = f"  must be refused: {item.refused}" if item.refused else ""
         typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
     problems = len({item.case for item in plan.cases})
-    about = f"about {plan.seconds:.0f} s on one worker"
+    cores = rooms.threads()
+    about = f"about {plan.seconds:.0f} s on one worker" + (f", {plan.seconds / cores:.0f} s on {cores}" * (cores > 1))
     typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")
     return 0
 
 
 def make_plan(
-    tier: str, target: str, kernel: str = "", load: list[Path] | None = None, suites: Path | None = None
+    tier: str,
+    target: str,
+    kernel: str = "",
+    load: list[Path] | None = None,
+    suites: Path | None = None,
+    *,
+    of_all: bool = False,
 ) -> Plan:
-    """The plan of all suites' tables. UsageError for an unknown tier, target or kernel, or a bad table."""
+    """The plan of all suites' tables: of what is loaded, if anything is, unless it is to be ``of_all`` families.
+    UsageError for an unknown tier, target or kernel, or a bad table."""
+    from bitgate import rooms
     from bitgate.cases import durations
     from bitgate.cases.planning import Setting, check_setting
     from bitgate.cases.row import SMOKE, check_tier
-    from bitgate.cases.suites import plan_suites
+    from bitgate.cases.suites import plan_suites, with_tables
     from bitgate.device import targets
     from bitgate.kernel import registry
+    from bitgate.kernel.loading import loaded_names, to_load
 
     check_tier(tier)
+    paths = to_load(load)
     name = target or targets.best().name
+    here = next((one for one in targets.present() if one.name == name), None)
     setting = Setting(
         target=name,
         platform=targets.platform_of(name),
-        families=registry.families(load or []),
+        families=registry.families(paths),
         kernel=kernel,
         tier=SMOKE if tier == SMOKE else "",
-        durations=durations.load(name),
+        durations=durations.load(name, durations.machine_of(here) if here else ""),
+        loaded=frozenset() if of_all else loaded_names(paths),
     )
-    check_setting(setting)
+    check_setting(with_tables(setting, suites or rooms.room("suites")))
     return plan_suites(setting, tier, suites)

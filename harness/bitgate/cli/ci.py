@@ -11,7 +11,9 @@ import typer
 from bitgate import rooms
 from bitgate.errors import UsageError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Job matrix, and merging of results.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
+)
 
 
 @app.command()
@@ -20,10 +22,13 @@ def matrix(
     targets_file: Annotated[
         Path | None, typer.Option("--targets", help="Targets and pools [default: ci/targets.toml].")
     ] = None,
+    shards: Annotated[
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Jobs of every target, or of one; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the matrix for a workflow, on one line.")] = False,
 ) -> int:
     """The job matrix of a tier: which targets run, where, and why the others do not."""
-    from bitgate.ci.matrix import cells, github_matrix
+    from bitgate.ci.matrix import cells, github_matrix, shard_counts
     from bitgate.ci.targets import TIERS, read_targets
 
     if tier not in TIERS:
@@ -36,8 +41,60 @@ def matrix(
         line = f"{cell.target:<8} {cell.tier}  {'run ' if cell.runs else 'skip'}  {cell.reason}"
         typer.echo(line, err=as_json)
     if as_json:
-        typer.echo(json.dumps(github_matrix(found), separators=(",", ":")))
+        counts = shard_counts(shards or [], [cell.target for cell in found])
+        typer.echo(json.dumps(github_matrix(found, counts), separators=(",", ":")))
     return 0
+
+
+@app.command()
+def plan(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
+    tier: Annotated[str, typer.Option(help="smoke or regression.")] = "smoke",
+    target: Annotated[
+        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
+    ] = None,
+    matrix_file: Annotated[
+        Path | None, typer.Option("--matrix", help="What `ci matrix --json` printed. Default: the matrix of the tier.")
+    ] = None,
+    shards: Annotated[
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: bitgate's suites.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
+
+    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
+    is missing. No GPU is needed.
+    """
+    from bitgate.cases.row import check_tier
+    from bitgate.ci.matrix import shard_counts, targets_of
+    from bitgate.cli.planning import make_run_plan
+
+    check_tier(tier)
+    targets = target or (targets_of(matrix_file) if matrix_file else _of_tier(tier))
+    counts = shard_counts(shards or [], targets)
+    made = make_run_plan(tier, targets, counts, suites, kernel, load or [])
+    made.write(out)
+    cases = {name: sum(len(part.cases) for part in made.of(name)) for name in made.targets}
+    if as_json:
+        parts = [{"target": part.target, "shard": part.shard, "cases": len(part.cases)} for part in made.shards]
+        document = {"file": str(out), "id": made.id, "tier": tier, "commit": made.commit, "shards": parts}
+        typer.echo(json.dumps({"plan": document}))
+        return 0
+    for name, count in cases.items():
+        typer.echo(f"{name:<8} {count} cases in {counts[name]} shards")
+    typer.echo(f"{out}  {sum(cases.values())} cases; plan {made.id[:12]}")
+    return 0
+
+
+def _of_tier(tier: str) -> list[str]:
+    from bitgate.ci.matrix import cells
+    from bitgate.ci.targets import read_targets
+
+    return [cell.target for cell in cells(read_targets(rooms.room("ci") / "targets.toml"), tier) if cell.runs]
 
 
 @app.command()
@@ -48,23 +105,27 @@ def merge(
         Path | None,
         typer.Option("--matrix", help="What `ci matrix --json` printed: a target of it without results is red."),
     ] = None,
+    plan_file: Annotated[
+        Path | None,
+        typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs: every planned case ends with exactly one verdict, a missing one is LOST.
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
+    from bitgate.cases.plan import PlanError
+    from bitgate.cases.run_plan import RunPlan
+    from bitgate.ci.matrix import targets_of
     from bitgate.cli.report import print_summary
     from bitgate.report import merge as merge_results
 
-    expected = _targets_of(matrix_file) if matrix_file else []
-    summary = merge_results(paths, out, expected_targets=expected)
+    try:
+        plan = RunPlan.read(plan_file) if plan_file else None
+    except PlanError as error:
+        raise UsageError(f"--plan {error}") from None
+    expected = targets_of(matrix_file) if matrix_file else []
+    summary = merge_results(paths, out, expected_targets=expected, plan=plan)
     print_summary(summary, out, as_json)
     return summary.exit_code
-
-
-def _targets_of(matrix_file: Path) -> list[str]:
-    try:
-        return [cell["target"] for cell in json.loads(matrix_file.read_text())["include"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{matrix_file}: not a matrix of `bitgate ci matrix --json`: {error}") from None

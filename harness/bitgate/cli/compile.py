@@ -16,6 +16,7 @@ from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.loading import to_load
 
 app = typer.Typer()
 
@@ -50,7 +51,7 @@ def compile_(
     platform = targets.platform_of(name)
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
-    for family, instance in registry.select(kernel or None, load or (), name):
+    for family, instance in registry.select(kernel or None, to_load(load), name):
         chosen[family.name] = family
         instances.setdefault(family.name, set()).add(instance.group)
     families = [family for family in chosen.values() if platform in family.platforms]

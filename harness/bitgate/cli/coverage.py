@@ -43,7 +43,7 @@ def coverage(
 ) -> None:
     """Tell which combinations of factor classes no case has, most important first, and one row that closes each.
 
-    Rank: fewer classes first, then closer to a dispatch threshold, then more common.
+    Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
     """
     from bitgate.coverage.assume import Assumptions
     from bitgate.coverage.factors import FACTORS
@@ -51,6 +51,7 @@ def coverage(
     from bitgate.coverage.survey import surveys
     from bitgate.coverage.table import Question, empty_table
     from bitgate.errors import UsageError
+    from bitgate.problem.foreign import in_words
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
@@ -87,6 +88,8 @@ def coverage(
         print(json.dumps(document, indent=1))
     else:
         _print(document, top)
+        for line in in_words(table.refused, len(table.rows)):
+            print(line)
 
 
 def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
@@ -106,6 +109,7 @@ def _where(text: str) -> tuple[str, str]:
 
 def _document(table: Table, found: list[Survey], assume: list[str], top: int) -> dict[str, Any]:
     from bitgate.problem import case_id
+    from bitgate.problem.foreign import reasons
 
     passes: list[dict[str, Any]] = []
     uncovered: list[dict[str, Any]] = []
@@ -144,6 +148,11 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         "assumed": list(assume),
         "not_stated": sorted(set(_COLUMNS) - table.stated - {text.partition("=")[0] for text in assume}),
         "notes": list(table.notes),
+        "refused": {
+            "lines": len(table.refused),
+            "read": len(table.rows),
+            "reasons": [reason.as_json() for reason in reasons(table.refused)],
+        },
         "covered": sum(p["covered"] for p in passes),
         "total": sum(p["total"] for p in passes),
         "passes": passes,

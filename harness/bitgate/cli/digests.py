@@ -15,8 +15,11 @@ TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
 """One of each kind for which a plan differs: the host, and GPUs by wave size and platform."""
 
 
-def go_over(tier: str, kernel: str, load: Sequence[Path], suites: Path | None, *, store: bool, as_json: bool) -> int:
-    """The exit code: 1 if a check found a digest that is not current, else 0. UsageError for a bad table or kernel."""
+def go_over(
+    tier: str, kernel: str, load: Sequence[Path], suites: Path | None, *, store: bool, reason: str, as_json: bool
+) -> int:
+    """The exit code: 1 if a check found a digest that is not current, or if two references disagree, else 0. UsageError
+    for a bad table or kernel, and for a change without a reason."""
     from bitgate.cases import digesting
     from bitgate.cases.planning import Setting, check_setting
     from bitgate.device import targets
@@ -31,18 +34,27 @@ def go_over(tier: str, kernel: str, load: Sequence[Path], suites: Path | None, *
     check_setting(settings(kernel)[0])
     every = list(digesting.wishes(settings(""), folder))
     chosen = list(digesting.wishes(settings(kernel), folder, tier))
-    work = digesting.update if store else digesting.check
-    changes = work(every, chosen, folder, lambda line: print(line, file=sys.stderr, flush=True))
+
+    def progress(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    if store:
+        changes = digesting.update(every, chosen, folder, progress, reason)
+    else:
+        changes = digesting.check(every, chosen, folder, progress)
     lists = {"added": changes.added, "wrong": changes.wrong, "dropped": changes.dropped}
+    if changes.disputed:
+        lists["disputed"] = changes.disputed
     if as_json:
         typer.echo(json.dumps({"stored": changes.stored, **{name: list(keys) for name, keys in lists.items()}}))
     else:
-        words = {"added": "new", "wrong": "changed", "dropped": "dropped"}
+        disputed = "exact and ordered reference disagree, nothing is written"
+        words = {"added": "new", "wrong": "changed", "dropped": "dropped", "disputed": disputed}
         if not store:
-            words = {"added": "not stored", "wrong": "wrong", "dropped": "planned by no suite"}
+            words |= {"added": "not stored", "wrong": "wrong", "dropped": "planned by no suite"}
         for name, keys in lists.items():
-            for key in keys if not store or name == "wrong" else ():
+            for key in keys if not store or name in ("wrong", "disputed") else ():
                 typer.echo(f"{words[name]}: {key}")
         counts = ", ".join(f"{len(keys)} {words[name]}" for name, keys in lists.items())
         typer.echo(f"{changes.stored} digests: {counts}")
-    return int(not store and any(lists.values()))
+    return int(bool(changes.disputed) or (not store and any(lists.values())))

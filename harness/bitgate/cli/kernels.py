@@ -18,6 +18,7 @@ from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.loading import to_load
 from bitgate.problem import ConvProblem, parse_case_id
 from bitgate.record import Key, Outcome, RecordError, read
 
@@ -38,10 +39,12 @@ def kernels(
     name = target or targets.best().name
     platform = targets.platform_of(name)
     passed = _passed(name)
-    planned = Counter((c.kernel, c.instance) for c in make_plan(REGRESSION, name, kernel, load).cases if not c.refused)
+    planned = Counter(
+        (c.kernel, c.instance) for c in make_plan(REGRESSION, name, kernel, load, of_all=True).cases if not c.refused
+    )
     rows = [
         _row(family, instance, name, passed[family.name, instance.name], planned[family.name, instance.name])
-        for family, instance in registry.select(kernel or None, load or (), name)
+        for family, instance in registry.select(kernel or None, to_load(load), name)
         if platform in family.platforms
     ]
     if json_:

@@ -29,11 +29,17 @@ def run(
     select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
     workers: str = typer.Option("auto", "-n", metavar="N", help="Processes; auto: one a GPU or core; 0: none."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
+    race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option, for every case.")
     ] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    load: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Your kernel: suites run on it alone, unless --kernel says more."),
+    ] = None,
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Only the I-th of N parts of the tier.")] = "",
+    plan: Annotated[str, typer.Option(metavar="FILE", help="What `bitgate ci plan` wrote: who runs what.")] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
     ] = False,
@@ -50,9 +56,10 @@ def run(
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
     arguments = [*context.args] if own else [str(rooms.room("suites")), f"--rootdir={rooms.root()}", *context.args]
     stated = {"--tier": [tier], "--target": [target], "--select": [select], "--kernel": [kernel]}
+    stated |= {"--shard": [shard], "--plan": [plan]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
-    arguments += ["--resume"] * resume + [f"-n{workers}", "-q", *QUIET, "-p", PLUGIN]
+    arguments += ["--resume"] * resume + ["--race"] * race + [f"-n{workers}", "-q", *QUIET, "-p", PLUGIN]
     keeper = Keeper()
     with _talking_on_stderr(as_json):
         code = int(pytest.main(arguments, plugins=[keeper]))

@@ -1,16 +1,16 @@
-"""``bitgate run-example convnd_bwd_data ARGS...``: CK's example command lines, with their output."""
+"""``bitgate run-example convnd_bwd_data ARGS...``: CK's example command lines."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.verify import OF_VERIFICATION, Trace, exit_code, print_verdict
+from bitgate.cli.verify import OF_VERIFICATION, exit_code, print_verdict, progress
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
+from bitgate.kernel.declared import refusal_of
 from bitgate.problem import ConvProblem, ProblemError
 from bitgate.problem.foreign import Controls, controls_of, parse_foreign
 
@@ -35,23 +35,23 @@ def run_example(
     kernel: Annotated[str | None, typer.Option(help="Glob over family.instance [the example's own family].")] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
 ) -> int:
-    """Run a CK example: the same arguments, defaults and lines; the result held to bitgate's references.
+    """Run a CK example by its command line: its arguments, its defaults where one is left out; the lines are bitgate's.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
-    from bitgate.device.targets import best
+    from bitgate.device.targets import best, named
     from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
-    from bitgate.verify.session import ZEROS, Session
-    from bitgate.verify.spine import verify
+    from bitgate.verify.session import ZEROS
     from bitgate.verify.trace import perf_line
 
     name = next((known for known in KERNELS if example.startswith(known)), None)
     if name is None:
         raise UsageError(f"example '{example}' does not run here; known: {', '.join(KERNELS)}")
     problem, controls = _read(example, arguments or [])
-    session = Session(target or best())
-    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, session.target.name), {})
+    where = (named(target) if target else best()).name
+    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where), {})
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
@@ -61,15 +61,16 @@ def run_example(
         family.name,
         instance.name,
         fill=(ZEROS, "exact", "decimal")[controls.init],
-        target=session.target.name,
+        target=where,
         reference=_reference(controls),
     )
-    trace = Trace(planned, session, sys.stdout)
-    verdict = verify(planned, session, on_run=trace)
-    if controls.time and trace.runs and not trace.runs[0].crash:
-        seconds = trace.runs[0].seconds["kernel"]
-        print(f"Start running 1 times... on {session.target.name}: wall time of all launches, fills included")
-        print(perf_line(problem, seconds * 1e3))
+    ran: list[dict[str, Any]] = []
+    with CaseProcess(Opening(where), progress=progress) as process:
+        verdict = process.verify(planned, trace=ran.append)
+    print(*(line for note in ran for line in note["lines"]), sep="\n")
+    if controls.time and ran and ran[0]["seconds"]:
+        print(f"Start running 1 times... on {where}: wall time of all launches, fills included")
+        print(perf_line(problem, ran[0]["seconds"] * 1e3))
     print_verdict(verdict)
     if verdict.compared:
         print(f"compared with the reference '{verdict.reference}'")
@@ -111,6 +112,6 @@ def _nearest_refusal(problem: ConvProblem, refusing: Sequence[Choice]) -> str:
     texts = {
         f"{refusal.clause}: {refusal.text}"
         for family, instance, _ in refusing
-        if (refusal := family.supports(problem, instance, {})) and refusal.clause != "dtypes"
+        if (refusal := refusal_of(family, instance, problem, {})) and refusal.clause != "dtypes"
     }
     return " | ".join(sorted(texts)) or f"no kernel takes {problem.dtypes}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli.fuzz import print_failure
+from bitgate.cli.verify import progress
 from bitgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def shrink(
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
     isolate: Annotated[
-        bool, typer.Option("--isolate", help="Each verdict in a process of its own, for cases that end theirs.")
+        bool,
+        typer.Option("--isolate", help="Each verdict in a process of its own, not only behind one that was not sound."),
     ] = False,
     seconds: Annotated[float, typer.Option(min=1, help="How long a shrink may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
@@ -41,62 +43,71 @@ def shrink(
 
     Of several instances that fail the first is shrunk. Exit codes: 0 it passes, 1 a defect was found and shrunk.
     """
-    from bitgate.fuzz.failure import Found, ends_process, is_failure
+    from bitgate.device.targets import best, named
+    from bitgate.fuzz.failure import Found, is_failure
     from bitgate.fuzz.shrink import Shrinker
+    from bitgate.kernel.loading import to_load
     from bitgate.problem import ProblemError
     from bitgate.problem.foreign import problems_of
-    from bitgate.verify.isolate import verify_isolated
     from bitgate.verify.planned import PlannedCase
+    from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
-    from bitgate.verify.session import Session
-    from bitgate.verify.spine import verify
 
     try:
         problems = problems_of(case)
     except ProblemError as error:
         raise UsageError(str(error)) from None
     options = tuple(sorted(_pair(text) for text in option or ()))
-    session = Session(target, load=tuple(load or ()))
+    name, loaded = (named(target) if target else best()).name, to_load(load)
+    process = CaseProcess(Opening(name, loaded), progress=progress)
 
-    def here(planned: PlannedCase) -> Verdict:
-        return verify(planned, session)
+    def verdict_on(planned: PlannedCase) -> Verdict:
+        try:
+            return process.verify(planned)
+        finally:
+            if isolate:
+                process.end()
 
-    def alone(planned: PlannedCase) -> Verdict:
-        return verify_isolated(planned, session.load)
+    with process:
+        chosen = candidates(kernel, dict(options), name, loaded)
+        green = silent = 0
+        for problem in problems:
+            compared = False
+            selection = select_for(problem, chosen, dict(options))
+            for family, instance, expect in (*selection.supporting, *selection.refusing):
+                planned = PlannedCase(
+                    problem,
+                    family.name,
+                    instance.name,
+                    options=options,
+                    fill=fill,
+                    seed=seed,
+                    schedule=schedule,
+                    target=name,
+                    expect=expect,
+                )
+                verdict = verdict_on(planned)
+                if is_failure(verdict):
+                    return _tell(
+                        [Shrinker(verdict_on, family, Found(planned, verdict), seconds).run()], green, silent, as_json
+                    )
+                green += verdict.green
+                compared = compared or verdict.compared
+            silent += not compared
+        return _tell([], green, silent, as_json)
 
-    chosen = candidates(kernel, dict(options), session.target.name, session.load)
-    green = 0
-    for problem in problems:
-        selection = select_for(problem, chosen, dict(options))
-        for family, instance, expect in (*selection.supporting, *selection.refusing):
-            planned = PlannedCase(
-                problem,
-                family.name,
-                instance.name,
-                options=options,
-                fill=fill,
-                seed=seed,
-                schedule=schedule,
-                target=session.target.name,
-                expect=expect,
-            )
-            # A user's kernel may end the process: the first verdict tells, and only such a case is shrunk in others.
-            verdict = (alone if isolate or load else here)(planned)
-            if is_failure(verdict):
-                judge = alone if isolate or ends_process(verdict) else here
-                return _tell([Shrinker(judge, family, Found(planned, verdict), seconds).run()], green, as_json)
-            green += verdict.green
-    return _tell([], green, as_json)
 
-
-def _tell(failures: list[Shrunk], green: int, as_json: bool) -> int:
+def _tell(failures: list[Shrunk], green: int, silent: int, as_json: bool) -> int:
+    """``silent``: how many of the cases no kernel was compared on."""
     if as_json:
-        print(json.dumps({"failures": [failure.as_json() for failure in failures], "green": green}, indent=1))
+        document = {"failures": [failure.as_json() for failure in failures], "green": green, "not_compared": silent}
+        print(json.dumps(document, indent=1))
     elif failures:
         print_failure(failures[0])
     else:
-        print(f"nothing to shrink: {green} verdicts, none red")
-    return 1 if failures else 0 if green else 3
+        uncompared = f"; cases not compared: {silent}" if silent else ""
+        print(f"nothing to shrink: {green} verdicts, none red{uncompared}")
+    return 1 if failures else 3 if silent else 0
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,17 +13,27 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
-from bitgate.kernel.arguments import find_instance
-from bitgate.problem import ConvProblem, ProblemError
-from bitgate.problem.foreign import controls_of, is_foreign, problems_of
+from bitgate.kernel.loading import to_load
+from bitgate.problem import ConvProblem, ProblemError, human
+from bitgate.problem.foreign import (
+    Refused,
+    controls_of,
+    found_in_list,
+    in_words,
+    is_foreign,
+    one_line,
+    problems_of,
+    reasons,
+)
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
-    from bitgate.verify.running import Run
-    from bitgate.verify.session import Session
+    from bitgate.device.targets import Target
+    from bitgate.verify.process import CaseProcess, ThisProcess
 
 app = typer.Typer(add_completion=False)
 
@@ -45,6 +56,7 @@ class Asked:
     schedule: str
     load: tuple[Path, ...]
     isolate: bool
+    in_process: bool
     laws: bool
     time_limit: float
     dump: Path | None
@@ -54,30 +66,48 @@ class Asked:
 @app.command()
 def verify(
     cases: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
         ),
-    ],
+    ] = None,
+    case_list: Annotated[
+        Path | None,
+        typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are told after the result."),
+    ] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="Glob over family.instance; default: every kernel that is no reference.")
+        str | None,
+        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
-    schedule: Annotated[str, typer.Option(help="Thread order on the host: forward, reverse, random:N.")] = "forward",
+    schedule: Annotated[
+        str, typer.Option(help="Thread order: forward, reverse, lockstep, random:N; host.")
+    ] = "forward",
+    race: Annotated[
+        bool, typer.Option("--race", help="Watch each access for races, and name both threads; host.")
+    ] = False,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     reference: Annotated[
         str | None, typer.Option(help=f"{', '.join(REFERENCES)}; default: auto, or what a CK command line says.")
     ] = None,
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    load: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+    ] = None,
     isolate: Annotated[
         bool, typer.Option("--isolate", help="Each case in a process of its own (always so with --load).")
+    ] = False,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Kernels in this very process, for debuggers; never ends with 0.")
     ] = False,
     laws: Annotated[
         bool, typer.Option("--laws", help="Hold it to the laws of a convolution instead of a reference.")
     ] = False,
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds that an isolated case may take.")] = 600.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a case may take; builds do not count.")
+    ] = 600.0,
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy.")
     ] = None,
@@ -88,66 +118,98 @@ def verify(
 ) -> int:
     """Run cases and compare every bit with a CPU reference.
 
-    Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
+    Exit codes: 0 green, 1 a defect was found, or a named case was not compared, 2 usage or environment, 3 nothing was
+    compared.
     """
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
+    named = [entry for case in cases or () for entry in _problems(case)]
+    listed, refused = _listed(case_list) if case_list is not None else ([], [])
+    if not named and not listed:
+        raise UsageError(_nothing_to_do(case_list, refused))
+    loaded = to_load(load)
     asked = Asked(
-        problems=tuple((problem, reference or wanted) for case in cases for problem, wanted in _problems(case)),
+        problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,
         options=_options(option or []),
         fill=_one_of("fill", fill, FILLS),
         seed=seed,
-        schedule=schedule,
-        load=tuple(load or ()),
-        isolate=isolate or bool(load and not laws),
+        schedule=_schedule(schedule, race),
+        load=loaded,
+        isolate=isolate or bool(loaded),
+        in_process=in_process,
         laws=laws,
         time_limit=time_limit,
         dump=dump,
         verbose=verbose,
     )
-    if laws and (isolate or dump or verbose or reference is not None):
-        raise UsageError(
-            "--laws knows no reference and needs the case in this process:"
-            " leave --reference, --dump, --verbose and --isolate out"
-        )
-    if asked.isolate and (asked.dump or asked.verbose):
-        what = "--dump" if asked.dump else "--verbose"
-        raise UsageError(f"{what} needs the case in this process: leave --isolate out (it goes with --load)")
-    verdicts: list[Verdict] = []
-    for verdict in _verdicts(asked, target, sys.stderr if json_output else sys.stdout):
-        verdicts.append(verdict)
+    if laws and (dump or verbose or reference is not None):
+        raise UsageError("--laws knows no reference: leave --reference, --dump and --verbose out")
+    if in_process and isolate:
+        raise UsageError("--in-process and --isolate exclude each other")
+    verdicts: list[list[Verdict]] = [[] for _ in asked.problems]
+    """Of each case that was named."""
+    for number, verdict in _verdicts(asked, target, sys.stderr if json_output else sys.stdout):
+        verdicts[number].append(verdict)
         if not json_output:
             print_verdict(verdict)
-    code = exit_code(verdicts)
+    code = exit_code(*verdicts)
+    if in_process and code == 0:
+        code = 3
+        print("bitgate: kernels ran in this very process (--in-process), which vouches for nothing", file=sys.stderr)
+    summary = summary_of(verdicts) | {"exit": code, "refused_lines": len(refused)}
     if json_output:
-        summary = _summary(verdicts) | {"exit": code}
-        print(json.dumps({"verdicts": [to_event(verdict) for verdict in verdicts], "summary": summary}, indent=2))
-    elif len(verdicts) > 1 or code == 3:
-        print(_closing(verdicts, code))
+        document = {
+            "verdicts": [to_event(verdict) for of_case in verdicts for verdict in of_case],
+            "refused": [reason.as_json() for reason in reasons(refused)],
+            "summary": summary,
+        }
+        print(json.dumps(document, indent=2))
+        return code
+    print(closing(summary))
+    for line in in_words(refused, len(listed)):
+        print(line)
     return code
 
 
-def exit_code(verdicts: list[Verdict]) -> int:
-    """1 if anything is red, 3 if nothing was compared, else 0."""
-    if any(not verdict.green for verdict in verdicts):
+def exit_code(*cases: Sequence[Verdict]) -> int:
+    """Of the verdicts of each case that was named: 1 if anything is red or a case was not compared, 3 if none was."""
+    verdicts = [verdict for of_case in cases for verdict in of_case]
+    if any(not verdict.green and verdict.outcome is not Outcome.NOT_RUN for verdict in verdicts):
         return 1
-    return 0 if any(verdict.compared for verdict in verdicts) else 3
+    if not any(verdict.compared for verdict in verdicts):
+        return 3
+    compared = all(any(verdict.compared for verdict in of_case) for of_case in cases)
+    return 0 if compared and all(verdict.green for verdict in verdicts) else 1
 
 
-def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[Verdict]:
-    from bitgate.metamorphic.hold import hold
-    from bitgate.verify.dump import Dump
-    from bitgate.verify.isolate import verify_isolated
+def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
+    """Each with the number of the case that it is about: one at least for every case."""
+    from bitgate.device.targets import best, named
+    from bitgate.verify.process import CaseProcess, Opening, ThisProcess
+
+    where = named(target) if target else best()
+    kind = ThisProcess if asked.in_process else CaseProcess
+    with kind(Opening(where.name, asked.load), progress=progress) as process:
+        for number, planned in _planned(asked, where.name):
+            if isinstance(planned, PlannedCase):
+                yield number, _verdict(asked, planned, process, trace)
+            else:
+                yield number, _nobody(planned, asked, where)
+            if asked.isolate:
+                process.end()
+
+
+def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | ConvProblem]]:
+    """What is to be verified, by the number of its case; a problem alone if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
-    from bitgate.verify.session import Session
-    from bitgate.verify.spine import verify as verify_one
 
-    session = Session(target, load=asked.load)
     options = dict(asked.options)
-    chosen = candidates(asked.kernel, options, session.target.name, asked.load)
-    for problem, reference in asked.problems:
+    chosen = candidates(asked.kernel, options, target, asked.load)
+    for number, (problem, reference) in enumerate(asked.problems):
         selection = select_for(problem, chosen, options)
+        if not selection.supporting and not selection.refusing:
+            yield number, problem
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
         for family, instance, expect in selection.supporting or selection.refusing:
             planned = PlannedCase(
@@ -158,40 +220,81 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[Verdi
                 fill=asked.fill,
                 seed=asked.seed,
                 schedule=asked.schedule,
-                target=session.target.name,
+                target=target,
                 reference=reference,
                 expect=expect,
             )
-            if asked.laws:
-                yield hold(planned, session)
-            elif asked.isolate:
-                yield verify_isolated(planned, asked.load, time_limit=asked.time_limit)
-            else:
-                dump = Dump(asked.dump / planned.id) if asked.dump else None
-                yield verify_one(planned, session, dump, Trace(planned, session, trace) if asked.verbose else None)
+            yield number, planned
 
 
-class Trace:
-    """Writes what the first launch of a case ran; the second, where there is one, runs the same."""
-
-    def __init__(self, planned: PlannedCase, session: Session, file: TextIO) -> None:
-        self._planned, self._session, self._file = planned, session, file
-        self.runs: list[Run] = []
-
-    def __call__(self, run: Run) -> None:
-        from bitgate.verify.trace import launch_lines, summary_line, tensor_lines
-
-        self.runs.append(run)
-        if len(self.runs) > 1 or run.record is None:
-            return
-        planned, library = self._planned, self._session.library(self._planned.family)
-        instance = find_instance(library.family, planned.instance)
-        launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
-        lines = [*tensor_lines(planned.problem), *launches, summary_line(run.record)]
-        print(f"{planned.case}  {planned.kernel}", *lines, sep="\n", file=self._file)
+def _nobody(problem: ConvProblem, asked: Asked, target: Target) -> Verdict:
+    """Of a case whose operation no kernel that was asked for computes."""
+    nobody = PlannedCase(problem, "none", "none", asked.options, asked.fill, asked.seed, target=target.name)
+    which = (
+        f"'{asked.kernel}'" if asked.kernel else "what is loaded" if asked.load else "any kernel that is no reference"
+    )
+    return Verdict(
+        nobody.key,
+        Outcome.NOT_RUN,
+        f"no kernel that was asked for ({which}) does this operation ({problem.operation})",
+        platform=target.platform,
+        device_kind=target.kind,
+        device_name=target.device_name,
+        human=human(problem),
+    )
 
 
-def _problems(case: str) -> Iterator[tuple[ConvProblem, str]]:
+def _verdict(asked: Asked, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO) -> Verdict:
+    from bitgate.verify.process import BITS, LAWS
+
+    def tell(note: dict[str, Any]) -> None:
+        print(*note["lines"], sep="\n", file=trace)
+
+    return process.verify(
+        planned,
+        asked.time_limit,
+        by=LAWS if asked.laws else BITS,
+        dump=asked.dump / planned.id if asked.dump else None,
+        trace=tell if asked.verbose else None,
+    )
+
+
+def progress(line: str) -> None:
+    """Builds tell what they do on stderr: the first one takes a minute."""
+    print(line, file=sys.stderr, flush=True)
+
+
+Wanted = tuple[ConvProblem, str]
+
+
+def _listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
+    """What a list asks for, and the lines of it that are refused. UsageError if it cannot be read."""
+    listed: list[Wanted] = []
+    refused: list[Refused] = []
+    try:
+        for entry in found_in_list(path):
+            if isinstance(entry, Refused):
+                refused.append(entry)
+                continue
+            try:
+                controls = controls_of(entry.line) if is_foreign(entry.line) else None
+            except ProblemError as error:
+                refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
+                continue
+            listed.append((entry.problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]))
+    except OSError as error:
+        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
+    return listed, refused
+
+
+def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
+    if path is None:
+        return "name a case, or a list of them with --cases FILE"
+    first = f", {len(refused)} lines refused: {refused[0].where}: {refused[0].reason}" if refused else ""
+    return f"--cases {path}: no case found{first}"
+
+
+def _problems(case: str) -> Iterator[Wanted]:
     """The problems of a case, each with the reference that it is compared with if nothing else is said."""
     try:
         problems = problems_of(case)
@@ -210,6 +313,12 @@ def _options(words: list[str]) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"--option {word}: write NAME=VALUE")
         options[name] = value
     return tuple(sorted(options.items()))
+
+
+def _schedule(stated: str, race: bool) -> str:
+    if race and stated != "forward":
+        raise UsageError(f"--race runs threads in an order of its own: leave --schedule {stated} out")
+    return RACE if race else stated
 
 
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
@@ -232,6 +341,8 @@ def print_verdict(verdict: Verdict) -> None:
     print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")
     if verdict.outcome in (Outcome.REFUSED, Outcome.NOT_RUN) and verdict.green:
         print(f"  {verdict.reason}")
+    if verdict.outcome is Outcome.PASS and not verdict.compared:
+        print(f"  not compared: {verdict.reason}")
     if verdict.green:
         return
     print(f"  {verdict.human}")
@@ -239,7 +350,8 @@ def print_verdict(verdict: Verdict) -> None:
     rows = verdict.diagnosis.evidence.get("first_wrong_cells", []) if verdict.diagnosis else []
     if rows:
         print(_table(rows, verdict))
-    print(f"  again: {verdict.repro}")
+    if verdict.repro:
+        print(f"  again: {verdict.repro}")
     if verdict.foreign:
         print(f"  also:  {verdict.foreign}")
 
@@ -258,20 +370,27 @@ def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
     )
 
 
-def _summary(verdicts: list[Verdict]) -> dict[str, Any]:
-    counts: dict[str, int] = {}
-    for verdict in verdicts:
-        counts[verdict.outcome.value] = counts.get(verdict.outcome.value, 0) + 1
+def summary_of(cases: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
+    """In numbers: cases ``asked``, ``compared``, ``refused`` (by all kernels) and ``not_run``; and their verdicts."""
+    verdicts = [verdict for of_case in cases for verdict in of_case]
+    counts = Counter(verdict.outcome.value for verdict in verdicts)
+    said = [{verdict.outcome for verdict in of_case} for of_case in cases]
     return {
+        "asked": len(cases),
+        "compared": sum(any(verdict.compared for verdict in of_case) for of_case in cases),
+        "refused": sum(outcomes == {Outcome.REFUSED} for outcomes in said),
+        "not_run": sum(Outcome.NOT_RUN in outcomes <= {Outcome.NOT_RUN, Outcome.REFUSED} for outcomes in said),
         "verdicts": len(verdicts),
-        "compared": sum(verdict.compared for verdict in verdicts),
         "green": sum(verdict.green for verdict in verdicts),
-        "outcomes": counts,
+        "outcomes": dict(counts),
     }
 
 
-def _closing(verdicts: list[Verdict], code: int) -> str:
-    if code == 3:
-        return "nothing was compared" + ("" if verdicts else ": no kernel that was asked for does this operation")
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in _summary(verdicts)["outcomes"].items())
-    return f"{len(verdicts)} verdicts: {counts}"
+def closing(summary: dict[str, Any]) -> str:
+    """The last line: what became of what was asked."""
+    cases = ", ".join(
+        f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
+    )
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
+    nothing = "nothing was compared; " if summary["exit"] == 3 else ""
+    return f"{nothing}cases: {cases}; verdicts: {counts}"

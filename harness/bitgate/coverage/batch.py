@@ -146,6 +146,21 @@ class Batch:
         return every_axis(self.window <= self.input + self.left_pad + self.right_pad)
 
     @cached_property
+    def felt_stride(self) -> Ints:
+        """(n, 3): the stride where it has an effect: a single output is nowhere else with another one."""
+        return np.where(self.output > 1, self.stride, 1)
+
+    @cached_property
+    def felt_dilation(self) -> Ints:
+        """(n, 3): the dilation where it has an effect: a single tap has no distance to a next one."""
+        return np.where(self.filter > 1, self.dilation, 1)
+
+    @cached_property
+    def exercised(self) -> Mask:
+        """Every stride and dilation has an effect: the problem tries what it names."""
+        return every_axis((self.felt_stride == self.stride) & (self.felt_dilation == self.dilation))
+
+    @cached_property
     def gcd(self) -> Ints:
         return np.gcd(self.stride, self.dilation)
 

@@ -88,16 +88,16 @@ _TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "stride",
-        "largest stride",
+        "largest stride on an axis with several outputs",
         classes({"1": "stride 1", "2": "stride 2", "3": "stride 3", ">3": "stride > 3"}),
-        lambda b, _: np.minimum(measures.most(b, b.stride), 4) - 1,
+        lambda b, _: np.minimum(measures.most(b, b.felt_stride), 4) - 1,
         wide=union(">1", "stride > 1", "2", "3", ">3"),
     ),
     Factor(
         "dilation",
-        "largest dilation",
+        "largest dilation on an axis with several taps",
         classes({"1": "dilation 1", "2": "dilation 2", ">2": "dilation > 2"}),
-        lambda b, _: np.minimum(measures.most(b, b.dilation), 3) - 1,
+        lambda b, _: np.minimum(measures.most(b, b.felt_dilation), 3) - 1,
         wide=union(">1", "dilation > 1", "2", ">2"),
     ),
     Factor(
@@ -135,12 +135,17 @@ _TABLE: tuple[Factor, ...] = (
         measures.stride_image,
         wide=union(">=", "stride >= image", "=", ">"),
     ),
-    Factor("stride_axes", "isotropy of the stride", spoken(_AXES, "stride"), lambda b, _: measures.differ(b, b.stride)),
+    Factor(
+        "stride_axes",
+        "isotropy of the stride",
+        spoken(_AXES, "stride"),
+        lambda b, _: measures.differ(b, b.felt_stride),
+    ),
     Factor(
         "dilation_axes",
         "isotropy of the dilation",
         spoken(_AXES, "dilation"),
-        lambda b, _: measures.differ(b, b.dilation),
+        lambda b, _: measures.differ(b, b.felt_dilation),
     ),
     Factor(
         "shape_axes",

@@ -102,7 +102,7 @@ class _Index:
 def _smallest(survey: Survey, row: Batch) -> ConvProblem:
     """The smallest problem with all the classes of the row."""
     codes = survey.space.classify(row)[0]
-    return shrink(row, lambda steps: (survey.space.classify(steps) == codes).all(axis=1)).problem(0)
+    return shrink(row, lambda steps: steps.exercised & (survey.space.classify(steps) == codes).all(axis=1)).problem(0)
 
 
 def _words(survey: Survey, number: int) -> str:

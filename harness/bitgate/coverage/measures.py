@@ -53,7 +53,7 @@ def operand(column: str) -> Measure:
 
 def gemms_count(batch: Batch, _: Constants) -> Codes:
     count = batch.gemms_count
-    dense = product(batch.stride) == 1
+    dense = product(batch.felt_stride) == 1
     return select((count == 1) & dense, count == 1, count <= 8, count <= 31, count == 32, count == 33, count <= 64)
 
 
@@ -72,8 +72,9 @@ def filter(batch: Batch, _: Constants) -> Codes:
 
 
 def gcd(batch: Batch, _: Constants) -> Codes:
-    shared = (batch.gcd > 1) & (batch.gcd < batch.stride)
-    divides = (batch.gcd > 1) & (batch.gcd == batch.stride)
+    common = np.gcd(batch.felt_stride, batch.felt_dilation)
+    shared = (common > 1) & (common < batch.felt_stride)
+    divides = (common > 1) & (common == batch.felt_stride)
     return select(~some_axis(shared | divides), some_axis(shared))
 
 

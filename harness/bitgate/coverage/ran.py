@@ -13,6 +13,7 @@ import numpy as np
 from bitgate.coverage.pool import Taste, draw
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
+from bitgate.kernel.declared import refusal_of
 from bitgate.problem import ConvProblem, DtypeSet, Pass, parse_case_id
 from bitgate.problem.layout import INPUT_LAYOUTS
 
@@ -96,7 +97,7 @@ def predicted(
     problem: ConvProblem, family: KernelFamily, instance: Instance, options: Mapping[str, str]
 ) -> Iterator[Ran]:
     """What the family says would run; nothing if it refuses the problem or predicts nothing."""
-    if family.supports(problem, instance, options) is not None:
+    if refusal_of(family, instance, problem, options) is not None:
         return
     told: Dispatch | None = family.dispatch(problem, instance, options)
     if told is not None:

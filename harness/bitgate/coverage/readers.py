@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bitgate.coverage import ck_csv
 from bitgate.coverage.assume import COLUMNS
 from bitgate.coverage.table import EVERYTHING, Question, Reader, Row, Table, pass_spoken_of, read_table, shape_problem
 from bitgate.errors import UsageError
 from bitgate.problem import ConvProblem, Pass, ProblemError
+from bitgate.problem.case_id import check_numbers
+from bitgate.problem.foreign import Refused, found_in_list
 
 # ---------------------------------------------------------------------------------------------------------- our TOML
 
@@ -40,17 +43,25 @@ _ALIASES = {"groups": "g", "dtype": "dtypes", "name": "id", "direction": "pass"}
 
 def read_csv(path: Path, question: Question) -> Table:
     """Columns G, N, K, C, filter, input, stride, dilation, left_pad, right_pad (``3x3`` or one number for all axes),
-    optionally id, ndim, pass and what ``--assume`` names (``assume.COLUMNS``); others serve ``--where``."""
-    with path.open(newline="") as file:
-        reader = csv.DictReader(line for line in file if line.strip() and not line.startswith("#"))
-        names = [name.strip().lower() for name in reader.fieldnames or ()]
-        reader.fieldnames = [_ALIASES.get(name, name) for name in names]
-        records = list(reader)
-    missing = [name for name in ("n", "k", "c", "filter", "input") if name not in (reader.fieldnames or ())]
+    optionally id, ndim, pass and what ``--assume`` names (``assume.COLUMNS``); others serve ``--where``. Or those of
+    CK's data sets (``ck_csv``)."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    reader = csv.DictReader(line for _, line in lines)
+    names = [name.strip("\ufeff \t").lower() for name in reader.fieldnames or ()]
+    records = [(number, record) for (number, _), record in zip(lines[1:], _renamed(reader, names), strict=False)]
+    if ck_csv.is_ck(names):
+        return _ck_table(path, records, question)
+    names = [_ALIASES.get(name, name) for name in names]
+    missing = [name for name in ("n", "k", "c", "filter", "input") if name not in names]
     if missing:
         raise UsageError(f"{path}: column {missing[0]} is missing; needed are N, K, C, filter, input")
     rows = []
-    for number, record in enumerate(records, 2):
+    for number, ours in records:
+        record = {_ALIASES.get(name, name): cell for name, cell in ours.items()}
         if not _wanted(record, question, path):
             continue
         try:
@@ -58,7 +69,31 @@ def read_csv(path: Path, question: Question) -> Table:
             rows.append(Row(record.get("id") or f"line {number}", _csv_problem(record, direction)))
         except (ValueError, KeyError) as error:
             raise UsageError(f"{path}:{number}: {error}") from None
-    return Table(str(path), tuple(rows), EVERYTHING & frozenset(reader.fieldnames or ()))
+    return Table(str(path), tuple(rows), EVERYTHING & frozenset(names))
+
+
+def _renamed(reader: csv.DictReader[str], names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Rows under the names; cells beyond the last column are left out, missing ones are empty."""
+    reader.fieldnames = names
+    try:
+        for record in reader:
+            yield {name: cell or "" for name, cell in record.items() if isinstance(name, str)}
+    except csv.Error as error:
+        raise UsageError(f"line {reader.line_num} is no row of a CSV table: {error}") from None
+
+
+def _ck_table(path: Path, records: Sequence[tuple[int, dict[str, str]]], question: Question) -> Table:
+    """Rows of CK's data sets; one that cannot be is refused, the others count."""
+    direction = question.direction or pass_spoken_of(path, "")
+    rows, refused = [], []
+    for number, record in records:
+        if not _wanted(record, question, path):
+            continue
+        try:
+            rows.append(Row(ck_csv.name_of(record) or f"line {number}", ck_csv.problem(record, direction)))
+        except ProblemError as error:
+            refused.append(Refused(f"line {number}", str(error)))
+    return Table(str(path), tuple(rows), frozenset(), refused=tuple(refused))
 
 
 def _csv_problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
@@ -67,6 +102,7 @@ def _csv_problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
     ndim = int(record.get("ndim") or len(cells["input"].split("x")))
     spatial = []
     for name, cell in cells.items():
+        check_numbers(cell)
         values = tuple(int(part) for part in cell.split("x"))
         if len(values) not in (1, ndim):
             raise ProblemError(f"{name} = {cell}: give {ndim} numbers, or one for all axes")
@@ -131,21 +167,16 @@ def _without_comments(text: str) -> str:
 
 
 def read_lines(path: Path, question: Question) -> Table:
-    """One case a line: a case id, or a ckProfiler, CK example, MIOpenDriver or benchdnn command line; # comments."""
-    from bitgate.problem.foreign import problems_of
-
+    """Case ids, ckProfiler, CK example, MIOpenDriver or benchdnn lines, benchdnn's batch files; # comments."""
     if question.where:
         raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, command lines have no columns")
-    rows, notes = [], []
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        words = line.split("#", 1)[0].strip()
-        if not words:
-            continue
-        try:
-            rows += [Row(f"line {number}", problem) for problem in problems_of(words)]
-        except ProblemError as error:
-            notes.append(f"line {number}: {error}")
-    return Table(str(path), tuple(rows), EVERYTHING, tuple(notes))
+    rows, refused = [], []
+    for entry in found_in_list(path):
+        if isinstance(entry, Refused):
+            refused.append(entry)
+        else:
+            rows.append(Row(entry.where, entry.problem))
+    return Table(str(path), tuple(rows), EVERYTHING, refused=tuple(refused))
 
 
 READERS: dict[str, Reader] = {

@@ -33,10 +33,10 @@ the output grows and the smaller problem looks dearer."""
 
 
 def has(terms: Sequence[Term], factors: Sequence[Factor], constants: Constants) -> Property:
-    """The property of having all these classes."""
+    """The property of having all these classes, with strides and dilations that have an effect."""
 
     def check(batch: Batch) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = batch.possible.copy()
+        found: NDArray[np.bool_] = batch.possible & batch.exercised
         for term in terms:
             found &= np.isin(factors[term.factor].classify(batch, constants), term.members)
         return found

@@ -52,7 +52,8 @@ class Space:
         counted = counted_columns(stated, assumptions)
         self.factors = tuple(f for f in FACTORS[direction] if not f.column or f.column in counted)
         columns = tuple(sorted(_domains(direction, counted, assumptions, rows).items()))
-        self.pool, self.pool_codes = self._within(witnesses(direction, columns))
+        pool = witnesses(direction, columns)
+        self.pool, self.pool_codes = self._within(pool.take(pool.exercised))
         if len(self.pool) == 0:
             raise UsageError("no problem fits these assumptions; relax one --assume")
         self.field_codes = self._within(field(direction, columns))[1]

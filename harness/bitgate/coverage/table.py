@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitgate.coverage.assume import PLAIN, Assumptions
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
 from bitgate.problem.conv import default_layout, default_weight_layout
+from bitgate.problem.foreign import Refused
 
 EVERYTHING = frozenset({"dtypes", "layout", "wei_layout", "numd", "gap", "split_k", "in_op", "wei_op"})
 
@@ -23,12 +24,14 @@ class Row:
 @dataclass(frozen=True)
 class Table:
     """``stated``: the columns (see ``assume.COLUMNS``) that the file gives; what it leaves out has default values in
-    the rows and takes no part as a factor. ``notes`` say what could not be read."""
+    the rows and takes no part as a factor. ``refused`` are lines that no row came of, ``notes`` what else could
+    not be read."""
 
     source: str
     rows: tuple[Row, ...]
     stated: frozenset[str]
     notes: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,12 +103,24 @@ def read_table(path: Path, question: Question, readers: dict[str, Reader], fallb
         raise UsageError(
             f"{path}: no such file; give a .toml or .csv table, CK's gtest source, or a list of command lines"
         )
-    table = readers.get(path.suffix.lower(), fallback)(path, question)
+    try:
+        table = _convolutions(readers.get(path.suffix.lower(), fallback)(path, question))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if not table.rows:
         wanted = " and ".join(f"{name}={value}" for name, value in question.where)
-        why = f" with {wanted}" if wanted else f": {table.notes[0]}" if table.notes else ""
+        notes = [*(f"{line.where}: {line.reason}" for line in table.refused), *table.notes]
+        why = f" with {wanted}" if wanted else f": {notes[0]}" if notes else ""
         raise UsageError(f"{path}: no case found{why}; nothing to cover")
     return table
+
+
+def _convolutions(table: Table) -> Table:
+    """Without matrix products: the factors are a convolution's."""
+    rows = tuple(row for row in table.rows if row.problem.operation in CONVOLUTIONS)
+    others = (row.name for row in table.rows if row.problem.operation not in CONVOLUTIONS)
+    products = tuple(Refused(name, "a matrix product has none of the factors") for name in others)
+    return replace(table, rows=rows, refused=table.refused + products)
 
 
 def spread(table: Table, assumptions: Assumptions) -> Iterator[Row]:

@@ -49,6 +49,7 @@ class Buffer:
         self._damaged = False
         if device.host is not None:
             self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
+            device.host.lend(self._base, True)
         else:
             self._allocate_with_zones(alignment, placement)
 
@@ -81,6 +82,7 @@ class Buffer:
             if self._device.host is None:
                 self._device.pool.give(base, self._extent)
                 return
+            self._device.host.lend(base, False)
             result = self._hip.hipFree(base)
             if self._damaged:
                 self._hip.hipGetLastError()

@@ -8,6 +8,7 @@ from typing import Any
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import check
 from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.ledger import HipLedger, HostLedger, Ledger
 from bitgate.device.pool import Pool
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -25,16 +26,21 @@ class Attributes:
 
 
 class Device:
-    """Made by ``open_device``. ``hip`` is hip-python's module; ``host`` the host runtime's own API, None on a GPU."""
+    """Made by ``open_device``. ``hip`` is hip-python's module; ``host`` the host runtime's own API, None on a GPU;
+    ``ledger`` what its runtime has on record."""
 
-    def __init__(self, target: Target, hip: Any, host: HostRuntime | None, index: int = 0) -> None:
+    def __init__(
+        self, target: Target, hip: Any, host: HostRuntime | None, index: int = 0, ledger: Ledger | None = None
+    ) -> None:
         self.target = target
         self.hip = hip
         self.host = host
         self.index = index
+        self.ledger = ledger or (HipLedger(hip) if host is None else HostLedger(host))
         check(hip.hipSetDevice(index), "hipSetDevice")
         self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
         self.stream = int(self._stream)
+        self.ledger.lend_stream(self.stream, True)
         self.pool = Pool(hip)
 
     def alloc(self, size: int, *, name: str, alignment: int = 16, placement: str = "right") -> Buffer:
@@ -47,6 +53,10 @@ class Device:
     def synchronize(self) -> None:
         """Wait for all work. HipError if a kernel failed; on the host ``fault`` then tells where."""
         check(self.hip.hipDeviceSynchronize(), "hipDeviceSynchronize")
+
+    def wait(self) -> None:
+        """Wait for the work on this device's own stream, and no other's. HipError as ``synchronize``."""
+        check(self.hip.hipStreamSynchronize(self._stream), "hipStreamSynchronize")
 
     @property
     def attributes(self) -> Attributes:
@@ -71,13 +81,19 @@ class Device:
         return self.host.fault() if self.host else None
 
     def clear_fault(self) -> None:
-        """Forget the last fault, so that the next one found is the next case's."""
+        """Forget the last fault and HIP's last error, so that what is found next is the next case's: libraries read
+        ``hipGetLastError`` behind their launches."""
+        self.hip.hipGetLastError()
         if self.host:
             self.host.clear_fault()
 
     def set_schedule(self, text: str) -> None:
-        """Order of a block's threads between barriers: ``forward``, ``reverse``, ``random:N``; host only."""
+        """Order of a block's threads: ``forward``, ``reverse``, ``lockstep``, ``random:N``; host only."""
         self._host("a schedule").set_schedule(text)
+
+    def set_poison_byte(self, byte: int) -> None:
+        """What LDS and new memory hold before anybody writes them; host only."""
+        self._host("a byte of poison").set_poison_byte(byte)
 
     def set_threads(self, count: int) -> None:
         """CPU threads that run blocks; host only."""
@@ -87,6 +103,7 @@ class Device:
         """Give the stream back."""
         if self._stream is not None:
             stream, self._stream = self._stream, None
+            self.ledger.lend_stream(self.stream, False)
             check(self.hip.hipStreamDestroy(stream), "hipStreamDestroy")
 
     def _attribute(self, kind: Any) -> int:

@@ -10,6 +10,7 @@ from ctypes import (
     byref,
     c_char,
     c_char_p,
+    c_double,
     c_int,
     c_int64,
     c_size_t,
@@ -17,16 +18,26 @@ from ctypes import (
     c_uint32,
     c_uint64,
     c_void_p,
+    create_string_buffer,
 )
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bitgate.device.errors import hip_error
+from bitgate.device.source_lines import with_source_lines
 from bitgate.errors import UsageError
 
 PLACEMENTS = {"right": 0, "left": 1}
-SCHEDULES = {"forward": 0, "reverse": 1, "random": 2}
+SCHEDULES = {"forward": 0, "reverse": 1, "random": 2, "lockstep": 3}
+"""``forward`` and ``reverse`` run a wave to its next barrier before another starts, and are each other's opposite;
+``lockstep`` takes all waves from wave operation to wave operation side by side; ``random`` shuffles all threads."""
+SCHEDULE_WORDS = "forward, reverse, lockstep or random:N"
+SCHEDULE_PATTERN = r"forward|reverse|lockstep|race|random:\d+"
+
+RACE = "race"
+"""Where a case states its schedule: the kernels' other flavour, which tells of each access; threads forward, then in
+reverse, as without it."""
 
 FAULT_KINDS = (
     "none",
@@ -44,6 +55,10 @@ FAULT_KINDS = (
     "global_canary",
     "lds_misuse",
     "exception",
+    "host_pointer",
+    "fp_environment",
+    "race",
+    "spin",
 )
 """``enum BitgateHostFaultKind`` by value."""
 
@@ -80,7 +95,7 @@ class _CFault(Structure):
         ("buffer_size", c_uint64),
         ("kernel", c_char * 128),
         ("buffer", c_char * 64),
-        ("text", c_char * 640),
+        ("text", c_char * 768),
     ]
 
 
@@ -92,15 +107,22 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "bitgateHostSetOccupancy": (c_int, [c_uint]),
     "bitgateHostSetTotalMemory": (c_int, [c_size_t]),
     "bitgateHostSetSchedule": (c_int, [c_int, c_uint64]),
+    "bitgateHostSetSpinLimit": (c_int, [c_double]),
     "bitgateHostSetPlacement": (c_int, [c_int]),
     "bitgateHostSetPoison": (c_int, [c_int]),
+    "bitgateHostSetPoisonByte": (c_int, [c_uint]),
     "bitgateHostSetStreamMode": (c_int, [c_int]),
     "bitgateHostResetSettings": (c_int, []),
     "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
     "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
+    "bitgateHostLendBuffer": (c_int, [c_void_p, c_int]),
     "bitgateHostCheckCanary": (c_int, [c_void_p, POINTER(c_int64)]),
     "bitgateHostLastFaultInfo": (c_int, [POINTER(_CFault)]),
     "bitgateHostClearFault": (None, []),
+    "bitgateHostIncidents": (c_uint64, []),
+    "bitgateHostIncident": (c_int, [c_uint64, POINTER(_CFault)]),
+    "bitgateHostLendStream": (c_int, [c_void_p, c_int]),
+    "bitgateHostWorkInFlight": (c_uint64, [c_void_p, c_char_p, c_size_t]),
 }
 
 
@@ -141,9 +163,17 @@ class HostRuntime:
         self._call("bitgateHostSetTotalMemory", count)
 
     def set_schedule(self, text: str) -> None:
-        """``forward``, ``reverse`` or ``random:N``."""
+        """``forward``, ``reverse``, ``lockstep`` or ``random:N``."""
         kind, seed = parse_schedule(text)
         self._call("bitgateHostSetSchedule", SCHEDULES[kind], seed)
+
+    def set_poison_byte(self, byte: int) -> None:
+        """What fills LDS and new memory, 0xFF by default."""
+        self._call("bitgateHostSetPoisonByte", byte)
+
+    def set_spin_limit(self, seconds: float) -> None:
+        """Processor time that a thread may run without reaching a barrier or its end; 0: the default."""
+        self._call("bitgateHostSetSpinLimit", seconds)
 
     def reset(self) -> None:
         """All settings as they were when the library was loaded."""
@@ -156,6 +186,14 @@ class HostRuntime:
         self._functions["bitgateHostNameBuffer"](pointer, name.encode()[:63])
         return pointer.value or 0
 
+    def lend(self, pointer: int, lent: bool) -> None:
+        """While a buffer is lent, hipFree refuses it."""
+        self._call("bitgateHostLendBuffer", pointer, int(lent))
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        """While a stream is lent, hipStreamDestroy refuses it."""
+        self._call("bitgateHostLendStream", stream, int(lent))
+
     def damaged_at(self, pointer: int) -> int | None:
         """Where the slack around a buffer was written, in bytes from its begin; None if it was not."""
         offset = c_int64()
@@ -165,24 +203,29 @@ class HostRuntime:
     def fault(self) -> Fault | None:
         """The last fault since ``clear_fault``."""
         value = _CFault()
-        if not self._functions["bitgateHostLastFaultInfo"](byref(value)):
-            return None
-        return Fault(
-            kind=FAULT_KINDS[value.kind] if value.kind < len(FAULT_KINDS) else str(value.kind),
-            error=value.error,
-            text=value.text.decode(errors="replace"),
-            kernel=value.kernel.decode(errors="replace"),
-            block=tuple(value.block),
-            thread=tuple(value.thread),
-            is_write=None if value.is_write < 0 else bool(value.is_write),
-            address=value.address,
-            offset=value.offset,
-            buffer=value.buffer.decode(errors="replace"),
-            buffer_size=value.buffer_size,
-        )
+        return _fault(value) if self._functions["bitgateHostLastFaultInfo"](byref(value)) else None
 
     def clear_fault(self) -> None:
         self._functions["bitgateHostClearFault"]()
+
+    def incidents(self) -> int:
+        """How many faults and failed calls there were since the library was loaded: nothing takes one off."""
+        return int(self._functions["bitgateHostIncidents"]())
+
+    def incidents_since(self, number: int) -> list[Fault]:
+        """Those after the first ``number``, as far as they are kept."""
+        found = []
+        for place in range(number, self.incidents()):
+            value = _CFault()
+            if self._functions["bitgateHostIncident"](place, byref(value)) == 0:
+                found.append(_fault(value))
+        return found
+
+    def work_in_flight(self, but: int) -> tuple[int, str]:
+        """Pieces of work that other streams than ``but`` have not done, and the first of them in words."""
+        text = create_string_buffer(256)
+        count = self._functions["bitgateHostWorkInFlight"](but, text, len(text))
+        return int(count), text.value.decode(errors="replace")
 
     def _call(self, name: str, *arguments: Any) -> None:
         code = self._functions[name](*arguments)
@@ -190,11 +233,29 @@ class HostRuntime:
             raise hip_error(code, name)
 
 
+def _fault(value: _CFault) -> Fault:
+    kind = FAULT_KINDS[value.kind] if value.kind < len(FAULT_KINDS) else str(value.kind)
+    text = value.text.decode(errors="replace")
+    return Fault(
+        kind=kind,
+        error=value.error,
+        text=with_source_lines(text) if kind == "race" else text,
+        kernel=value.kernel.decode(errors="replace"),
+        block=tuple(value.block),
+        thread=tuple(value.thread),
+        is_write=None if value.is_write < 0 else bool(value.is_write),
+        address=value.address,
+        offset=value.offset,
+        buffer=value.buffer.decode(errors="replace"),
+        buffer_size=value.buffer_size,
+    )
+
+
 def parse_schedule(text: str) -> tuple[str, int]:
     """(kind, seed) of a schedule's spelling; UsageError if it is none."""
     kind, colon, seed = text.partition(":")
-    if kind in ("forward", "reverse") and not colon:
+    if kind in SCHEDULES and kind != "random" and not colon:
         return kind, 0
     if kind == "random" and re.fullmatch(r"\d+", seed) and int(seed) < 2**64:
         return kind, int(seed)
-    raise UsageError(f"schedule '{text}': give forward, reverse or random:N")
+    raise UsageError(f"schedule '{text}': give {SCHEDULE_WORDS}")

@@ -13,6 +13,7 @@ from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError, check
 from bitgate.device.host import HostRuntime
+from bitgate.device.ledger import Ledger, NvidiaLedger
 from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -23,7 +24,7 @@ _SEARCH_VARIABLES = ("ROCM_PATH", "ROCM_HOME")
 class _Platform:
     """The platform that this process has loaded; a process has one."""
 
-    loaded: tuple[str, Any, HostRuntime | None] | None = None
+    loaded: tuple[str, Any, HostRuntime | None, Ledger | None] | None = None
 
 
 def open_device(target: Target, builder: Builder | None = None) -> Device:
@@ -35,26 +36,27 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
         raise UsageError(f"{target.name}: {target.obstacle}")
     if _Platform.loaded is None:
         _Platform.loaded = _load(target, builder)
-    platform, hip, host = _Platform.loaded
+    platform, hip, host, ledger = _Platform.loaded
     if platform != target.platform:
         raise UsageError(
             f"{target.name} needs the {target.platform} platform, this process runs {platform}:"
             " one platform a process, start another one"
         )
-    return Device(target, hip, host, _index(hip, target))
+    return Device(target, hip, host, _index(hip, target), ledger)
 
 
-def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None]:
+def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, Ledger | None]:
     if target.platform == "amd":
         hip = _import_hip()
         _count(hip)
-        return target.platform, hip, None
+        return target.platform, hip, None, None
     path = (builder or Builder(target.platform, arch=target.name)).runtime()
     try:
         handle = CDLL(str(path), mode=RTLD_GLOBAL)
     except OSError as error:
         raise UsageError(f"{path}: the {target.platform} runtime cannot be loaded: {error}") from None
     host = HostRuntime(path, handle) if target.platform == "host" else None
+    ledger = NvidiaLedger(str(path), handle) if target.platform == "nvidia" else None
     with _only_what_is_loaded():
         hip = _import_hip()
         _count(hip)
@@ -63,7 +65,7 @@ def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntim
             f"hip-python opened {', '.join(others)} beside bitgate's {target.platform} runtime:"
             " take ROCm out of LD_LIBRARY_PATH and LD_PRELOAD"
         )
-    return target.platform, hip, host
+    return target.platform, hip, host, ledger
 
 
 def _import_hip() -> Any:

@@ -71,6 +71,12 @@ def named(name: str) -> Target:
     raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
 
 
+def absent(name: str) -> Target:
+    """A target to plan for, present or not; nothing can run on it."""
+    platform = platform_of(name)
+    return Target(name, platform, "cpu" if platform == "host" else "hardware", "", "this is a plan only")
+
+
 def platform_of(name: str) -> str:
     """``host``, ``amd`` or ``nvidia``, whether or not the target is present; UsageError with the nearest name."""
     if re.fullmatch(r"sm_\d{2,3}", name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import ceil, erfc, floor, gcd, isfinite, log2, prod, sqrt
@@ -100,7 +100,7 @@ def certify(
         silent, indices = silent_indices(problem, inputs)
         if silent:
             notes.append(f"{silent} of {indices} reduction indices contribute nothing")
-    return Certificate(
+    certificate = Certificate(
         bound=bound.value,
         exact_range=accumulation.exact_range,
         density=density,
@@ -108,6 +108,7 @@ def certify(
         holds=bound.integers and bound.value <= accumulation.exact_range,
         note="; ".join(notes),
     )
+    return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
 
 
 def certify_plan(problem: ConvProblem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
@@ -128,7 +129,7 @@ def certify_plan(problem: ConvProblem, plan: FillPlan, accumulation: Accumulatio
     bound = _bound(problem, measuring)
     both = prod(plan.of(name).density for name in problem.operands)
     cells = {name: problem.tensors[name].elements for name in problem.operands}
-    return Certificate(
+    certificate = Certificate(
         bound=bound.value,
         exact_range=accumulation.exact_range,
         density=sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values()),
@@ -136,6 +137,37 @@ def certify_plan(problem: ConvProblem, plan: FillPlan, accumulation: Accumulatio
         holds=bound.integers and bound.value <= accumulation.exact_range,
         note="; ".join([plan.note] * bool(plan.note) + ["by the plan, not measured"]),
     )
+    return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
+
+
+@lru_cache(maxsize=4096)
+def has_products(problem: ConvProblem) -> bool:
+    """Does any tap of any output position lie within the input? If none does the result holds no product at all."""
+    return all(
+        any(
+            (first := max(0, -(-(pad - tap * d) // s))) < output and first * s + tap * d - pad < length
+            for tap in range(taps)
+        )
+        for length, output, taps, s, d, pad in zip(
+            problem.input,
+            problem.output,
+            problem.filter,
+            problem.stride,
+            problem.dilation,
+            problem.left_pad,
+            strict=True,
+        )
+    )
+
+
+NO_PRODUCT = "no product exists: every tap of every position lies in the padding"
+ZERO_RESULT = "the expected result is zero in every cell: a kernel that only clears its result passes"
+
+
+def blind(certificate: Certificate, note: str) -> Certificate:
+    """The certificate of data whose result tells nothing of what a kernel sums."""
+    said = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
+    return replace(certificate, sensitivity=0.0, note=said)
 
 
 def silent_indices(problem: ConvProblem, inputs: dict[str, HostTensor]) -> tuple[int, int]:

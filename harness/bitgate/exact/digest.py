@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
+
 from bitgate.exact import counter, native
 from bitgate.exact.tensor import HostTensor
 from bitgate.problem.conv import Tensor
+from bitgate.problem.dtype import Dtype
 
 PREFIX = "bg1:"
 
@@ -12,6 +16,23 @@ PREFIX = "bg1:"
 def digest(host: HostTensor) -> str:
     """``bg1:`` and 32 hexadecimal digits."""
     return finish(native.digest_sums(host), host.tensor)
+
+
+MEASURED_ZEROS = 2**22
+"""Cells of the largest tensor whose digest of zeros is worth making."""
+
+
+def digest_of_zeros(tensor: Tensor) -> str:
+    """Of a tensor of this type and shape that is zero throughout; empty for a large one."""
+    return "" if tensor.elements > MEASURED_ZEROS else _zeros(tensor.dtype, tensor.lengths)
+
+
+@lru_cache(maxsize=4096)
+def _zeros(dtype: Dtype, lengths: tuple[int, ...]) -> str:
+    strides = tuple(prod(lengths[axis + 1 :]) for axis in range(len(lengths)))
+    host = HostTensor.empty(Tensor("zeros", dtype, "", lengths, strides))
+    host.bits[...] = 0
+    return digest(host)
 
 
 def combine(*sums: tuple[int, int]) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def choose(faults: Sequence[Fault], glob: str) -> tuple[Fault, ...]:
 def _read(path: Path) -> list[Fault]:
     try:
         document = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
         raise UsageError(f"{path}: {error}") from None
     tables = document.get("fault")
     if set(document) != {"fault"} or not isinstance(tables, list) or not tables:

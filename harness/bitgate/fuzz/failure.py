@@ -36,11 +36,6 @@ def is_failure(verdict: Verdict) -> bool:
     return not verdict.green and verdict.outcome not in NO_FINDING
 
 
-def ends_process(verdict: Verdict) -> bool:
-    """Did the case take its process with it, so that nobody was left to diagnose it?"""
-    return verdict.outcome in (Outcome.HUNG, Outcome.CRASHED) and verdict.diagnosis is None
-
-
 def signature(verdict: Verdict) -> tuple[str, str]:
     """What is wrong, roughly: the outcome with the diagnosed kind, or that declaration and library disagree."""
     if verdict.outcome is Outcome.REFUSED:

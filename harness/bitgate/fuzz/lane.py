@@ -14,6 +14,7 @@ from bitgate.coverage.batch import OPERATION_NAMES
 from bitgate.exact.fill import FILLS
 from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.problem import ConvProblem, DtypeSet, Pass
 from bitgate.problem.conv import default_layout, default_weight_layout
 from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
@@ -127,7 +128,7 @@ class Lane:
         sets = [DtypeSet.parse(text) for text in self.dtypes]
         drawn: Iterator[ConvProblem]
         if self.direction is Pass.GEMM:
-            drawn = draw_gemms(key, wide, tuple({name for i in self.instances for name in i.layouts}))
+            drawn = draw_gemms(key, wide, tuple(dict.fromkeys(name for i in self.instances for name in i.layouts)))
         else:
             batch = draw_round(self.direction, key, wide, self.columns)
             drawn = (batch.problem(row) for row in range(len(batch)))
@@ -144,7 +145,7 @@ class Lane:
         if self.direction is Pass.GEMM:
             bent = replace(bent, layout=instance.layouts[0], n=-(-bent.n // 8) * 8)
         for bend in BENDS:
-            if self.family.supports(bent, instance, dict(options)) is None:
+            if refusal_of(self.family, instance, bent, dict(options)) is None:
                 break
             bent = bend(bent)
         return bent
@@ -158,9 +159,9 @@ class Lane:
     ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
         supporting, refusing = [], []
         for instance in self.instances:
-            if problem.dtypes.canonical not in instance.dtypes:
-                continue
-            refusal = self.family.supports(problem, instance, dict(options))
+            if problem.dtypes.canonical not in instance.dtypes or harness_refusal(self.family, instance, problem):
+                continue  # no library is asked about it, so that nothing can be learned
+            refusal = refusal_of(self.family, instance, problem, dict(options))
             if refusal is None:
                 supporting.append((instance, Expectation()))
             else:

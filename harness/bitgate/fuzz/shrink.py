@@ -11,6 +11,7 @@ from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
 from bitgate.fuzz.smaller import Change, change, changed, like, smaller, without_axis
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.problem import ConvProblem, DtypeSet, ProblemError
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.problem.gemm import GEMM_LAYOUTS
@@ -78,7 +79,9 @@ class Shrinker:
         instance = self._family.instance(planned.instance)
         if instance is None or planned.problem.dtypes.canonical not in instance.dtypes:
             return None
-        refusal = self._family.supports(planned.problem, instance, dict(planned.options))
+        if harness_refusal(self._family, instance, planned.problem) is not None:
+            return None
+        refusal = refusal_of(self._family, instance, planned.problem, dict(planned.options))
         if refusal is not None and not self._wanted[1]:
             return None
         expect = Expectation() if refusal is None else Expectation("refused", refusal.clause)

@@ -1,12 +1,10 @@
-"""The process that runs cases: a kernel may crash or hang it, and the fuzzing goes on in another one.
+"""The process that draws cases and has them verified, in a child of its own where kernels run.
 
-It reads jobs from stdin and answers on what was stdout, both pickled. Which case it is at stands in a small shared
-file, so that the one that killed it is known.
+It reads jobs from stdin and answers on what was stdout, both pickled: no kernel and no owner's code comes near either.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 import signal
@@ -25,13 +23,10 @@ from bitgate.fuzz.failure import Found, is_failure
 from bitgate.fuzz.lane import Lane, lanes
 from bitgate.fuzz.shrink import Shrinker
 from bitgate.record import Verdict
-from bitgate.verify.isolate import verify_isolated
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.selection import candidates
-from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
-_POSITION = struct.Struct("<Q")
 LENGTH = struct.Struct("<Q")
 """Stands before each answer: how many bytes it has."""
 
@@ -51,10 +46,9 @@ class Setting:
     shrink_seconds: float = 60.0
 
     def lanes(self) -> tuple[Lane, ...]:
-        """Every instance that the glob names; without one all there are, references among them."""
-        if self.kernel is not None:
-            return lanes(candidates(self.kernel, {}, self.target, self.load))
-        return lanes(candidates("*", {}, self.target, self.load))
+        """Every instance that the glob names; without one what is loaded, or all there are, references among them."""
+        glob = self.kernel if self.kernel is not None or self.load else "*"
+        return lanes(candidates(glob, {}, self.target, self.load))
 
 
 @dataclass(frozen=True)
@@ -68,11 +62,8 @@ class RoundJob:
 
 @dataclass(frozen=True)
 class ShrinkJob:
-    """``isolated``: each verdict in a process of its own, for cases that end theirs."""
-
     found: Found
     seconds: float
-    isolated: bool = False
 
 
 @dataclass
@@ -102,33 +93,21 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class RoundPart:
+    """What was done of a round since the last part, and which case comes ``next``."""
+
+    number: int
+    next: int
+    tally: Tally
+
+
+@dataclass(frozen=True)
 class RoundDone:
     """``next_case``: where to go on if the deadline cut the round short, else None."""
 
     number: int
     next_case: int | None
     tally: Tally
-
-
-class Position:
-    """The number of the case that a worker is at, in a file that both sides map."""
-
-    def __init__(self, path: Path) -> None:
-        with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), _POSITION.size)
-
-    @staticmethod
-    def create(path: Path) -> Position:
-        path.write_bytes(bytes(_POSITION.size))
-        return Position(path)
-
-    @property
-    def value(self) -> int:
-        return int(_POSITION.unpack_from(self._map)[0])
-
-    @value.setter
-    def value(self, number: int) -> None:
-        _POSITION.pack_into(self._map, 0, number)
 
 
 def lane_of(turn: tuple[Lane, ...], number: int) -> tuple[Lane, int]:
@@ -141,17 +120,14 @@ def lane_of(turn: tuple[Lane, ...], number: int) -> tuple[Lane, int]:
 class Worker:
     """The working side. ``send`` takes an answer to the other side."""
 
-    def __init__(self, setting: Setting, position: Position, answers: BinaryIO) -> None:
+    def __init__(self, setting: Setting, answers: BinaryIO) -> None:
         self._setting = setting
-        self._position = position
         self._answers = answers
-        self._session = Session(setting.target, load=setting.load, progress=_to_stderr)
+        self._process = CaseProcess(Opening(setting.target, setting.load, repeats_all=False), progress=_to_stderr)
         self._turn = setting.lanes()
 
-    def prepare(self) -> None:
-        """Build and load all libraries. BuildError or LibraryError if one cannot be."""
-        for name in dict.fromkeys(lane.family.name for lane in self._turn):
-            self._session.library(name)
+    def end(self) -> None:
+        self._process.end()
 
     def send(self, answer: object) -> None:
         _send(self._answers, answer)
@@ -164,31 +140,26 @@ class Worker:
                 continue
             if monotonic() >= job.deadline:
                 return RoundDone(job.number, index, tally)
-            self._position.value = index
             try:
-                verdict = verify(planned, self._session)
+                verdict = self._process.verify(planned, self._setting.case_seconds)
             except UsageError as error:
                 raise UsageError(f"{planned.case} on {planned.kernel}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
             if monotonic() - told > TELL_SECONDS:
-                self.send(tally)
+                self.send(RoundPart(job.number, index + 1, tally))
                 tally, told = Tally(), monotonic()
             if is_failure(verdict):
                 self.send(Found(planned, verdict, monotonic(), lane.name, visit))
         return RoundDone(job.number, None, tally)
 
     def shrink(self, job: ShrinkJob) -> Any:
-        family = self._session.family(job.found.planned.family)
-        return Shrinker(self._alone if job.isolated else self._here, family, job.found, job.seconds).run()
+        name = job.found.planned.family
+        family = next(lane.family for lane in self._turn if lane.family.name == name)
+        return Shrinker(self._verdict, family, job.found, job.seconds).run()
 
-    def _here(self, planned: PlannedCase) -> Verdict:
-        self._position.value += 1
-        return verify(planned, self._session)
-
-    def _alone(self, planned: PlannedCase) -> Verdict:
-        self._position.value += 1
-        return verify_isolated(planned, self._setting.load, time_limit=self._setting.case_seconds / 2)
+    def _verdict(self, planned: PlannedCase) -> Verdict:
+        return self._process.verify(planned, self._setting.case_seconds / 2)
 
 
 def _to_stderr(line: str) -> None:
@@ -199,10 +170,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the other side's business, which then ends this one
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    setting, path = pickle.load(sys.stdin.buffer)
+    setting = pickle.load(sys.stdin.buffer)
+    worker: Worker | None = None
     try:
-        worker = Worker(setting, Position(path), answers)
-        worker.prepare()
+        worker = Worker(setting, answers)
         worker.send("ready")
         while True:
             job = pickle.load(sys.stdin.buffer)
@@ -214,6 +185,9 @@ def main() -> None:
     except Exception:
         # No kernel's doing: a case that Python itself cannot do must not pass for a crash of the kernel.
         _send(answers, RuntimeError(traceback.format_exc()))
+    finally:
+        if worker is not None:
+            worker.end()
 
 
 def _send(answers: BinaryIO, answer: object) -> None:

@@ -40,7 +40,8 @@ class Refusal:
 class Dispatch:
     """What should run, predicted from the problem alone; compared with what the library says did run.
 
-    ``main_loop`` is ``all``, ``none`` or ``mixed``; None where there is no prediction of it.
+    ``main_loop`` is ``all``, ``none`` or ``mixed``; None where there is no prediction of it. ``workspace_bytes`` is
+    what ``bitgate_workspace_size`` must give.
     """
 
     path: str
@@ -132,6 +133,7 @@ class KernelFamily:
     instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
     independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
     a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.verify.platform).
+    ``changes`` names what else the library changes of its process and may: threads, descriptors, subprocesses.
     """
 
     name: str
@@ -143,15 +145,24 @@ class KernelFamily:
     options: tuple[Option, ...]
     supports: Supports
     dispatch: Predict
-    factors: tuple[str, ...] = ()
     is_reference: bool = False
     is_probe: bool = False
     library: Path | None = None
+    changes: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    """Groups of instances that ``on`` left out: their translation units are not for its target."""
 
     def on(self, target: str) -> KernelFamily:
         """The family with the instances that the target's wave size allows, each with its contract there."""
-        fitting = (instance for instance in self.instances if instance.fits(target))
-        return replace(self, instances=tuple(instance.on(target) for instance in fitting))
+        fitting = tuple(instance.on(target) for instance in self.instances if instance.fits(target))
+        left_out = {instance.group for instance in self.instances} - {instance.group for instance in fitting}
+        return replace(self, instances=fitting, left_out=self.left_out | left_out)
+
+    def only(self, group: str) -> KernelFamily:
+        """The family with the instances of one group, and without the sources that are other groups' own."""
+        others = {instance.group for instance in self.instances} - {group}
+        sources = tuple(source for source in self.sources if Path(source).name.partition(".")[0] not in others)
+        return replace(self, sources=sources, instances=tuple(i for i in self.instances if i.group == group))
 
     def instance(self, name: str) -> Instance | None:
         return next((i for i in self.instances if i.name == name), None)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import bitgate
 from bitgate.build.cache import Cache
 from bitgate.build.content import Contents, sha256
+from bitgate.isolation.child import Child, Ended, signal_name
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
-from bitgate.kernel.probe import LOAD, MARK
+from bitgate.kernel.probe import ENTRY, LOAD
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
@@ -71,40 +67,39 @@ def _facts(path: Path, runtime: Path | None, cache: Cache) -> dict[str, Any]:
 
 def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
     """Run the probe. Only what a sound process reported is returned; any other end is a LibraryError."""
-    package = str(Path(bitgate.__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.insert(0, {package!r}); from bitgate.kernel.probe import main; main(sys.argv[1:])"
-    command = [sys.executable, "-S", "-E", "-s", "-c", code, str(path.resolve()), str(runtime or "")]
+    steps = [""]
+    printed = bytearray()
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
-        output, code_ = done.stdout, done.returncode
-    except subprocess.TimeoutExpired as error:
-        raise LibraryError(f"{path}: hangs while {_step(error.stdout or b'')} (over {_PROBE_SECONDS} s)") from None
-    marked = _marked(output)
-    if marked and marked[-1].startswith("{"):
-        facts: dict[str, Any] = json.loads(marked[-1])
-        if "error" in facts:
-            raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path)}")
-        if "missing" in facts:
-            raise LibraryError(f"{path}: does not export {', '.join(facts['missing'])} (see bitgate/abi.h)")
-        return facts
-    if code_ < 0:
-        raise LibraryError(f"{path}: crashes with {signal.Signals(-code_).name} while {_step(output)}")
-    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-    raise LibraryError(
-        f"{path}: ends the process (exit code {code_}) while {_step(output)}{': ' if last else ''}{last}"
-    )
+        with Child(ENTRY, printed.extend, bare=True) as child:
+            question = {"path": str(path.resolve()), "runtime": str(runtime or "")}
+            facts: dict[str, Any] = child.ask(question, _PROBE_SECONDS, steps.append)
+    except Ended as ended:
+        limit = f" (over {_PROBE_SECONDS} s)" if ended.hung else ""
+        raise LibraryError(f"{path}: {_how(ended)} while {_step(steps[-1])}{limit}{_last_line(printed)}") from None
+    if "error" in facts:
+        raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path)}")
+    if "missing" in facts:
+        raise LibraryError(f"{path}: does not export {', '.join(facts['missing'])} (see bitgate/abi.h)")
+    return facts
 
 
-def _marked(output: bytes) -> list[str]:
-    lines = output.decode(errors="replace").splitlines()
-    return [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+def _how(ended: Ended) -> str:
+    if ended.status is None:
+        return "hangs" if ended.hung else ended.reason
+    if ended.status < 0:
+        return f"crashes with {signal_name(-ended.status)}"
+    return f"ends the process (exit code {ended.status})"
 
 
-def _step(output: bytes) -> str:
-    steps = _marked(output)
-    if not steps:
+def _step(step: str) -> str:
+    if not step:
         return "the HIP runtime is being loaded before it"
-    return steps[-1] if steps[-1] == LOAD else f"{steps[-1]} is called"
+    return step if step == LOAD else f"{step} is called"
+
+
+def _last_line(printed: bytearray) -> str:
+    last = printed.decode(errors="replace").strip().rpartition("\n")[2]
+    return f": {last}" if last else ""
 
 
 def _explain_dlopen(error: str, path: Path) -> str:

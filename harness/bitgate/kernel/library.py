@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from ctypes import CDLL, POINTER, byref, c_uint8, cast, memset, sizeof
 from pathlib import Path
+from typing import Any
 
 from bitgate.build.cache import Cache
 from bitgate.device.loaded import mapped_runtimes
@@ -15,6 +17,7 @@ from bitgate.kernel.abi import (
     CInstanceInfo,
     CLaunch,
     COptions,
+    CProblem,
     CReason,
     CSubGemm,
     Status,
@@ -44,6 +47,12 @@ class KernelLibrary:
     def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
         self.path = path
         self.family = family
+        self.has_launched = False
+        """True after its first launch in this process, which may start what the library keeps for all others."""
+        self.wrote_problem = False
+        """True once a call has changed the problem that it was lent as const."""
+        self.loading_changed: list[str] = []
+        """What of the process was another after the library had been loaded, in words."""
         self._run = handle.bitgate_run
         self._is_supported = handle.bitgate_is_supported
         self._workspace_size = handle.bitgate_workspace_size
@@ -82,7 +91,8 @@ class KernelLibrary:
         """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        status = self._is_supported(byref(c_problem(problem, alignment)), name, byref(chosen), byref(reason))
+        with self._lent(problem, alignment) as lent:
+            status = self._is_supported(lent, name, byref(chosen), byref(reason))
         if status == Status.OK:
             return None
         if status == Status.REFUSED:
@@ -106,11 +116,15 @@ class KernelLibrary:
         """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        size: int = self._workspace_size(byref(c_problem(problem, alignment)), name, byref(chosen), byref(reason))
+        with self._lent(problem, alignment) as lent:
+            size: int = self._workspace_size(lent, name, byref(chosen), byref(reason))
         if size >= 0:
             return size
         if -size == Status.REFUSED:
             raise KernelRefused(_refusal(reason))
+        if -size not in {int(status) for status in Status}:
+            what = f"bitgate_workspace_size returned {size}, which is neither a size nor a status of abi.h"
+            raise KernelFailed(None, what)
         raise _failure("bitgate_workspace_size", -size, reason)
 
     def run(
@@ -133,19 +147,21 @@ class KernelLibrary:
         if wanted > self._memory.capacity:
             self._memory = _RecordMemory(wanted)
         record = self._memory.fresh()
-        status = self._run(
-            byref(c_problem(problem, alignment)),
-            name,
-            byref(chosen),
-            byref(c_buffers(buffers, workspace)),
-            byref(record),
-            stream,
-        )
+        with self._lent(problem, alignment) as lent:
+            status = self._run(lent, name, byref(chosen), byref(c_buffers(buffers, workspace)), byref(record), stream)
         if status == Status.OK:
             return self._copied(record, problem.ndim)
         if status == Status.REFUSED:
             raise KernelRefused(_refusal(record.reason))
         raise _failure("bitgate_run", status, record.reason, record.hip_error)
+
+    @contextmanager
+    def _lent(self, problem: ConvProblem, alignment: int) -> Iterator[Any]:
+        """A copy of the C problem, by reference: the original serves other calls, and tells if the copy was written."""
+        original = c_problem(problem, alignment)
+        copy = CProblem.from_buffer_copy(original)
+        yield byref(copy)
+        self.wrote_problem |= bytes(copy) != bytes(original)
 
     def _copied(self, record: CDispatchRecord, ndim: int) -> DispatchRecord:
         try:
@@ -194,7 +210,7 @@ def _refusal(reason: CReason) -> Refusal:
 def _failure(call: str, status: int, reason: CReason, hip_error: int = 0) -> KernelFailed:
     text = reason.text.decode(errors="replace")
     try:
-        return KernelFailed(Status(status), text, hip_error)
+        return KernelFailed(Status(status), text or f"{call} gives no reason", hip_error)
     except ValueError:
         return KernelFailed(
             None, f"{call} returned {status}, which abi.h does not know; {text}".rstrip("; "), hip_error

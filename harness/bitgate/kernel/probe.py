@@ -1,48 +1,51 @@
 """Loads a library in a process of its own and reports what it says of itself.
 
-A library can crash in its constructors or in its first call. This process is where it does so: it prints a marked line
-before each step, so that its parent knows where the end came. Standard library only; starts in a few dozen ms.
+A library can crash in its constructors or in its first call. This process is where it does so: it tells each step
+beforehand, so that its parent knows where the end came. Standard library only; starts in a few dozen ms.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
+from collections.abc import Callable
 from ctypes import CDLL, POINTER, RTLD_GLOBAL, addressof, cast, create_string_buffer, memset, sizeof
 from typing import Any
 
+from bitgate.isolation.channel import Channel
 from bitgate.kernel import abi
 
-MARK = "bitgate-probe:"
+ENTRY = f"{__name__}:serve"
 LOAD = "being loaded"
 _SLACK = 4096
 _PATTERN = 0xA5
 
 
-def main(arguments: list[str]) -> None:
-    """``library runtime``: print ``MARK step`` lines, then ``MARK {json}``. An empty runtime is none."""
-    path, runtime = arguments
+def serve(channel: Channel) -> None:
+    """One question, ``{path, runtime}``: the steps as notes, the facts as its answer. An empty runtime is none."""
+    question = channel.next()
+    if question is not None:
+        channel.answer(_facts(question["path"], question["runtime"], channel.note))
+
+
+def _facts(path: str, runtime: str, step: Callable[[str], None]) -> dict[str, Any]:
     if runtime:
         CDLL(runtime, mode=RTLD_GLOBAL)
-    _say(LOAD)
+    step(LOAD)
     try:
         library = CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError as error:
-        _report({"error": str(error)})
-        return
+        return {"error": str(error)}
     missing = [name for name in abi.EXPORTS if not hasattr(library, name)]
     if missing:
-        _report({"missing": missing})
-        return
+        return {"missing": missing}
     for name, (result, types) in abi.EXPORTS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, types
-    _report(_describe(library))
+    return _describe(library, step)
 
 
-def _describe(library: Any) -> dict[str, Any]:
-    _say("bitgate_abi")
+def _describe(library: Any, step: Callable[[str], None]) -> dict[str, Any]:
+    step("bitgate_abi")
     info, overrun = _filled(abi.CAbiInfo, 1, lambda out, _: library.bitgate_abi(out))
     facts: dict[str, Any] = {
         "status": info.status,
@@ -59,7 +62,7 @@ def _describe(library: Any) -> dict[str, Any]:
         ("instances", "bitgate_list_instances", abi.CInstanceInfo),
         ("options", "bitgate_list_options", abi.COptionInfo),
     ):
-        _say(name)
+        step(name)
         function = getattr(library, name)
         capacity = 64
         while True:
@@ -98,16 +101,3 @@ def _filled(structure: Any, capacity: int, call: Any) -> tuple[_Filled, bool]:
 def _fields(entry: Any) -> dict[str, Any]:
     values = {name: getattr(entry, name) for name, *_ in entry._fields_}
     return {name: v.decode(errors="replace") if isinstance(v, bytes) else v for name, v in values.items()}
-
-
-def _say(step: str) -> None:
-    print(f"\n{MARK}{step}", flush=True)
-
-
-def _report(facts: dict[str, Any]) -> None:
-    _say(json.dumps(facts))
-    os._exit(0)  # a library's destructors are not what is asked about
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

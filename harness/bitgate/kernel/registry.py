@@ -1,4 +1,8 @@
-"""The kernel families there are: ours in the kernels room, and those of ``--load`` files."""
+"""The kernel families there are: ours in the kernels room, and those of ``--load`` files.
+
+Our declarations are loaded here. An owner's is loaded where kernels run, and elsewhere in a child that answers for it:
+its code is not to end, hang or change a process that answers for a run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from pathlib import Path
 
 from bitgate import rooms
 from bitgate.errors import UsageError
+from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
+from bitgate.kernel.owned import OwnedFamily
 from bitgate.problem import DtypeSet
 from bitgate.problem.gemm import GEMM_LAYOUTS
 from bitgate.problem.layout import INPUT_LAYOUTS
@@ -22,15 +28,17 @@ _NAME = re.compile(r"[a-z0-9_]+")
 _LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())
 
 
-def families(load: Sequence[Path] = (), target: str | None = None) -> dict[str, KernelFamily]:
+def families(load: Sequence[Path] = (), target: str | None = None, *, here: bool = False) -> dict[str, KernelFamily]:
     """Families by name, ours first; with the instances that fit ``target``, if one is named.
 
-    UsageError names the file and what is wrong with it.
+    ``here``: an owner's code may run in this process, since it is one for kernels. UsageError names the file and what
+    is wrong with it.
     """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
-    for path in [*sorted(rooms.room("kernels").glob("*/declaration.py")), *map(_declaration_file, load)]:
-        family = load_family(path.resolve())
+    ours = sorted(rooms.room("kernels").glob("*/declaration.py"))
+    for path in [*ours, *map(_declaration_file, load)]:
+        family = load_here(path.resolve()) if here or path in ours else load_family(path.resolve())
         if family.name in found and places[family.name] != path.resolve():
             raise UsageError(f"{path}: kernel family '{family.name}' is declared by {places[family.name]} already")
         found[family.name], places[family.name] = family, path.resolve()
@@ -55,15 +63,22 @@ def select(
     ]
     if not chosen:
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
-        close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.3)
+        close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.5)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise UsageError(f"no kernel matches '{glob}'{hint} (families: {', '.join(known)})")
+        yours = "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
+        raise UsageError(f"no kernel matches '{glob}'{hint}; {yours}")
     return chosen
 
 
 @lru_cache(maxsize=64)
 def load_family(path: Path) -> KernelFamily:
-    """The ``FAMILY`` of one declaration file."""
+    """The ``FAMILY`` of one declaration file, whose code runs in a child. UsageError as ``families``."""
+    return OwnedFamily(path).family
+
+
+@lru_cache(maxsize=64)
+def load_here(path: Path) -> KernelFamily:
+    """The ``FAMILY`` of one declaration file, whose code runs in this process."""
     if not path.is_file():
         raise UsageError(f"{path}: no such declaration file")
     spec = importlib.util.spec_from_file_location(f"bitgate_declaration_{path.parent.name}", path)
@@ -79,7 +94,11 @@ def load_family(path: Path) -> KernelFamily:
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
         raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
-    for fault in _faults(family):
+    try:
+        fault = next(iter(_faults(family)), None)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise UsageError(f"{path}: FAMILY has a field of another type than KernelFamily says: {error}") from None
+    if fault is not None:
         raise UsageError(f"{path}: {fault}")
     return family
 
@@ -113,6 +132,9 @@ def _faults(family: KernelFamily) -> Iterator[str]:
             yield f"instance '{name}' is listed twice"
     for instance in family.instances:
         yield from _instance_faults(instance)
+    for change in family.changes:
+        if change not in EXCUSABLE:
+            yield f"changes names '{change}': {', '.join(EXCUSABLE)} may be stated, all else is never excused"
     for option in family.options:
         if option.values != ANY_INTEGER and option.production not in option.values:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import is_own, refusal_of
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.metamorphic.data import Cells, Data, stored, values
 from bitgate.problem import ConvProblem, Pass
@@ -32,12 +33,14 @@ class Kernel:
     options: dict[str, str] = field(default_factory=dict)
     schedule: str = ""
     records: list[DispatchRecord] = field(default_factory=list)
+    has_summed: bool = False
+    """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
 
     def takes(self, problem: ConvProblem) -> bool:
         """Is the problem one that the instance supports?"""
         if problem.operation not in self.family.operations_of(self.instance):
             return False
-        return self.family.supports(problem, self.instance, self.options) is None
+        return refusal_of(self.family, self.instance, problem, self.options) is None
 
     def __call__(self, problem: ConvProblem, data: Data) -> Cells:
         """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
@@ -50,13 +53,17 @@ class Kernel:
             raise KernelBrokeDown(problem, run)
         if run.record is not None:
             self.records.append(run.record)
-        return values((run.result or blank).logical)
+        result = values((run.result or blank).logical)
+        self.has_summed = self.has_summed or bool(result.any())
+        return result
 
     def partner(self, problem: ConvProblem) -> Kernel | None:
-        """A kernel for the same layer in another pass: one that is no reference, if there is one."""
+        """A kernel for the same layer in another pass, one that is no reference if there is one: of the same family or
+        bitgate's, since another's defects would pass for this one's."""
         families = sorted(self.session.families.values(), key=lambda family: family.is_reference)
         for family in families:
-            if self.session.target.platform not in family.platforms:
+            trusted = is_own(family) or family.name == self.family.name
+            if not trusted or self.session.target.platform not in family.platforms:
                 continue
             for instance in family.instances:
                 other = Kernel(self.session, family, instance, schedule=self.schedule)

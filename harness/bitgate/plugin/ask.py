@@ -11,7 +11,7 @@ import pytest
 
 from bitgate import rooms
 from bitgate.cases.expand import FACTORS, expand
-from bitgate.cases.row import Row, near
+from bitgate.cases.row import Row, RowError, near
 from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
 from bitgate.problem import ConvProblem
@@ -20,15 +20,21 @@ MARK = "bitgate_cases"
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
-def cases(table: str, **factors: Any) -> Callable[[Test], Test]:
+NEEDS = ("dispatch", "refused")
+"""What a test may need every row to state: without it the test would hold nothing."""
+
+
+def cases(table: str, *, needs: str = "", **factors: Any) -> Callable[[Test], Test]:
     """Run the test once for every planned case of ``table``: a suite's name, or ``suite#set``.
 
     ``factors`` keep the cases whose factor has that value, or one of the listed values; a listed value that no case
-    has is an error, so that a test cannot lose a class unseen. The test may take these arguments: ``planned`` (the
+    has is an error, so that a test cannot lose a class unseen. ``needs``: a statement that every row must make, since
+    the test holds the verdict to it (``dispatch`` or ``refused``). The test may take these arguments: ``planned`` (the
     planned case), ``row`` (the table's row), ``gate`` (call it with ``planned``: verifies, records, fails if red,
-    and returns the Verdict), and each factor that it names.
+    and returns the Verdict), ``took`` (call it with the Verdict: what ran is what the row's ``dispatch`` states), and
+    each factor that it names.
     """
-    mark = pytest.MarkDecorator(pytest.Mark(MARK, (table,), factors, _ispytest=True), _ispytest=True)
+    mark = pytest.MarkDecorator(pytest.Mark(MARK, (table, needs), factors, _ispytest=True), _ispytest=True)
     return mark
 
 
@@ -40,6 +46,7 @@ class Ask:
     set_name: str
     table: Path
     factors: Mapping[str, tuple[Any, ...]]
+    needs: str = ""
 
     @classmethod
     def of(cls, mark: pytest.Mark, module: Path) -> Ask:
@@ -49,13 +56,22 @@ class Ask:
         for name in mark.kwargs:
             if name not in FACTORS:
                 raise UsageError(f"{module}: @cases: no factor is called '{name}'; {near(name, FACTORS)}")
+        needs = str(mark.args[1])
+        if needs and needs not in NEEDS:
+            raise UsageError(f"{module}: @cases: needs='{needs}': {near(needs, NEEDS)}")
         folders = (module.parent.parent / suite, rooms.room("suites") / suite)
         table = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), folders[0] / TABLE)
         listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
-        return cls(suite, set_name or DEFAULT_SET, table, listed)
+        return cls(suite, set_name or DEFAULT_SET, table, listed, needs)
 
     def check(self, rows: Iterable[Row]) -> None:
-        """Raises UsageError for a listed value that no row has, whatever tier or kernel this run is about."""
+        """Raises UsageError for a row that does not state what the test needs, and for a listed value that no row
+        has, whatever tier or kernel this run is about."""
+        rows = list(rows)
+        for row in rows:
+            if self.needs and not getattr(row, self.needs):
+                field_name = {"refused": "expect"}.get(self.needs, self.needs)
+                raise RowError(row.origin, field_name, "is missing, and the set's test holds each row to it; state it")
         if not self.factors:
             return
         problems = [candidate.problem for row in rows for candidate in expand(row)]

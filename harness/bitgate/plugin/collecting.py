@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import PlannedTest, plan_rows
+from bitgate.cases.planning import PlannedTest, Setting, check_setting, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE, near
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
 from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
-from bitgate.plugin.run import Run
+from bitgate.plugin.run import Run, as_pytest_error
+from bitgate.plugin.sharding import own_cases
 
 PARAMETER = "bitgate_test"
 
@@ -27,6 +28,8 @@ class Collecting:
         self.run = run
         self.errors: list[UsageError] = []
         self.planned: dict[tuple[str, str, str], list[PlannedTest]] = {}
+        self.hoped: dict[tuple[str, str], None] = {}
+        """Loaded family and suite, in order."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         mark = metafunc.definition.get_closest_marker(MARK)
@@ -55,9 +58,18 @@ class Collecting:
         name = (str(ask.table), ask.set_name, ask.suite)
         if name not in self.planned:
             rows = load_set(ask.table, ask.set_name)
+            self.run.known_bugs.add_suite(ask.suite, ask.table)
+            self.run.known_bugs.add_kernels(self.run.load)
             ask.check(rows)
-            self.planned[name] = plan_rows(rows, self.run.setting, suite=ask.suite)
+            self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
         return self.planned[name]
+
+    def _setting(self, ask: Ask) -> Setting:
+        """Of the table's rows. Each family that is loaded for them is to take some."""
+        setting = self.run.adopt(ask.table)
+        if not setting.kernel:
+            self.hoped |= {(family, ask.suite): None for family in sorted(setting.loaded)}
+        return setting
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         test = planned_test(item)
@@ -69,6 +81,9 @@ class Collecting:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
+        if not self.errors:
+            with as_pytest_error():
+                check_setting(self.run.setting)  # tables may have loaded what it names
         if self.errors:
             raise pytest.UsageError("\n".join(dict.fromkeys(str(error) for error in self.errors)))
         self._check_unique()
@@ -76,8 +91,9 @@ class Collecting:
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
         self._keep_selected(config, items)
         yield  # -m and -k take their pick
+        whole = self._keep_shard(config, items)
         items.sort(key=self._rank)
-        self._make_plan(items)
+        self._make_plan(items, whole)
         _deselect(config, items, [item for item in items if self._is_done(item)])
 
     def _check_unique(self) -> None:
@@ -98,11 +114,30 @@ class Collecting:
         test = planned_test(item)
         return test is not None and test.id in self.run.select
 
-    def _make_plan(self, items: list[pytest.Item]) -> None:
+    def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> str:
+        """Only what is this shard's; the hash of the plan that it is a part of, if it is of one."""
+        run = self.run
+        if run.shard is None and run.whole is None:
+            return ""
+        tests = {item.nodeid: test.item(item.nodeid) for item in items if (test := planned_test(item))}
+        with as_pytest_error():
+            mine, whole = own_cases(run, tests)
+        # A test of no case is the first shard's.
+        rest = run.shard is None or run.shard.index == 1
+        _deselect(config, items, [i for i in items if not (i.nodeid in mine or (rest and i.nodeid not in tests))])
+        return whole
+
+    def _make_plan(self, items: list[pytest.Item], whole: str) -> None:
         run = self.run
         cases = tuple(test.item(item.nodeid) for item in items if (test := planned_test(item)))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now)
+        run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now, str(run.shard or ""), whole)
+        taken = {(case.kernel, case.suite) for case in cases}
+        idle: dict[str, list[str]] = {}
+        for family, suite in self.hoped:
+            if (family, suite) not in taken:
+                idle.setdefault(family, []).append(suite)
+        run.notes = tuple(f"{family} took no case of {', '.join(suites)}" for family, suites in idle.items())
 
     def _rank(self, item: pytest.Item) -> int:
         """Probes of the platform come first: if one is red, nothing else can run. Then what the others rest on, the

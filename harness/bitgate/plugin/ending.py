@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bitgate.cases import durations
-from bitgate.plugin.run import End, Run
-from bitgate.record import read
+from bitgate.plugin.run import End, Run, progress
+from bitgate.record import RecordError, read
 
 
 class Ending:
@@ -26,6 +26,8 @@ class Ending:
             signal.signal(signal.SIGTERM, _interrupt)
 
     def pytest_unconfigure(self) -> None:
+        if self.run.lock is not None:
+            self.run.lock.release()
         if self._takes_signals:
             signal.signal(signal.SIGTERM, self._default)
 
@@ -47,9 +49,18 @@ class Ending:
         self.run.write_reports()
         flops = {test.planned.case: test.planned.problem.flops for test in self.run.tests.values()}
         if self.run.results.is_file():
-            durations.remember(self.run.target.name, read(self.run.results), flops)
+            self._learn(flops)
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
+
+    def _learn(self, flops: dict[str, int]) -> None:
+        """Seconds are an aid: a cache that cannot be written, or a damaged record, is told, and decides nothing."""
+        try:
+            target = self.run.target
+            fresh = [one for one in read(self.run.results) if (one.test, one.key) not in self.run.done]
+            durations.remember(target.name, durations.machine_of(target), fresh, flops)
+        except (OSError, RecordError) as error:
+            progress(f"the seconds of this run are not kept: {error}")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         summary = self.run.summary
@@ -57,7 +68,14 @@ class Ending:
             return
         counts = ", ".join(f"{count} {outcome}" for outcome, count in summary.outcomes.items())
         terminalreporter.write_sep("=", f"bitgate: {summary.headline}")
-        terminalreporter.write_line(f"{counts or 'no verdicts'}; reports are in {self.run.folder}")
+        cases = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.counts.items())
+        terminalreporter.write_line(f"cases: {cases}; verdicts: {counts or 'none'}; reports are in {self.run.folder}")
+        for note in self.run.notes:
+            terminalreporter.write_line(note)
+        if self.run.in_process:
+            terminalreporter.write_line(
+                "kernels ran in pytest's own process (--in-process): this run vouches for nothing"
+            )
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -10,22 +10,27 @@ from typing import Any
 
 import pytest
 
-from bitgate.cases.planning import PlannedTest
+from bitgate.cases.planning import PlannedTest, is_ours
 from bitgate.cases.row import Row
+from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
 from bitgate.plugin.platform import Platform
 from bitgate.plugin.record import build, stand_in
 from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
 from bitgate.plugin.watchdog import Watchdog
+from bitgate.plugin.way import hold_to_the_way
 from bitgate.record import Diagnosis, Outcome, Verdict, append
+from bitgate.report.cells import cell_lines
+from bitgate.report.result import sentence_of
 from bitgate.verify.planned import PlannedCase
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
 
 Judge = Callable[[PlannedCase, Any], Verdict]
-"""From a planned case and a Session to its verdict."""
+"""From a planned case and a Session to its verdict; a function of a module that can be imported, since it is called
+in the process that kernels run in."""
 
 VERDICTS = pytest.StashKey[list[Verdict]]()
 
@@ -59,22 +64,47 @@ class Gating:
             __tracebackhide__ = True
             verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
-            if verdict.outcome is Outcome.NOT_RUN and not bitgate_test.nobody:
-                pytest.skip(verdict.reason)  # the probe that is red has failed; one line is enough
+            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.platform.obstacle(bitgate_test)):
+                pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
+            if verdict.outcome is Outcome.KNOWN_BUG:
+                pytest.skip(f"KNOWN_BUG: {verdict.reason}")
             if not verdict.green:
                 pytest.fail(_in_words(verdict), pytrace=False)
             return verdict
 
         return _gate
 
-    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str, by: Judge | None) -> Verdict:
-        from bitgate.verify.spine import verify
+    @pytest.fixture
+    def took(self, bitgate_test: PlannedTest) -> Callable[..., None]:
+        """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
 
+        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
+        and is held to bits by them. An owner's rows hold any kernel."""
+
+        def _took(verdict: Verdict, **stated: Any) -> None:
+            family = self.run.setting.families.get(verdict.key.kernel)
+            if not is_ours(bitgate_test.row) or (family is not None and is_own(family)):
+                hold_to_the_way(verdict, bitgate_test.row, stated)
+
+        return _took
+
+    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str, by: Judge | None) -> Verdict:
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
         if obstacle := self.platform.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
-        return self.run.placed((by or verify)(planned, self.run.session), test, node_id)
+        return self.run.placed(self._judged(planned, test, by), test, node_id)
+
+    def _judged(self, planned: PlannedCase, test: PlannedTest, by: Judge | None) -> Verdict:
+        from bitgate.verify.process import BITS
+
+        with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
+            name = f"{by.__module__}:{by.__qualname__}" if by else BITS
+            return self.run.kernels.verify(planned, self.run.patience(test), by=name)
+
+    def pytest_unconfigure(self) -> None:
+        if "kernels" in vars(self.run):
+            self.run.kernels.end()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -143,8 +173,9 @@ class Gating:
 def _in_words(verdict: Verdict) -> str:
     """What a person needs of a red verdict."""
     lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.kernel}.{verdict.key.instance}"]
-    said = verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason
+    said = sentence_of(verdict)
     lines += [f"  {said}"] if said else []
+    lines += [f"    {cell}" for cell in cell_lines(verdict)]
     lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
     lines += [f"  same as {verdict.foreign}"] if verdict.foreign else []
     return "\n".join(lines)

@@ -21,13 +21,35 @@ def add(parser: pytest.Parser) -> None:
         help="smoke or regression: the tier to run, the same as -m; regression contains smoke",
     )
     add("--target", dest="bitgate_target", metavar="T", help="host, gfx942 ...; default: the best one present")
-    add("--load", dest="bitgate_load", action="append", default=[], metavar="FILE", help="A kernel's declaration.py")
+    add(
+        "--load",
+        dest="bitgate_load",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Your kernel's declaration.py: suites run on it alone, unless --kernel says more. Also: BITGATE_LOAD",
+    )
     add("--kernel", dest="bitgate_kernel", default="", metavar="GLOB", help="Only these family.instance")
     add("--option", dest="bitgate_option", action="append", default=[], metavar="NAME=VALUE", help="A kernel option")
-    add("--schedule", dest="bitgate_schedule", default="", metavar="S", help="forward, reverse or random:N; host only")
+    add(
+        "--schedule",
+        dest="bitgate_schedule",
+        default="",
+        metavar="S",
+        help="forward, reverse, lockstep, random:N; host",
+    )
+    add("--race", dest="bitgate_race", action="store_true", help="Watch each access for races; host only")
     add("--seed", dest="bitgate_seed", metavar="N", help="Seed of every case's data")
     add("--resume", dest="bitgate_resume", action="store_true", help="Keep the results and run what is not green yet")
+    add(
+        "--in-process",
+        dest="bitgate_in_process",
+        action="store_true",
+        help="Run kernels in pytest's own process, for debuggers; such a run never ends with 0",
+    )
     add("--select", dest="bitgate_select", metavar="FILE", help="Only the ids in FILE, one a line")
+    add("--shard", dest="bitgate_shard", default="", metavar="I/N", help="Only the I-th of N parts of the tier")
+    add("--plan", dest="bitgate_plan", default="", metavar="FILE", help="What bitgate ci plan wrote: who runs what")
     add(
         "--case-timeout",
         dest="bitgate_case_timeout",
@@ -48,7 +70,21 @@ def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
     """Print a command line's error with the nearest option; the exit code."""
     lines = str(error).splitlines()
     text = next((line for line in lines if "error:" in line), lines[0])
-    known = ["--tier", "--target", "--load", "--kernel", "--option", "--schedule", "--seed", "--resume", "--select"]
+    known = [
+        "--tier",
+        "--target",
+        "--load",
+        "--kernel",
+        "--option",
+        "--schedule",
+        "--seed",
+        "--resume",
+        "--select",
+        "--race",
+        "--in-process",
+        "--shard",
+        "--plan",
+    ]
     for argument in arguments:
         name = argument.partition("=")[0]
         if name in text.split() and name not in known and (close := get_close_matches(name, known, 1, 0.5)):

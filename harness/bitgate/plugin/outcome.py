@@ -30,7 +30,9 @@ def exit_code(status: int, run: Run | None) -> int:
     code = _OF_PYTEST.get(pytest.ExitCode(status), status) if status in list(pytest.ExitCode) else status
     if run is None or run.summary is None or code not in (GREEN, NOTHING):
         return code
-    return run.summary.exit_code
+    code = run.summary.exit_code
+    # A kernel that shares pytest's process could have made it green.
+    return NOTHING if run.in_process and code == GREEN else code
 
 
 def complain(error: pytest.UsageError) -> None:

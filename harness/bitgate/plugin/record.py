@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,9 +13,10 @@ from bitgate.build.errors import BuildError
 from bitgate.cases.planning import PlannedTest
 from bitgate.errors import UsageError
 from bitgate.plugin.blackbox import left_behind
+from bitgate.plugin.lock import hold
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
 from bitgate.problem import human
-from bitgate.record import Key, Outcome, RecordError, Verdict, append, read
+from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read
 
 RESUME = "resume.json"
 DIED = "its process died in a run before this one"
@@ -28,7 +28,7 @@ def begin(run: Run) -> None:
     if run.resume:
         _check_same_work(run)
     with as_pytest_error():
-        run.folder.mkdir(parents=True, exist_ok=True)
+        claim(run)
         if not run.resume and run.results.exists():
             run.results.replace(run.folder / PREVIOUS)
         run.results.touch()
@@ -41,8 +41,14 @@ def begin(run: Run) -> None:
         if run.resume and test:
             verdict = stand_in(run, test, box.test(), Outcome.CRASHED, DIED)
             library = libraries.get(verdict.key.kernel, "")
-            append(run.results, replace(verdict, fingerprint={"build": library}))
+            append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
         box.clear()
+
+
+def claim(run: Run) -> None:
+    """Nobody else writes into the run's folder from now on."""
+    if run.lock is None:
+        run.lock = hold(run.folder)
 
 
 def _check_same_work(run: Run) -> None:
@@ -59,6 +65,7 @@ def _check_same_work(run: Run) -> None:
 def build(run: Run, names: Iterable[str]) -> dict[str, str]:
     """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
+    from bitgate.build.content import content_of
     from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
@@ -77,7 +84,7 @@ def build(run: Run, names: Iterable[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     for family in families:
         try:
-            keys[family.name] = hashlib.sha256(builder.family(family).read_bytes()).hexdigest()[:16]
+            keys[family.name] = content_of(builder.family(family))
         except BuildError as error:
             # The spine meets it again, and gives each of the family's cases the verdict BUILD_FAILED.
             progress(f"{family.name}: {error}")
@@ -93,8 +100,9 @@ def settled(run: Run) -> Done:
         raise UsageError(f"--resume: {error}; start afresh without --resume") from None
     _drop_cut_line(run)
     libraries = build(run, {verdict.key.kernel for verdict in recorded})
-    same = [v for v in recorded if v.fingerprint.get("build") == libraries.get(v.key.kernel)]
-    over = {(v.test, v.key) for v in same if v.green or v.reason == DIED}
+    same = [v for v in recorded if v.fingerprint.get("build") == libraries.get(v.key.kernel, UNKNOWN)]
+    # What a known bug excused yesterday may have expired since, or been mended.
+    over = {(v.test, v.key) for v in same if v.reason == DIED or (v.green and v.outcome is not Outcome.KNOWN_BUG)}
     under_way = {box.test() for box in left_behind(run.folder)}
     fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
     return frozenset(over | fatal)
@@ -129,8 +137,11 @@ def _key(fields: dict[str, Any]) -> Key:
 
 def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
+    from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.repro import repro_line
 
+    family = run.setting.families.get(test.planned.family)
+    suites = test.row.origin.path.parent
     verdict = Verdict(
         test.planned.key,
         outcome,
@@ -140,5 +151,6 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
         platform=run.target.platform,
         device_kind=run.target.kind,
         device_name=run.target.device_name,
+        fingerprint=fingerprint(run.target, (family.folder, suites) if family else (suites,)),
     )
     return run.placed(verdict, test, node_id)

@@ -14,23 +14,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from filelock import FileLock
 
 from bitgate import rooms
 from bitgate.cases import durations
+from bitgate.cases.known_bugs import KnownBugs
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
-from bitgate.cases.planning import PlannedTest, Setting, check_setting
+from bitgate.cases.planning import PlannedTest, Setting, for_table
 from bitgate.cases.row import SMOKE, TIERS, near
+from bitgate.cases.run_plan import RunPlan
+from bitgate.cases.shard import Shard
+from bitgate.cases.table import loads
 from bitgate.device import targets
+from bitgate.device.host import RACE, SCHEDULE_PATTERN, SCHEDULE_WORDS
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
-from bitgate.plugin import leases
+from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.outside import OddInput, read_bytes
+from bitgate.plugin import leases, sharding
 from bitgate.plugin.options import pairs
-from bitgate.record import Key, Verdict
+from bitgate.record import Key, Stamp, Verdict
+from bitgate.record import stamp as stamps
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
-    from bitgate.verify.session import Session
+    from bitgate.verify.process import CaseProcess, ThisProcess
 
 PATIENCE_SECONDS = 300.0
 PATIENCE = 20
@@ -73,9 +82,16 @@ class Run:
     is_worker: bool
     is_controller: bool
     """True in the process that hands tests out to workers and runs none itself."""
+    stamp: Stamp
+    shard: Shard | None = None
+    whole: RunPlan | None = None
+    """The plan of all targets and shards, if the run was given one."""
+    in_process: bool = False
+    """Kernels run in this process, for debuggers: nothing can be vouched for then."""
     builds_ahead: bool = True
     """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedTest] = field(default_factory=dict)
+    known_bugs: KnownBugs = field(default_factory=KnownBugs)
     plan: Plan | None = None
     done: Done = frozenset()
     """What a resumed run need not run again."""
@@ -83,6 +99,10 @@ class Run:
     """Bytes of the record that an earlier run wrote, which this one resumes."""
     summary: Summary | None = None
     ended: End = End.WHOLE
+    lock: FileLock | None = None
+    """On the folder, in the process that answers for the run."""
+    notes: tuple[str, ...] = ()
+    """What the reader of its reports must know beside the verdicts."""
     broken: str = ""
     """What the user must mend before a run can end: the record cannot be written."""
 
@@ -95,12 +115,13 @@ class Run:
         return self.plan.id if self.plan else ""
 
     @cached_property
-    def session(self) -> Session:
-        """Opens the device at the first verdict of the process."""
-        from bitgate.verify.session import Session
+    def kernels(self) -> CaseProcess | ThisProcess:
+        """The process that kernels run in, started at the first verdict."""
+        from bitgate.verify.process import CaseProcess, Opening, ThisProcess
 
-        folders = {test.row.origin.path.parent.parent for test in self.tests.values()}
-        return Session(self.target, load=self.load, progress=progress, suites=sorted(folders))
+        suites = {test.row.origin.path.parent.parent for test in self.tests.values()}
+        opening = Opening(self.target.name, self.load, suites=tuple(sorted(suites)), repeats_all=False)
+        return (ThisProcess if self.in_process else CaseProcess)(opening, progress=progress)
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:
@@ -120,9 +141,20 @@ class Run:
         return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
-        """The verdict with where it belongs: the spine does not know which test of which plan asked."""
+        """The verdict with where it belongs, and as a known bug if it is one: the spine does not know which test of
+        which plan asked."""
         planned = test.planned
-        return replace(verdict, suite=planned.suite, test=node_id, tier=planned.tier, plan=self.plan_id)
+        place, stamp = test.row.origin.place, self.stamp.now()
+        verdict = replace(
+            verdict,
+            suite=planned.suite,
+            test=node_id,
+            tier=planned.tier,
+            plan=self.plan_id,
+            row=place,
+            run=stamp,
+        )
+        return self.known_bugs.judged(verdict, test, self.setting.families)
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
@@ -131,7 +163,17 @@ class Run:
 
         early = self.ended is not End.WHOLE
         with as_pytest_error():
-            self.summary = render(self.folder, tier=self.tier, target=self.target.name, interrupted=early)
+            self.summary = render(
+                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes
+            )
+
+    def adopt(self, table: Path) -> Setting:
+        """The setting of a table's rows; what it loads is loaded for the run. Raises UsageError."""
+        setting = for_table(self.setting, table)
+        if setting is not self.setting:
+            self.setting = replace(self.setting, families=setting.families)
+            self.load = tuple(dict.fromkeys((*self.load, *loads(table))))
+        return setting
 
 
 RUN = pytest.StashKey[Run]()
@@ -159,9 +201,10 @@ def start(config: pytest.Config) -> None:
     if not run.is_worker:
         plugins.append(Ending(run))
     if run.is_controller:
+        from bitgate.plugin.deaths import Deaths
         from bitgate.plugin.workers import Workers
 
-        plugins.append(Workers(run, config))
+        plugins += [Workers(run, config), Deaths(config)]
     for plugin in plugins:
         config.pluginmanager.register(plugin, f"bitgate-{type(plugin).__name__.lower()}")
 
@@ -183,26 +226,31 @@ def _decide(config: pytest.Config) -> Run:
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     if worker_input:
         _share_machine(worker_input)
-    target = targets.named(option.bitgate_target) if option.bitgate_target else targets.best()
-    if not worker_input:
+    name = option.bitgate_target
+    # What is only planned may be for a target of another machine.
+    target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
+    if not worker_input and not option.collectonly:
         leases.devices(target)  # an outer list that leaves nothing is told before anything is built
     option.bitgate_target = target.name  # workers are to take the same one
     _select_tier(option)
     timeout = _timeout(option.bitgate_case_timeout)
-    load = tuple(Path(name).absolute() for name in option.bitgate_load)
+    shard, whole = sharding.stated(option.bitgate_shard, option.bitgate_plan)
+    load = to_load(map(Path, option.bitgate_load))
+    machine = durations.machine_of(target)
     setting = Setting(
         target=target.name,
         platform=target.platform,
         families=registry.families(load),
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
-        schedule=_schedule(option.bitgate_schedule, target),
+        schedule=_schedule(RACE if option.bitgate_race else option.bitgate_schedule, target),
         seed=_seed(option.bitgate_seed),
         tier=SMOKE if option.markexpr == SMOKE else "",
-        durations=durations.load(target.name),
+        # Every shard must come to the same parts, so what one machine has learned is left out.
+        durations=durations.carried(target.name) if shard else durations.load(target.name, machine),
+        loaded=loaded_names(load),
     )
-    check_setting(setting)
-    folder = rooms.out_dir() / target.name
+    folder = rooms.out_dir() / target.name / (shard.folder if shard else "")
     os.environ["BITGATE_OUT"] = str(rooms.out_dir())  # tests may change the folder; workers start in it
     return Run(
         target=target,
@@ -212,13 +260,25 @@ def _decide(config: pytest.Config) -> Run:
         load=load,
         timeout=timeout,
         resume=option.bitgate_resume,
+        in_process=option.bitgate_in_process,
         select=_selection(option.bitgate_select),
         record_start=worker_input.get("bitgate_record_start", 0),
         worker=worker_input.get("workerid", "main"),
         is_worker=bool(worker_input),
         is_controller=not worker_input and _has_workers(option) and not option.collectonly,
+        stamp=_stamp(shard, bool(worker_input)),
+        shard=shard,
+        whole=whole,
         builds_ahead=not option.maxfail or bool(worker_input) or _has_workers(option),
     )
+
+
+def _stamp(shard: Shard | None, is_worker: bool) -> Stamp:
+    if is_worker:
+        return stamps.handed_down()
+    stamp = stamps.begin(str(shard or ""))
+    stamps.hand_down(stamp)
+    return stamp
 
 
 def _has_workers(option: Any) -> bool:
@@ -241,6 +301,8 @@ def _resume(run: Run) -> None:
     if run.is_worker:
         run.done = record.handed_down(run)
         return
+    if run.folder.is_dir():
+        record.claim(run)
     run.done = record.settled(run)
     run.record_start = run.results.stat().st_size if run.results.is_file() else 0
     if run.is_controller:
@@ -261,10 +323,11 @@ def _select_tier(option: Any) -> None:
 def _schedule(stated: str, target: Target) -> str:
     if not stated:
         return ""
-    if not re.fullmatch(r"forward|reverse|random:\d+", stated):
-        raise UsageError(f"--schedule {stated}: give forward, reverse or random:N")
+    if not re.fullmatch(SCHEDULE_PATTERN, stated):
+        raise UsageError(f"--schedule {stated}: give {SCHEDULE_WORDS}")
     if target.platform != "host":
-        raise UsageError(f"--schedule {stated}: {target.name} owns its schedule; schedules are for --target host")
+        what = "--race" if stated == RACE else f"--schedule {stated}"
+        raise UsageError(f"{what}: {target.name} owns its schedule; schedules are for --target host")
     return stated
 
 
@@ -288,7 +351,11 @@ def _selection(file: str | None) -> frozenset[str]:
     path = Path(file)
     if not path.is_file():
         raise UsageError(f"--select {file}: no such file; give one with exact ids, one a line")
-    ids = frozenset(line.strip() for line in path.read_text().splitlines() if line.strip() and line[0] != "#")
+    try:
+        lines = read_bytes(path).decode().splitlines()
+    except (OddInput, UnicodeDecodeError) as error:
+        raise UsageError(f"--select {file}: {error}; give a text with exact ids, one a line") from None
+    ids = frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
     if not ids:
         raise UsageError(f"--select {file}: holds no ids, and an empty selection would pass for a green run")
     return ids

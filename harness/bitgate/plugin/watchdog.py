@@ -1,4 +1,5 @@
-"""The watchdog: a thread that acts when a case does not end. Kernel calls hold no GIL, so it gets its turn."""
+"""The watchdog: a thread that acts when a test does not end. Kernels have a process and a deadline of their own; this
+is for what a test does beside them."""
 
 from __future__ import annotations
 
@@ -30,6 +31,17 @@ class Watchdog:
             yield
         finally:
             self._watched = None
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Time that does not count; behind it as much is left as before."""
+        watched, self._watched = self._watched, None
+        since = time.monotonic()
+        try:
+            yield
+        finally:
+            if watched is not None:
+                self._watched = watched[0], watched[1] + time.monotonic() - since
 
     def _guard(self) -> None:
         while True:

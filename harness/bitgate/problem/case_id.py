@@ -62,11 +62,18 @@ def operation_words(problem: ConvProblem) -> list[str]:
     return [prefix + op.name for prefix, op in operations.items() if op.name != "pass"]
 
 
+def check_numbers(text: str) -> None:
+    """ProblemError for a number that no size is: Python itself refuses to read or write one of thousands of digits."""
+    if found := re.search(r"\d{30}", text):
+        raise ProblemError(f"'{found[0]}...' is no size: a number has at most 29 digits here")
+
+
 def parse_case_id(text: str) -> ConvProblem:
     """The problem of an id; defaults (g1, s1, d1, p0, q=p) may be left out, a scalar stands for all dimensions.
 
     Raises ProblemError saying which part of the id is wrong.
     """
+    check_numbers(text)
     rest = text.strip()
     direction = next((d for d in sorted(Pass, key=lambda d: -len(d.value)) if rest.startswith(d.value + "_")), None)
     if direction is None:

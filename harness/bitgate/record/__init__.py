@@ -1,20 +1,37 @@
-"""Verdicts and the events that record them. Standard library only."""
+"""Verdicts and the events that record them. Merging them needs no HIP."""
 
-from bitgate.record.event import RecordError, append, from_event, read, to_event
-from bitgate.record.verdict import KIND_MEANING, KINDS, MEANING, Certificate, Diagnosis, Key, Outcome, Verdict
+from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
+from bitgate.record.stamp import Stamp
+from bitgate.record.verdict import (
+    FINGERPRINT,
+    KIND_MEANING,
+    KINDS,
+    MEANING,
+    UNKNOWN,
+    Certificate,
+    Diagnosis,
+    Key,
+    Outcome,
+    Verdict,
+)
 
 __all__ = [
+    "FINGERPRINT",
     "KINDS",
     "KIND_MEANING",
     "MEANING",
+    "UNKNOWN",
+    "BadLine",
     "Certificate",
     "Diagnosis",
     "Key",
     "Outcome",
     "RecordError",
+    "Stamp",
     "Verdict",
     "append",
     "from_event",
     "read",
+    "scan",
     "to_event",
 ]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitgate.outside import LONGEST_LINE, OddInput, parse_json, read_bytes
+from bitgate.record.line import check_types
+from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import Certificate, Diagnosis, Key, Outcome, Verdict
 
 SCHEMA = 1
@@ -40,6 +44,7 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.outcome.value,
         "expected": verdict.expected,
         "green": verdict.green,
+        "compared": verdict.compared,
         "reason": verdict.reason,
         "digest": verdict.digest,
         "reference": verdict.reference,
@@ -53,7 +58,11 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "repro": verdict.repro,
         "foreign": verdict.foreign,
         "fingerprint": verdict.fingerprint,
+        "row": verdict.row,
+        "run": None if verdict.run is None else dict(vars(verdict.run)),
     }
+    # Only where there is something to say: most lines of a record have neither.
+    event |= {name: value for name in ("view", "known_bug") if (value := getattr(verdict, name))}
     return event
 
 
@@ -61,7 +70,8 @@ def from_event(event: dict[str, Any]) -> Verdict:
     """The verdict of an event. Raises RecordError if a key is missing, of the wrong type, or outside its closed set."""
     try:
         if event["schema"] != SCHEMA:
-            raise RecordError(f"schema {event['schema']} is not {SCHEMA}: written by another version of bitgate")
+            raise RecordError(f"schema {event['schema']!r:.40} is not {SCHEMA}: written by another version of bitgate")
+        check_types(event)
         key = Key(
             case=event["case"],
             kernel=event["kernel"],
@@ -94,11 +104,16 @@ def from_event(event: dict[str, Any]) -> Verdict:
             diagnosis=None
             if diagnosis is None
             else Diagnosis(tuple(diagnosis["kinds"]), diagnosis["sentence"], diagnosis["evidence"]),
+            shows=bool(event.get("compared", True)) or event["verdict"] != Outcome.PASS,
             repro=event["repro"],
             foreign=event["foreign"],
             human=event["human"],
             fingerprint=event["fingerprint"],
             plan=event["plan"],
+            row=event.get("row", ""),
+            view=event.get("view", {}),
+            known_bug=_known_bug(event),
+            run=_stamp(event.get("run")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"not a result event: {type(error).__name__}: {error}") from None
@@ -106,6 +121,30 @@ def from_event(event: dict[str, Any]) -> Verdict:
         raise
     except ValueError as error:
         raise RecordError(str(error)) from None
+
+
+def _known_bug(event: dict[str, Any]) -> dict[str, str]:
+    """The ledger's entry. A KNOWN_BUG is green, so it must say which bug, how it failed, and until when that holds."""
+    entry = {str(name): str(value) for name, value in event.get("known_bug", {}).items()}
+    ended = Outcome(entry.get("outcome", Outcome.KNOWN_BUG))  # a ValueError for what is no outcome
+    if Outcome(event["verdict"]) is not Outcome.KNOWN_BUG:
+        return entry
+    if lacking := [name for name in ("ticket", "owner", "expires", "outcome") if not entry.get(name)]:
+        raise RecordError(f"it says KNOWN_BUG, and not by which entry of a ledger: {', '.join(lacking)} is missing")
+    if ended in (Outcome.PASS, Outcome.KNOWN_BUG):
+        raise RecordError(f"it says KNOWN_BUG, and that the case ended in {ended}, which is no failure")
+    ran = str((event.get("run") or {}).get("time", ""))[:10]
+    if ran > entry["expires"]:
+        raise RecordError(f"it says KNOWN_BUG by an entry that had expired ({entry['expires']}) when it ran ({ran})")
+    return entry
+
+
+def _stamp(run: dict[str, Any] | None) -> Stamp | None:
+    if run is None:
+        return None
+    stamp = Stamp(run["id"], run["attempt"], run["time"], run.get("job", ""), run.get("shard", ""))
+    _ = stamp.instant  # a time that is none puts nothing in order
+    return stamp
 
 
 def append(path: Path, verdict: Verdict) -> None:
@@ -129,17 +168,39 @@ def _take_back(descriptor: int, written: int) -> None:
         os.ftruncate(descriptor, end - written)
 
 
-def read(path: Path) -> Iterator[Verdict]:
-    """The verdicts of a results file. A last line cut by a crash is dropped; any other bad line is a RecordError."""
-    data = path.read_bytes()
-    whole = data.endswith(b"\n")
-    lines = data.decode(errors="replace").split("\n")
+@dataclass(frozen=True)
+class BadLine:
+    """A line that is no verdict. ``cut``: the last one, without its end, as a crash or a full disk leaves it."""
+
+    number: int
+    why: str
+    cut: bool = False
+
+
+def scan(path: Path) -> Iterator[Verdict | BadLine]:
+    """Every line of a results file. RecordError for a file that cannot be read at all."""
+    try:
+        data = read_bytes(path)
+    except OddInput as error:
+        raise RecordError(f"{path}: {error}") from None
+    lines = data.split(b"\n")
     tail = lines.pop()
     for number, line in enumerate(lines, 1):
         try:
-            yield from_event(json.loads(line))
-        except (json.JSONDecodeError, RecordError) as error:
-            raise RecordError(f"{path}:{number}: {error}") from None
-    if not whole and tail:
-        # A line without its newline never finished: a crash or a full disk. The case counts as not recorded.
-        return
+            if len(line) > LONGEST_LINE:
+                raise OddInput(f"a line of {len(line)} bytes: at most {LONGEST_LINE} are read")
+            yield from_event(parse_json(line))
+        except (OddInput, RecordError) as error:
+            yield BadLine(number, str(error))
+    if tail:
+        yield BadLine(len(lines) + 1, "the line is cut: its writer died, or the disk was full", cut=True)
+
+
+def read(path: Path) -> Iterator[Verdict]:
+    """The verdicts of a results file of our own. A last line cut by a crash is dropped, and its case counts as not
+    recorded; any other bad line is a RecordError."""
+    for found in scan(path):
+        if isinstance(found, Verdict):
+            yield found
+        elif not found.cut:
+            raise RecordError(f"{path}:{found.number}: {found.why}")

@@ -1,10 +1,12 @@
-"""The closed set of verdicts, and the data that a verdict carries. Standard library only: merging needs no HIP."""
+"""The closed set of verdicts, and the data that a verdict carries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+from bitgate.record.stamp import Stamp
 
 
 class Outcome(str, Enum):
@@ -34,8 +36,11 @@ MEANING: dict[Outcome, str] = {
     Outcome.PASS: "every bit of the result equals the reference (or lies within its per-element bound)",
     Outcome.MISMATCH: "the result differs from the reference",
     Outcome.NONDETERMINISTIC: "two runs on the same input differ",
-    Outcome.CORRUPTED: "a guard zone, an input or a gap between rows was written",
-    Outcome.CRASHED: "the kernel faulted: a bad address, a missed barrier, a stack overflow, a HIP error",
+    Outcome.CORRUPTED: "a guard zone, an input or a gap between rows was written; the state of the process or the"
+    " floating-point environment of a block was changed; or work was left in flight on a stream that is not the"
+    " caller's",
+    Outcome.CRASHED: "the kernel faulted: a bad address, a missed barrier, a stack overflow, a thread that spins, a"
+    " race, a HIP error, also one that the library cleared before it returned OK",
     Outcome.HUNG: "the kernel did not end within its time limit",
     Outcome.BUILD_FAILED: "the kernel library did not compile, link or load",
     Outcome.REFUSED: "the kernel rejected the problem and named the clause",
@@ -71,7 +76,7 @@ KIND_MEANING: dict[str, str] = {
     "shifted": "the right values stand in a neighbour's place",
     "overflow": "cells are infinite or at the end of their type's range where the reference is not",
     "rounding": "every difference is a unit or two in the last place: a rounding step, not an index",
-    "race": "two runs on the same input differ",
+    "race": "two runs on the same input differ; or, under --race, two threads met at a cell and nothing orders them",
     "platform": "a probe of the platform: a fragment, a wave, LDS or an atomic operation is not as kernels expect",
     "other": "none of the other kinds; the sentence says what the wrong cells have in common",
 }
@@ -108,6 +113,22 @@ class Key:
     target: str
 
 
+FINGERPRINT: tuple[str, ...] = (
+    "build",
+    "host",
+    "os",
+    "gpu",
+    "driver",
+    "runtime",
+    "compiler",
+    "commit",
+    "guards",
+)
+"""What a verdict says about the machine and the code, each filled in by every run; what cannot be told is ``UNKNOWN``.
+``build`` names the kernel library by its content, ``commit`` the kernel's own repository, not bitgate's."""
+UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One case's outcome with everything that a report, a dashboard or a person needs to act on it."""
@@ -134,18 +155,41 @@ class Verdict:
     seconds: dict[str, float] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
     repro: str = ""
+    shows: bool = True
+    """False for a PASS that a kernel which only clears its result has as well: ``reason`` says why. It compared
+    nothing."""
     foreign: str = ""
     """The same problem as a ckProfiler command line."""
     human: str = ""
     fingerprint: dict[str, str] = field(default_factory=dict)
+    """By the names of ``FINGERPRINT``."""
     plan: str = ""
+    run: Stamp | None = None
+    """None from the command line, and in records of before there were stamps."""
+    row: str = ""
+    """``file:line`` of the table's row behind the case."""
+    view: dict[str, Any] = field(default_factory=dict)
+    """Which cells of a red result are wrong: see ``record.view``."""
+    known_bug: dict[str, str] = field(default_factory=dict)
+    """The entry of a ledger of known bugs that is about this case: ticket, owner, expires, and ``outcome``, what the
+    case really ended in. It excuses the failure that it records, and nothing else."""
+
+    @property
+    def ended_in(self) -> Outcome:
+        """The outcome behind a KNOWN_BUG; else the outcome."""
+        was = self.known_bug.get("outcome", "") if self.outcome is Outcome.KNOWN_BUG else ""
+        return Outcome(was) if was else self.outcome
 
     @property
     def compared(self) -> bool:
-        return self.outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
+        if self.ended_in is Outcome.PASS:
+            return self.shows
+        return self.ended_in in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
 
     @property
     def green(self) -> bool:
+        if self.known_bug and self.outcome is not Outcome.KNOWN_BUG:
+            return False
         if self.outcome in (Outcome.REFUSED, Outcome.NOT_RUN):
             return self.expected
         return self.outcome in (Outcome.PASS, Outcome.KNOWN_BUG)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,48 +16,36 @@ from xml.etree import ElementTree
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
-from bitgate.record import MEANING, Outcome, Verdict
+from bitgate.record import UNKNOWN, Verdict
+from bitgate.report.cells import cell_lines
+from bitgate.report.finding import KINDS, Finding
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.names import TestName, test_names
-from bitgate.report.text import capped, legal
+from bitgate.report.result import Result, result_of
+from bitgate.report.text import capped, legal, one_line
 
-# What a red verdict becomes. A failure says that the kernel is wrong, an error that it could not be told.
-RED: dict[Outcome, tuple[type[FinalResult], str]] = {
-    Outcome.PASS: (Failure, "ExpectedOtherwise"),
-    Outcome.MISMATCH: (Failure, "Mismatch"),
-    Outcome.NONDETERMINISTIC: (Failure, "Nondeterministic"),
-    Outcome.CORRUPTED: (Failure, "Corrupted"),
-    Outcome.BUILD_FAILED: (Failure, "CompileError"),
-    Outcome.REFUSED: (Failure, "Refused"),
-    Outcome.CRASHED: (Error, "Crash"),
-    Outcome.HUNG: (Error, "Timeout"),
-    Outcome.LOST: (Error, "Lost"),
-    Outcome.NOT_RUN: (Error, "NotRun"),
-    Outcome.INFRA: (Error, "DeviceLost"),
-}
+ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
 
-# A green verdict that compared nothing and is not an expected refusal: shown as skipped, never as passed.
-SKIPPED: dict[Outcome, str] = {Outcome.NOT_RUN: "unsupported", Outcome.KNOWN_BUG: "quarantined"}
-
-# The more telling type, where the reason names it.
-REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
-    (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
-    (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
-    (Outcome.INFRA, r"(?i)\bdisk\b", "HostDisk"),
-    (Outcome.INFRA, r"\bstored digest\b", "StoredDigest"),
-    (Outcome.NOT_RUN, r"(?i)\binterrupted\b", "Interrupted"),
-)
+BUDGET = 8 * 1024 * 1024
+"""Bytes of explanations and output in one document: dashboards take 30 MB a file, and names alone are 200 bytes a test.
+Past it a red case keeps its message and place; the rest is in the record."""
+NAME = 400
+MESSAGE = 300
+EXPLANATION = 8 * 1024
 
 # From a verdict's fingerprint to the names that dashboards know; what is not listed appears as fingerprint.<name>.
 FINGERPRINT_PROPERTIES: dict[str, str] = {
-    "rocm": "rocm.version",
-    "hip": "hip.version",
-    "driver": "driver.amdgpu",
+    "gpu": "gpu.name",
+    "driver": "driver.version",
+    "runtime": "runtime.version",
     "commit": "vcs.commit",
     "compiler": "build.compiler",
     "build": "build.digest",
-    "machine": "host.name",
+    "host": "host.name",
+    "os": "host.os",
 }
+VERSIONS = {"rocm.version": r"ROCm (\S+)", "hip.version": r"HIP (\S+)", "cuda.version": r"CUDA (\S+)"}
+"""Of the runtime, where it names them."""
 
 # What continuous integration tells by its environment: GitHub's names, then GitLab's and Jenkins'.
 ENVIRONMENT_PROPERTIES: dict[str, tuple[str, ...]] = {
@@ -66,10 +58,11 @@ ENVIRONMENT_PROPERTIES: dict[str, tuple[str, ...]] = {
 
 
 class _Seconds(FloatAttr):
-    """Fixed point: a reader that knows no exponents takes 1e-05 for a day."""
+    """Fixed point with three decimals: a reader that knows no exponents takes 1e-05 for a day, and Jenkins refuses a
+    fourth decimal."""
 
     def __set__(self, instance: Any, value: Any) -> None:
-        Attr.__set__(self, instance, f"{value:.6f}")
+        Attr.__set__(self, instance, f"{value if isfinite(value) and value > 0 else 0:.3f}")
 
 
 class Case(TestCase):
@@ -92,30 +85,43 @@ class Document(JUnitXml):
         self._elem.attrib.pop("skipped", None)
 
 
-def document(ledger: Ledger, commit: str = "") -> Document:
-    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red.
+class Budget:
+    """Bytes of text that a document still has room for."""
 
-    ``commit`` is the one that ran, where neither the record nor the CI system says.
-    """
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def takes(self, text: str) -> bool:
+        self.left -= len(text.encode())
+        return self.left >= 0
+
+
+def document(ledger: Ledger, budget: int = BUDGET) -> Document:
+    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
     names = test_names([entry.verdict for entry in ledger.entries])
     groups: dict[str, list[tuple[TestName, Entry]]] = {}
     for name, entry in zip(names, ledger.entries, strict=True):
         groups.setdefault(name.suite, []).append((name, entry))
     xml = Document("bitgate")
+    room = Budget(budget)
     for suite_name, members in groups.items():
-        xml.add_testsuite(_suite(suite_name, ledger, members, commit))
+        xml.add_testsuite(_suite(suite_name, ledger, members, room))
     if not any(entry.verdict.compared for entry in ledger.entries):
         xml.add_testsuite(_nothing_compared(ledger))
+    if ledger.findings:
+        xml.add_testsuite(_about_the_run(ledger.target, ledger.started, ledger.findings))
     xml.update_statistics()
     return xml
 
 
-def merged(files: Iterable[Path]) -> Document:
-    """The suites of several JUnit files in one document, in order."""
+def merged(files: Iterable[Path], findings: Sequence[Finding] = ()) -> Document:
+    """The suites of several JUnit files in one document, in order, and what is wrong with the whole run."""
     xml = Document("bitgate")
     for file in files:
         for suite in Document.fromfile(str(file)):
             xml.add_testsuite(suite)
+    if findings:
+        xml.add_testsuite(_about_the_run("night", "", findings))
     xml.update_statistics()
     return xml
 
@@ -129,77 +135,99 @@ def write(xml: Document, path: Path) -> None:
     part.replace(path)
 
 
-def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]], commit: str) -> Suite:
+def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]], room: Budget) -> Suite:
     suite = Suite(name)
     suite.timestamp = ledger.started
-    properties = _properties(ledger, members[0][1].verdict, commit)
-    suite.hostname = properties.get("host.name", "unknown")
+    verdicts = [entry.verdict for _, entry in members]
+    properties = _properties(ledger, verdicts)
+    suite.hostname = one_line(properties.get("host.name", UNKNOWN))
     for key, value in properties.items():
-        suite.add_property(key, legal(value))
-    suite.add_testcases([_case(test_name, entry) for test_name, entry in members])
+        suite.add_property(one_line(key), one_line(value))
+    if tables := Counter(table for verdict in verdicts if (table := verdict.row.rpartition(":")[0])):
+        # Jenkins' schema has a file for suites only. Readers that place a failure take it from here, and the line from
+        # the failure's text.
+        suite._elem.set("file", one_line(tables.most_common(1)[0][0]))
+    suite.add_testcases([_case(test_name, entry, room) for test_name, entry in members])
     return suite
 
 
-def _properties(
-    ledger: Ledger, verdict: Verdict, commit: str, environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
+def _properties(ledger: Ledger, verdicts: list[Verdict], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    first = verdicts[0]
     shards = [shard.split("of") for shard in ledger.shards] or [["1", "1"]]
     properties = {
         "schema": "1",
         "gpu.target": ledger.target,
-        "gpu.name": verdict.device_name,
-        "device.kind": verdict.device_kind,
-        "platform": verdict.platform,
+        "gpu.name": first.device_name,
+        "device.kind": first.device_kind,
+        "platform": first.platform,
         "run.tier": ledger.tier,
         "shard.index": ",".join(index for index, _ in shards),
         "shard.count": shards[0][1],
         "shard.plan": ledger.plan,
         "rocm.version": "none",
-        "vcs.commit": commit or "unknown",
+        "vcs.commit": UNKNOWN,
     }
     for name, variables in ENVIRONMENT_PROPERTIES.items():
         properties[name] = next((v for v in map(environment.get, variables) if v), properties.get(name, ""))
-    for name, value in verdict.fingerprint.items():
+    for name, value in _fingerprint(verdicts).items():
+        if (name, value) == ("gpu", "none"):
+            continue  # the host has a device's name too, that of its CPU
         properties[FINGERPRINT_PROPERTIES.get(name, f"fingerprint.{name}")] = value
+    for name, pattern in VERSIONS.items():
+        if match := re.search(pattern, properties.get("runtime.version", "")):
+            properties[name] = match[1].rstrip(",;")
     return {name: value for name, value in properties.items() if value}
 
 
-def _case(name: TestName, entry: Entry) -> Case:
+def _fingerprint(verdicts: list[Verdict]) -> dict[str, str]:
+    """What the verdicts say of themselves, several values of one name side by side. UNKNOWN says nothing against what
+    the CI system says."""
+    seen: dict[str, dict[str, None]] = {}
+    for verdict in verdicts:
+        for name, value in verdict.fingerprint.items():
+            if value and value != UNKNOWN:
+                seen.setdefault(name, {})[value] = None
+    return {name: ", ".join(values) for name, values in seen.items()}
+
+
+def _case(name: TestName, entry: Entry, room: Budget) -> Case:
     verdict = entry.verdict
-    case = Case(name.name, name.classname, verdict.seconds.get("total", sum(verdict.seconds.values())))
-    result = _result(verdict)
-    if result is not None:
-        case.result = result
-    case.system_out = capped(legal(_system_out(entry)))
+    seconds = verdict.seconds.get("total", sum(verdict.seconds.values()))
+    case = Case(capped_name(name.name), capped_name(name.classname), seconds)
+    result = result_of(verdict)
+    if result is None:
+        return case  # passed: the record has the rest
+    element = ELEMENTS[result.element](one_line(result.message, MESSAGE), one_line(result.type, NAME))
+    case.result = element
+    if result.element == "skipped":
+        return case
+    element.text = f" at {one_line(verdict.row)}" if verdict.row else ""
+    explanation = capped("\n".join(_explanation(verdict, result)), EXPLANATION)
+    if room.takes(explanation):
+        element.text = explanation
+    output = capped(legal(_system_out(entry)))
+    if room.takes(output):
+        case.system_out = output
     return case
 
 
-def _result(verdict: Verdict) -> FinalResult | None:
-    if not verdict.green:
-        element, kind = RED[verdict.outcome]
-        sentence = verdict.diagnosis.sentence if verdict.diagnosis else verdict.reason or MEANING[verdict.outcome]
-        result = element(legal(sentence), _telling_type(verdict) or kind)
-        result.text = legal("\n".join(line for line in _explanation(verdict) if line))
-        return result
-    kind = SKIPPED.get(verdict.outcome, "")
-    return Skipped(legal(verdict.reason or MEANING[verdict.outcome]), kind) if kind else None
+def capped_name(text: str) -> str:
+    """Long names keep their end, where the kernel and the fill stand, and stay apart by a sum of all."""
+    clean = legal(text)
+    if len(clean) <= NAME:
+        return clean
+    return f"{clean[: NAME // 2]}_{zlib.crc32(text.encode(errors='replace')):08x}_{clean[-NAME // 4 :]}"
 
 
-def _telling_type(verdict: Verdict) -> str:
-    for outcome, pattern, kind in REASON_TYPES:
-        if verdict.outcome is outcome and (match := re.search(pattern, verdict.reason)):
-            return match.expand(kind)
-    return ""
-
-
-def _explanation(verdict: Verdict) -> Iterable[str]:
-    yield f"{verdict.outcome}: {MEANING[verdict.outcome]}"
-    yield verdict.reason
-    if verdict.diagnosis:
-        yield f"{', '.join(verdict.diagnosis.kinds)}: {verdict.diagnosis.sentence}"
-    yield verdict.human
-    yield verdict.foreign
-    yield f"repeat: {verdict.repro}" if verdict.repro else ""
+def _explanation(verdict: Verdict, result: Result) -> Iterator[str]:
+    for line in (*result.lines, verdict.human, verdict.foreign):
+        if line:
+            yield one_line(line, 2000)
+    yield from (one_line(line) for line in cell_lines(verdict))
+    if verdict.repro:
+        yield f"repeat: {one_line(verdict.repro, 2000)}"
+    if verdict.row:
+        yield f" at {one_line(verdict.row)}"
 
 
 def _system_out(entry: Entry) -> str:
@@ -229,17 +257,31 @@ def _system_out(entry: Entry) -> str:
         "repro": verdict.repro,
         "foreign": verdict.foreign,
     }
-    return "\n".join(f"{name}={value}" for name, value in pairs.items() if value not in ("", None))
+    return "\n".join(f"{name}={one_line(value, 4000)}" for name, value in pairs.items() if value not in ("", None))
 
 
 def _nothing_compared(ledger: Ledger) -> Suite:
     suite = Suite(f"bitgate.run.{ledger.target}")
     suite.timestamp = ledger.started
-    suite.hostname = "unknown"
+    suite.hostname = UNKNOWN
     suite.add_property("gpu.target", ledger.target)
     case = Case("test_something_was_compared", f"bitgate.{ledger.target}.run", 0.0)
     case.result = Error(
         f"nothing was compared on {ledger.target}: a run that compares nothing proves nothing", "NothingCompared"
     )
     suite.add_testcases([case])
+    return suite
+
+
+def _about_the_run(where: str, started: str, findings: Sequence[Finding]) -> Suite:
+    suite = Suite(f"bitgate.run.{where}.whole")
+    suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
+    suite.hostname = UNKNOWN
+    suite.add_property("gpu.target", one_line(where))
+    for number, finding in enumerate(findings, 1):
+        case = Case(f"test_run_is_whole[{finding.kind.lower()}_{number}]", f"bitgate.{where}.run", 0.0)
+        result = Error(one_line(finding.sentence, 4096), finding.kind)
+        result.text = KINDS[finding.kind]
+        case.result = result
+        suite.add_testcases([case])
     return suite

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bitgate.cases.plan import Plan, PlanError, PlannedItem
-from bitgate.errors import UsageError
-from bitgate.record import Key, Outcome, RecordError, Verdict, read
+from bitgate.cases.plan import Plan, PlannedItem
+from bitgate.cases.run_plan import RunPlan
+from bitgate.record import FINGERPRINT, UNKNOWN, Key, Outcome, Verdict
+from bitgate.report import wholeness
+from bitgate.report.attempts import Entry, Settled, Try, jobs_of, settle
+from bitgate.report.finding import Finding, some
+from bitgate.report.source import PLAN, RESULTS, Source, find_sources
 
-RESULTS = "results.jsonl"
-PLAN = "plan.json"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """The final verdict on one key and test. ``earlier``: outcomes of the attempts before it, oldest first."""
-
-    verdict: Verdict
-    earlier: tuple[Outcome, ...] = ()
-
-    @property
-    def changed(self) -> bool:
-        """True if an attempt before this one ended otherwise: the same bits went in, so that is a finding itself."""
-        return any(outcome is not self.verdict.outcome for outcome in self.earlier)
+__all__ = ["PLAN", "RESULTS", "Entry", "Ledger", "Night", "read_ledgers", "read_night"]
 
 
 @dataclass(frozen=True)
@@ -41,106 +29,98 @@ class Ledger:
     shards: tuple[str, ...] = ()
     """``<i>of<n>`` of every shard that went into it; empty if the run was not sharded."""
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the run on this target: red, whatever the entries say."""
 
 
 @dataclass(frozen=True)
-class _Source:
-    """One results file, with the plan beside it."""
+class Night:
+    """All ledgers of a run, and what is wrong with it as a whole."""
 
-    file: Path
-    verdicts: tuple[Verdict, ...]
-    plan: Plan | None
-    cut: bool
-    started: str
-
-    @property
-    def targets(self) -> set[str]:
-        planned = {self.plan.target} if self.plan else set()
-        return planned | {verdict.key.target for verdict in self.verdicts}
+    ledgers: tuple[Ledger, ...]
+    findings: tuple[Finding, ...] = field(default=())
 
 
 def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
-    """One ledger a target from results files, or folders that hold them, in the order given: later attempts win.
+    """The ledgers of a night without a plan of its own."""
+    return read_night(paths, interrupted=interrupted, may_be_empty=may_be_empty).ledgers
+
+
+def read_night(
+    paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False, plan: RunPlan | None = None
+) -> Night:
+    """One ledger a target from results files, or folders that hold them, in any order.
 
     A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
+    ``plan`` says so for all targets and shards, and then every result must be in it, too.
     UsageError if a path does not exist, or holds no results and ``may_be_empty`` is not set.
     """
-    files = dict.fromkeys(file.resolve() for path in paths for file in _results_files(path, may_be_empty))
-    sources = [_source(file) for file in files]
-    targets = sorted({target for source in sources for target in source.targets})
-    return tuple(_ledger(target, [s for s in sources if target in s.targets], interrupted) for target in targets)
+    sources = find_sources(paths, may_be_empty=may_be_empty or plan is not None)
+    jobs = jobs_of(source.jobs for source in sources)
+    homeless = [Finding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
+    targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
+    return Night(
+        tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
+        (*homeless, *wholeness.of_night(sources, plan)),
+    )
 
 
-def _results_files(path: Path, may_be_empty: bool) -> list[Path]:
-    if path.is_file() or (path.name == RESULTS and path.with_name(PLAN).is_file()):
-        return [path]
-    if not path.is_dir():
-        raise UsageError(f"{path}: no such file or folder; give a {RESULTS} or a folder that holds some")
-    # A plan without results is a run that died before its first verdict: all of it is lost, none of it silently.
-    found = {plan.with_name(RESULTS) for plan in path.rglob(PLAN)} | set(path.rglob(RESULTS))
-    if not found and not may_be_empty:
-        raise UsageError(f"{path}: holds no {RESULTS} at any depth; run `bitgate run` first, or give another folder")
-    return sorted(found)
-
-
-def _source(file: Path) -> _Source:
-    plan_path = file.with_name(PLAN)
-    try:
-        plan = Plan.read(plan_path) if plan_path.is_file() else None
-        verdicts = tuple(read(file)) if file.is_file() else ()
-    except (PlanError, RecordError) as error:
-        raise UsageError(str(error)) from None
-    started = plan.created if plan and plan.created else _modified(file if file.is_file() else plan_path)
-    return _Source(file, verdicts, plan, _cut(file), started)
-
-
-def _modified(file: Path) -> str:
-    return datetime.fromtimestamp(int(file.stat().st_mtime), timezone.utc).isoformat()
-
-
-def _cut(file: Path) -> bool:
-    """True if the last line has no end: the process died while it wrote."""
-    if not file.is_file() or not (size := file.stat().st_size):
-        return False
-    with file.open("rb") as stream:
-        stream.seek(size - 1)
-        return stream.read() != b"\n"
-
-
-def _ledger(target: str, sources: Sequence[_Source], interrupted: bool) -> Ledger:
+def _ledger(
+    target: str, every: Sequence[Source], jobs: Sequence[int], interrupted: bool, whole: RunPlan | None
+) -> Ledger:
+    sources = [source for source in every if target in source.targets]
+    own = [(source, job) for source, job in zip(every, jobs, strict=True) if target in source.targets]
     verdicts = [verdict for source in sources for verdict in source.verdicts if verdict.key.target == target]
-    plans = [source.plan for source in sources if source.plan and source.plan.target == target]
-    recorded = _last_attempts(verdicts)
+    plans = list(whole.of(target)) if whole else [s.plan for s in sources if s.plan and s.plan.target == target]
+    settled = _settled(target, own)
+    recorded = [one.entry for one in settled]
     missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
     place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
     entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
     tiers = (*(plan.tier for plan in plans), *(verdict.tier for verdict in verdicts))
+    findings, notes = wholeness.of_target(target, sources, settled, verdicts, whole)
     return Ledger(
         target=target,
         tier=next((tier for tier in tiers if tier), ""),
         entries=tuple(entries),
-        plan=" ".join(dict.fromkeys(plan.id for plan in plans)),
-        started=min(source.started for source in sources),
-        shards=tuple(sorted({m[1] for s in sources if (m := re.fullmatch(r"s(\d+of\d+)", s.file.parent.name))})),
-        notes=tuple(note for source in sources for note in _notes(source)),
+        plan=whole.id if whole else " ".join(dict.fromkeys(plan.id for plan in plans)),
+        started=min((source.started for source in sources), default=whole.created if whole else ""),
+        shards=tuple(sorted({f"{s.shard.index}of{s.shard.count}" for s in sources if s.shard})),
+        notes=(*notes, *(note for source in sources for note in _strays(source))),
+        findings=(*_duplicated(target, own, settled), *findings),
     )
 
 
-def _notes(source: _Source) -> Iterable[str]:
-    if source.cut:
-        yield f"{source.file}: its last line was cut by a crash and is not counted"
+def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[Settled]:
+    # The same key asked by two tests is two entries: each test is a row of its own in every dashboard.
+    attempts: dict[tuple[Key, str], list[Try]] = {}
+    for source, job in own:
+        for line, verdict in enumerate(source.verdicts):
+            if verdict.key.target == target:
+                attempts.setdefault((verdict.key, verdict.test), []).append(Try(verdict, job, line))
+    return [settle(tries) for tries in attempts.values()]
+
+
+def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequence[Settled]) -> Iterable[Finding]:
+    rivals: dict[frozenset[int], list[str]] = {}
+    for one in settled:
+        if one.rivals:
+            rivals.setdefault(one.rivals, []).append(one.entry.verdict.key.case)
+    for between, cases in rivals.items():
+        files = some(source.file for source, job in own if job in between)
+        yield Finding(
+            "Duplicated",
+            f"{target}: {len(cases)} cases were run by {len(between)} jobs that do not say which is the later attempt"
+            f" ({files}), the first is {min(cases)}: give the results of one of them",
+            target,
+        )
+
+
+def _strays(source: Source) -> Iterable[str]:
     planned = {item.key for item in source.plan.cases} if source.plan else set()
     strays = [verdict for verdict in source.verdicts if source.plan and verdict.key not in planned]
     if strays:
         yield f"{source.file}: {len(strays)} results are not in the plan beside it, the first is {strays[0].key.case}"
-
-
-def _last_attempts(verdicts: Iterable[Verdict]) -> list[Entry]:
-    # The same key asked by two tests is two entries: each test is a row of its own in every dashboard.
-    attempts: dict[tuple[Key, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        attempts.setdefault((verdict.key, verdict.test), []).append(verdict)
-    return [Entry(tries[-1], tuple(verdict.outcome for verdict in tries[:-1])) for tries in attempts.values()]
 
 
 def _missing(
@@ -159,10 +139,14 @@ def _missing(
 def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
     """The verdict on a planned key without a record; its device is the one that its siblings ran on."""
     key = planned.key
+    where = f" in shard {plan.shard}" if plan.shard else ""
     outcome, reason = (
         (Outcome.NOT_RUN, "the run was interrupted before this case")
         if interrupted
-        else (Outcome.LOST, "planned, but no result was found: the worker died, or its results file did not arrive")
+        else (
+            Outcome.LOST,
+            f"planned{where}, but no result was found: the worker died, or its results file did not arrive",
+        )
     )
     return Verdict(
         key,
@@ -170,12 +154,13 @@ def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, inter
         reason,
         suite=planned.suite,
         test=planned.test,
-        tier=plan.tier,
+        tier=planned.tier or plan.tier,
         human=planned.human,
         plan=plan.id,
+        row=planned.row,
         platform=sibling.platform if sibling else "",
         device_kind=sibling.device_kind if sibling else "",
         device_name=sibling.device_name if sibling else "",
-        fingerprint=sibling.fingerprint if sibling else {},
+        fingerprint=dict.fromkeys(FINGERPRINT, UNKNOWN),
         repro=f"bitgate verify {key.case} --kernel '{key.kernel}.{key.instance}' --target {key.target}",
     )

@@ -40,15 +40,16 @@ def verdict_id(verdict: Verdict) -> str:
 
 
 def _name(verdict: Verdict) -> TestName:
-    target = verdict.key.target
+    target = _part(verdict.key.target)
     path, _, rest = verdict.test.partition("::")
     # pytest-xdist marks groups with '@'; a node's classes stand between '::'.
     *classes, function = rest.split("@")[0].split("::") if rest else [COMMAND_LINE]
     if "[" not in function:
         function += f"[{verdict_id(verdict)}]"
     module = re.sub(r"\.py$", "", path.rsplit("/", 1)[-1]) or COMMAND_LINE
-    suite = verdict.suite or COMMAND_LINE
-    return TestName(f"bitgate.{suite}.{target}", ".".join(["bitgate", target, suite, module, *classes]), function)
+    suite = _part(verdict.suite or COMMAND_LINE)
+    parts = ["bitgate", target, suite, *map(_part, (module, *classes))]
+    return TestName(f"bitgate.{suite}.{target}", ".".join(parts), function)
 
 
 def _distinguished(name: TestName, verdict: Verdict, namesakes: Sequence[Verdict]) -> TestName:
@@ -63,6 +64,11 @@ def _words(verdict: Verdict) -> tuple[str, ...]:
     key = verdict.key
     options = "_".join(f"{option}_{value}" for option, value in key.options)
     return key.case, f"{key.kernel}_{key.instance}", key.fill, options, f"seed{key.seed}", key.schedule
+
+
+def _part(text: str) -> str:
+    """One part of a dotted name, whatever a record says."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)[:100] or "_"
 
 
 def _safe(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -11,44 +11,59 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bitgate import rooms
+from bitgate.cases.run_plan import RunPlan
+from bitgate.errors import UsageError
 from bitgate.report import junit
-from bitgate.report.ledger import PLAN, RESULTS, Ledger, read_ledgers
+from bitgate.report.ledger import PLAN, RESULTS, Ledger, Night, read_night
 from bitgate.report.summary import Summary, summarise
+from bitgate.report.text import code, legal, literal, one_line
 
 JUNIT = "junit.xml"
 SUMMARY = "summary.md"
 
-REDS_SHOWN = 50
-"""Red verdicts spelled out in summary.md; a whole tier of them would bury the first."""
+LIMIT = 900 * 1024
+"""Bytes of summary.md: GitHub shows 1 MiB a step, and nothing at all of what is longer."""
+SHOWN = {"causes": 50, "lines": 200}
+"""Causes spelled out in summary.md, and lines of any other list; a whole tier of them would bury the first."""
 
 
-def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False) -> Summary:
-    """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json."""
+def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False, notes: Sequence[str] = ()) -> Summary:
+    """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json. ``notes`` are the
+    run's own, for the reader."""
     recorded = any((out_dir / name).is_file() for name in (RESULTS, PLAN))
-    ledgers = read_ledgers([out_dir / RESULTS], interrupted=interrupted) if recorded else ()
+    night = read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else Night(())
     empty = Ledger(target, tier, (), started=_now())
-    own = next((ledger for ledger in ledgers if ledger.target == target), empty)
-    ledger = replace(own, tier=own.tier or tier)
+    own = next((ledger for ledger in night.ledgers if ledger.target == target), empty)
+    # One shard of many is all of its own run.
+    apart = [finding for finding in own.findings if finding.kind != "LostShard"]
+    ledger = replace(own, tier=own.tier or tier, notes=(*own.notes, *notes), findings=(*apart, *night.findings))
     summary = summarise([ledger], interrupted=interrupted)
-    junit.write(junit.document(ledger, _commit()), out_dir / JUNIT)
+    junit.write(junit.document(ledger), out_dir / JUNIT)
     _write_summary(summary, out_dir)
     return summary
 
 
-def merge(paths: Sequence[Path], out_dir: Path, *, expected_targets: Sequence[str] = ()) -> Summary:
+def merge(
+    paths: Sequence[Path], out_dir: Path, *, expected_targets: Sequence[str] = (), plan: RunPlan | None = None
+) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
-    A target of ``expected_targets`` without any result gets an empty ledger, which is red.
+    A target of ``expected_targets`` without any result gets an empty ledger, which is red. With the plan of the run
+    each case of it ends with exactly one verdict, and each verdict must be in it.
     """
-    ledgers_found = read_ledgers(paths, may_be_empty=bool(expected_targets))
-    found = {ledger.target: ledger for ledger in ledgers_found}
+    if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
+        raise UsageError(
+            f"the matrix has {', '.join(strangers)}, which the plan does not have: both must be of one run"
+        )
+    night = read_night(paths, may_be_empty=bool(expected_targets), plan=plan)
+    found = {ledger.target: ledger for ledger in night.ledgers}
     absent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
     ledgers = [*found.values(), *absent.values()]
     files = [out_dir / ledger.target / JUNIT for ledger in ledgers]
     for ledger, file in zip(ledgers, files, strict=True):
         junit.write(junit.document(ledger), file)
-    junit.write(junit.merged(files), out_dir / JUNIT)
-    summary = summarise(ledgers)
+    junit.write(junit.merged(files, night.findings), out_dir / JUNIT)
+    summary = summarise(ledgers, night.findings)
     _write_summary(summary, out_dir)
     return summary
 
@@ -60,25 +75,27 @@ def markdown(summary: Summary) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML; cells are escaped by the filter below
+        autoescape=False,  # Markdown, not HTML: whatever a record says goes through these filters
     )
-    templates.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
-    return templates.get_template("summary.md.j2").render(summary=summary, shown=REDS_SHOWN)
+    templates.filters |= {"md": literal, "code": code, "line": one_line}
+    return _cut(legal(templates.get_template("summary.md.j2").render(summary=summary, shown=SHOWN)))
+
+
+def _cut(text: str) -> str:
+    """At most LIMIT bytes, whole lines, saying that there was more."""
+    data = text.encode()
+    if len(data) <= LIMIT:
+        return text
+    note = "\n\n... cut here: the rest is in junit.xml and results.jsonl.\n"
+    return data[: LIMIT - len(note)].decode(errors="ignore").rpartition("\n")[0] + note
 
 
 def _write_summary(summary: Summary, out_dir: Path) -> None:
     out_dir.mkdir(parents=True, exist_ok=True)
-    (out_dir / SUMMARY).write_text(markdown(summary))
+    draft = out_dir / f".{SUMMARY}.{os.getpid()}"
+    draft.write_text(markdown(summary))
+    draft.replace(out_dir / SUMMARY)
 
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def _commit() -> str:
-    """The commit of the checkout that has just run; empty if it is none, or if there is no git to ask."""
-    try:
-        command = ["git", "-C", str(rooms.root()), "rev-parse", "HEAD"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bitgate.record import MEANING, Outcome, Verdict
+from bitgate.record import Outcome, Verdict
+from bitgate.report.cells import cell_lines
+from bitgate.report.finding import Finding, first_words
 from bitgate.report.ledger import Entry, Ledger
+from bitgate.report.result import sentence_of
 
 # Red, but no word about the kernel: alone they make a run that compared nothing, not one that found a defect.
 SILENT = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
@@ -28,6 +31,37 @@ class Red:
     kinds: tuple[str, ...]
     sentence: str
     repro: str
+    path: str = ""
+    """The dispatch path that the case took."""
+    row: str = ""
+    """``file:line`` of the table's row."""
+    cells: tuple[str, ...] = ()
+    """The first wrong ones."""
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """What reds have in common that are told of once: target, outcome, kind, family and path."""
+        return self.target, self.outcome, self.kinds[0] if self.kinds else "", self.kernel.split(".")[0], self.path
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Reds that look like one defect: how many, and the first of them."""
+
+    count: int
+    first: Red
+
+
+@dataclass(frozen=True)
+class Known:
+    """The cases that failed as one entry of a ledger of known bugs records."""
+
+    target: str
+    ticket: str
+    owner: str
+    expires: str
+    count: int
+    first: Red
 
 
 @dataclass(frozen=True)
@@ -54,9 +88,12 @@ class Summary:
     suites: tuple[Row, ...]
     outcomes: dict[str, int]
     reds: tuple[Red, ...]
+    known: tuple[Known, ...] = ()
     changed: tuple[str, ...] = ()
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the run itself."""
     interrupted: bool = False
 
     @property
@@ -68,18 +105,33 @@ class Summary:
         return sum(row.compared for row in self.targets)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """What became of the cases that were asked for; ``outcomes`` has those that ended otherwise (CRASHED ...)."""
+        refused, not_run = (self.outcomes.get(outcome.value, 0) for outcome in (Outcome.REFUSED, Outcome.NOT_RUN))
+        return {"asked": self.verdicts, "compared": self.compared, "refused": refused, "not_run": not_run}
+
+    @property
     def exit_code(self) -> int:
         """0 green, 1 a defect, 3 nothing compared. One target that compared nothing makes the whole run red."""
         if any(red.outcome not in SILENT for red in self.reds):
             return 1
         if not self.compared:
             return 3
-        return 1 if self.reds or not all(row.compared for row in self.targets) else 0
+        return 1 if self.reds or self.findings or not all(row.compared for row in self.targets) else 0
 
     @property
     def told(self) -> tuple[Red, ...]:
         """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
         return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The reds worth telling of, those with the same cause together, the most frequent first."""
+        groups: dict[tuple[str, ...], list[Red]] = {}
+        for red in self.told:
+            groups.setdefault(red.cause, []).append(red)
+        causes = [Cause(len(group), group[0]) for group in groups.values()]
+        return tuple(sorted(causes, key=lambda cause: (cause.first.outcome in SILENT, -cause.count)))
 
     @property
     def headline(self) -> str:
@@ -97,7 +149,7 @@ class Summary:
         silent = [row.target for row in self.targets if not row.compared]
         if silent and self.exit_code != 3:
             said += f"; nothing was compared on {', '.join(silent)}"
-        return said
+        return said + (f"; {first_words(self.findings)}" if self.findings else "")
 
     def as_json(self) -> dict[str, Any]:
         """The document of ``--json``, under its key ``summary``."""
@@ -107,22 +159,24 @@ class Summary:
             "tier": self.tier,
             "interrupted": self.interrupted,
             "verdicts": self.verdicts,
-            "compared": self.compared,
+            **self.counts,
             "problems": sum(row.problems for row in self.targets),
             "red": len(self.reds),
             "seconds": round(sum(row.seconds for row in self.targets), 3),
             "outcomes": self.outcomes,
             "targets": [dict(vars(row)) for row in self.targets],
             "suites": [dict(vars(row)) for row in self.suites],
-            "reds": [{**vars(red), "kinds": list(red.kinds)} for red in self.reds],
+            "reds": [{**vars(red), "kinds": list(red.kinds), "cells": list(red.cells)} for red in self.reds],
+            "known": [{**vars(one), "first": one.first.case} for one in self.known],
             "changed": list(self.changed),
             "environment": self.environment,
             "notes": list(self.notes),
+            "findings": [dict(vars(finding)) for finding in self.findings],
         }
 
 
-def summarise(ledgers: Sequence[Ledger], *, interrupted: bool = False) -> Summary:
-    """Count the entries of ledgers, one a target."""
+def summarise(ledgers: Sequence[Ledger], findings: Sequence[Finding] = (), *, interrupted: bool = False) -> Summary:
+    """Count the entries of ledgers, one a target; ``findings`` are those of the whole run."""
     entries = [entry for ledger in ledgers for entry in ledger.entries]
     counts = Counter(entry.verdict.outcome for entry in entries)
     return Summary(
@@ -131,9 +185,11 @@ def summarise(ledgers: Sequence[Ledger], *, interrupted: bool = False) -> Summar
         suites=tuple(row for ledger in ledgers for row in _suite_rows(ledger)),
         outcomes={outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]},
         reds=tuple(_red(entry.verdict) for entry in entries if not entry.verdict.green),
+        known=tuple(_known(entry.verdict for entry in entries)),
         changed=tuple(_changed(entry) for entry in entries if entry.changed),
         environment={ledger.target: environment for ledger in ledgers if (environment := _environment(ledger))},
         notes=tuple(note for ledger in ledgers for note in ledger.notes),
+        findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
         interrupted=interrupted,
     )
 
@@ -176,9 +232,22 @@ def _red(verdict: Verdict) -> Red:
         test=verdict.test,
         outcome=verdict.outcome.value,
         kinds=diagnosis.kinds if diagnosis else (),
-        sentence=diagnosis.sentence if diagnosis else verdict.reason or MEANING[verdict.outcome],
+        sentence=sentence_of(verdict),
         repro=verdict.repro,
+        path=str(verdict.dispatch.get("path", "")),
+        row=verdict.row,
+        cells=tuple(cell_lines(verdict)),
     )
+
+
+def _known(verdicts: Iterable[Verdict]) -> list[Known]:
+    groups: dict[tuple[str, ...], list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.outcome is Outcome.KNOWN_BUG:
+            entry = verdict.known_bug
+            key = (verdict.key.target, *(entry.get(name, "") for name in ("ticket", "owner", "expires")))
+            groups.setdefault(key, []).append(verdict)
+    return [Known(key[0], key[1], key[2], key[3], len(group), _red(group[0])) for key, group in groups.items()]
 
 
 def _changed(entry: Entry) -> str:
@@ -195,4 +264,10 @@ def _environment(ledger: Ledger) -> dict[str, str]:
             seen.setdefault(name, {})[value] = None
     if ledger.plan:
         seen["plan"] = {ledger.plan: None}
-    return {name: ", ".join(values) for name, values in seen.items()}
+    return {name: _listed(list(values)) for name, values in seen.items()}
+
+
+def _listed(values: Sequence[str], shown: int = 20) -> str:
+    """A night has one build a family and a host a job; the record lists them all."""
+    more = f" and {len(values) - shown} more" if len(values) > shown else ""
+    return ", ".join(values[:shown]) + more

@@ -1,4 +1,4 @@
-"""Text that every XML reader takes: legal characters only, and no longer than a dashboard shows."""
+"""Text that every reader takes: legal in XML, literal in Markdown, and no longer than a dashboard shows."""
 
 from __future__ import annotations
 
@@ -26,3 +26,32 @@ def capped(text: str, limit: int = LIMIT) -> str:
     half = max(0, (limit - len(note) - len(str(len(data)))) // 2)
     head, tail = data[:half].decode(errors="ignore"), data[len(data) - half :].decode(errors="ignore")
     return head + note.format(len(data) - len(head.encode()) - len(tail.encode())) + tail
+
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>|#~&]")
+_LIST = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
+_HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+
+
+def literal(text: object, limit: int = 500) -> str:
+    """Markdown of one line that shows ``text`` as it is, also in a cell of a table."""
+    escaped = _MARKUP.sub(lambda match: _HTML.get(match[0], f"\\{match[0]}"), one_line(text, limit))
+    return _LIST.sub(lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", escaped)
+
+
+def code(text: object, limit: int = 500) -> str:
+    """A code span of one line: the fence is longer than any run of backticks in it. A pipe would end a table's cell."""
+    shown = one_line(text, limit)
+    if not shown:
+        return ""
+    if "|" in shown:
+        return literal(text, limit)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    padding = " " if "`" in shown else ""
+    return f"{fence}{padding}{shown}{padding}{fence}"
+
+
+def one_line(text: object, limit: int = 500) -> str:
+    """Legal text without line breaks, cut at ``limit`` characters."""
+    flat = " ".join(legal(str(text)).split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 4]} ..."

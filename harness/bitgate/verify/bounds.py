@@ -9,12 +9,13 @@ part of the definition, not an error.
 Some cells are held to more or to less (docs/exactness.md states the rules): bits, where all terms are integers within
 the accumulator's exact range; the class, where the result is NaN or infinite; nothing, where several huge terms meet
 and the accumulator may or may not overflow on the way. A cell may be NaN as well where its window reaches into the
-padding and the other factor is infinite there.
+padding and the other factor is infinite there; and, on targets that flush subnormals, where one meets an infinity.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass, sub_gemm
 from bitgate.problem.accumulation import Accumulation
 from bitgate.problem.elementwise import OPERATIONS
 from bitgate.verify.compare import bits_of
-from bitgate.verify.poison import has_one_nan, poison_bits
+from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
@@ -66,7 +67,8 @@ class Bounds:
     open: Mask
     """Cells that may hold anything: whether the accumulator overflows depends on the order."""
     nan: Mask
-    """Cells that may be NaN as well: a kernel may multiply the padding's zeros, and one of them meets an infinity."""
+    """Cells that may be NaN as well: a kernel may multiply a zero of the padding, or one that a subnormal was flushed
+    to, by an infinity."""
 
     def outside(self, result: Array) -> Mask:
         """True where a cell is farther from the value than it may be, or of another class."""
@@ -74,27 +76,38 @@ class Bounds:
         finite = np.isfinite(self.value)
         with np.errstate(invalid="ignore"):
             wide = result.astype(np.float64)
-            # An 8-bit float ends at its largest number; the others go on to infinity.
-            value = np.where(finite, np.clip(self.value, -most, most), 0.0) if self.dtype.is_float8 else self.value
-            inside = np.abs(wide - value) <= self.slack
+            inside = np.abs(wide - self._held_to) <= self.slack
             if not self.dtype.is_float8:
                 overflow = np.isinf(wide) & (np.sign(wide) == np.sign(self.value))
                 inside |= overflow & (np.abs(self.value) + self.slack > most)
             same_class = (wide == self.reference.astype(np.float64)) | (np.isnan(wide) & np.isnan(self.reference))
         inside = np.where(finite, inside, same_class) | (self.nan & np.isnan(wide))
-        if not has_one_nan(self.dtype):
-            inside &= (bits_of(result) != poison_bits(self.dtype)) | (bits_of(result) == bits_of(self.reference))
+        inside &= ~unwritten(bits_of(result), self.dtype) | (bits_of(result) == bits_of(self.reference))
         inside = np.where(self.exact, bits_of(result) == bits_of(self.reference), inside)
         return np.asarray(~(inside | self.open))
+
+    @cached_property
+    def _held_to(self) -> NDArray[np.float64]:
+        """The value as far as the type goes: an 8-bit float ends at its largest number; others go on to infinity."""
+        if not self.dtype.is_float8:
+            return self.value
+        most = largest(self.dtype)
+        return np.where(np.isfinite(self.value), np.clip(self.value, -most, most), 0.0)
+
+    @cached_property
+    def is_loose(self) -> bool:
+        """Would a result that is zero in every cell lie within the bounds? Then they tell nothing."""
+        return not self.outside(np.zeros_like(self.reference)).any()
 
     def error(self, result: Array) -> dict[str, float]:
         """How far off finite cells are: ``Verdict.error``; empty if there is none."""
         with np.errstate(invalid="ignore", over="ignore"):
             wide = result.astype(np.float64)
             counted = np.isfinite(self.value) & np.isfinite(wide) & ~self.open
-        value, slack = self.value[counted], self.slack[counted]
+        value, slack = self._held_to[counted], self.slack[counted]
         off = wide[counted] - value
-        size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
+        with np.errstate(over="ignore"):
+            size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
         if size == 0.0 or not np.isfinite(size):
             return {}
         share = np.divide(np.abs(off), slack, out=np.zeros_like(off), where=slack > 0)
@@ -108,11 +121,16 @@ class NanClass:
 
     reference: Array
     poison: int
+    second_poison: int | None = None
+    """That of a second launch."""
 
     def outside(self, result: Array) -> Mask:
         """True where bits differ, other than those of one NaN from another's."""
         ours, theirs = bits_of(result), bits_of(self.reference)
-        both = np.isnan(result) & np.isnan(self.reference) & (ours != ours.dtype.type(self.poison))
+        both = np.isnan(result) & np.isnan(self.reference)
+        for poison in (self.poison, self.second_poison):
+            if poison is not None:
+                both &= ours != ours.dtype.type(poison)
         return np.asarray((ours != theirs) & ~both)
 
 
@@ -148,7 +166,10 @@ def bounded_reference(
     anything = terms.overflow(magnitude, accumulation.accumulator)
     if accumulation.partial is not None:
         anything |= terms.overflow(magnitude, accumulation.partial)
-    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, terms.beside_padding())
+    nan = terms.beside_padding()
+    if accumulation.flushes_subnormals:
+        nan |= terms.flushed_beside_infinity()
+    return reference, Bounds(value, slack, reference.logical, own.dtype, exact, anything, nan)
 
 
 class View(Protocol):
@@ -220,6 +241,17 @@ class _Terms:
         shape[0], shape[result_channels] = every.shape
         return np.asarray(inside < every.reshape(shape))
 
+    def flushed_beside_infinity(self) -> Mask:
+        """Cells with a term of an infinity and a subnormal that a matrix instruction may take for zero."""
+        plain = replace(self._problem, op=OPERATIONS["pass"])
+        met = np.zeros(plain.tensors[plain.result].lengths)
+        first, second = plain.operands
+        for tiny, huge in ((first, second), (second, first)):
+            flags = {tiny: _seen(self._inputs[tiny], _flushed), huge: _seen(self._inputs[huge], _infinite)}
+            if flags[tiny].any() and flags[huge].any():
+                met += self._run(plain, flags)
+        return np.asarray(met > 0)
+
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
         plain = replace(self._problem, op=OPERATIONS["pass"])
@@ -252,6 +284,14 @@ def _endless(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
     return np.asarray(~np.isfinite(cells), np.float64)
 
 
+def _infinite(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
+    return np.asarray(np.isinf(cells), np.float64)
+
+
+def _flushed(cells: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
+    return np.asarray((_finite_magnitude(cells, dtype) != _flushed_magnitude(cells, dtype)), np.float64)
+
+
 def _finite_magnitude(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:
     return np.where(np.isfinite(cells), np.abs(cells), 0.0)
 
@@ -268,7 +308,7 @@ FLUSHED = ("f16", "bf16")
 def nan_class(reference: HostTensor, poison: int) -> NanClass | None:
     """The judge of a reference that holds a NaN; None: bits tell."""
     holds = reference.tensor.dtype.is_float and bool(np.isnan(reference.logical).any())
-    return NanClass(reference.logical, poison) if holds else None
+    return NanClass(reference.logical, poison, poison_bits(reference.tensor.dtype, 1)) if holds else None
 
 
 def _longest_sum(problem: ConvProblem) -> int:

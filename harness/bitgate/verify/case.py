@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from time import perf_counter
 
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
@@ -26,6 +25,7 @@ class Case:
     planned: PlannedCase
     session: Session
     started: float
+    """By the session's clock."""
     family: KernelFamily
     instance: Instance
     seconds: dict[str, float] = field(
@@ -55,11 +55,13 @@ def verdict_of(
     planned, session = case.planned, case.session
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in case.runs if run.record is not None), None)
-    fingerprint: dict[str, str] = {}
+    seconds = {**case.seconds, "total": session.clock() - case.started}
+    fingerprint = session.fingerprint(planned.family, planned.raced)
     if case.runs:
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
-        fingerprint = {**session.fingerprint(planned.family), "guards": guards}
-    seconds = {**case.seconds, "total": perf_counter() - case.started}
+        fingerprint = {**fingerprint, "guards": guards}
+        if case.family.changes:
+            fingerprint["changes"] = ",".join(case.family.changes)
     seconds = {part: round(value, 6) for part, value in seconds.items()}
     return Verdict(
         key=planned.key,

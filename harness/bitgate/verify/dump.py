@@ -21,6 +21,6 @@ class Dump:
     def __call__(self, name: str, tensor: HostTensor) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         cells = tensor.logical
-        if cells.dtype.kind not in "fiu":
+        if cells.dtype.isbuiltin != 1:
             cells = cells.astype(np.float32)
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(cells))

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
+from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.factors import factors
 from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.bounds import Bounds
 from bitgate.verify.case import Case, verdict_of
-from bitgate.verify.compare import compare
+from bitgate.verify.compare import Array, bits_of, compare
 from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Run
 from bitgate.verify.shortcut import Look
 from bitgate.verify.stored import REFRESH
+from bitgate.verify.view import view_of
+
+LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
 
 
 def judge(case: Case) -> Verdict:
     """The verdict of a case whose launches have ended."""
     last = case.runs[-1]
     if last.damage:
-        return verdict_of(case, Outcome.CORRUPTED, last.damage, _told(last, last.damage))
+        verdict = verdict_of(case, Outcome.CORRUPTED, last.damage, _told(last, last.damage))
+        return replace(verdict, view=_view(case, last))
     if last.crash:
         return verdict_of(case, Outcome.CRASHED, last.crash, _told(last, last.crash))
     if case.reference is not None and case.reference.kind == "none":
@@ -28,10 +38,39 @@ def judge(case: Case) -> Verdict:
     differ = _runs_differ(case)
     wrong = next((run for run in case.runs if run.result is not None), None)
     if wrong is None:
-        return check_dispatch(case)
+        return _weighed(case, check_dispatch(case))
     diagnosis = _diagnosis(case, wrong, differ)
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
-    return verdict_of(case, outcome, diagnosis.sentence, diagnosis, wrong.result)
+    verdict = verdict_of(case, outcome, diagnosis.sentence, diagnosis, wrong.result)
+    return replace(verdict, view=_view(case, wrong))
+
+
+def _weighed(case: Case, verdict: Verdict) -> Verdict:
+    """The verdict, unless it is a PASS that a kernel which only clears its result has as well."""
+    why = _nothing_shown(case) if verdict.outcome is Outcome.PASS else ""
+    if not why:
+        return verdict
+    certificate = None if verdict.certificate is None else blind(verdict.certificate, why)
+    verdict = replace(verdict, certificate=certificate)
+    if case.planned.zero_result:
+        return verdict
+    is_loose = case.reference is not None and case.reference.judge is not None
+    if is_loose and case.planned.suite:  # a suite is not to believe that it holds real numbers to something
+        return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
+    return replace(verdict, shows=False, reason=why)
+
+
+def _nothing_shown(case: Case) -> str:
+    """Why right bits say nothing of what the kernel sums; empty if they do."""
+    problem, reference = case.planned.problem, case.reference
+    if not has_products(problem):
+        return NO_PRODUCT
+    if reference is None:
+        digest = "" if case.look is None else case.look.last.digest
+        return ZERO_RESULT if digest and digest == digest_of_zeros(problem.tensors[problem.result]) else ""
+    if isinstance(reference.judge, Bounds):
+        return LOOSE if reference.judge.is_loose else ""
+    return "" if reference.tensor.logical.any() else ZERO_RESULT
 
 
 def _uncompared(case: Case) -> Verdict:
@@ -46,10 +85,36 @@ def _uncompared(case: Case) -> Verdict:
 def _runs_differ(case: Case) -> bool:
     if len(case.runs) < 2 or case.reference is None or case.reference.judge is not None:
         return False
-    first, second = (run.result for run in case.runs)
-    if first is None or second is None:
-        return first is not second
-    return not compare(first.logical, second.logical).equal
+    first, second = case.runs[:2]
+    if first.result is None and second.result is None:
+        return False
+    return not compare(_logical(case, first), _beside(case, first, second)).equal
+
+
+def _logical(case: Case, run: Run) -> Array:
+    assert case.reference is not None
+    return (run.result or case.reference.tensor).logical
+
+
+def _beside(case: Case, run: Run, other: Run) -> Array:
+    """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
+    Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
+    cause, which is no race."""
+    assert case.reference is not None
+    here, there = _logical(case, run), _logical(case, other)
+    if run.how.poison == other.how.poison:
+        return there
+    dtype = case.reference.tensor.tensor.dtype
+    own = dtype.bits.type
+    same = (bits_of(here) == own(poison_bits(dtype, run.how.poison))) & (
+        bits_of(there) == own(poison_bits(dtype, other.how.poison))
+    )
+    if dtype.is_float:
+        expected = case.reference.tensor.logical
+        first, second = (here, there) if run.how.poison == 0 else (there, here)
+        read = np.isnan(first) & ~np.isnan(expected) & (bits_of(second) != bits_of(expected))
+        same |= read
+    return np.where(same, here, there)
 
 
 def check_dispatch(case: Case) -> Verdict:
@@ -80,10 +145,10 @@ def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
         wrong.result.logical,
         reference.logical,
         outside=outside,
-        poison=poison_bits(reference.tensor.dtype),
+        poison=poison_bits(reference.tensor.dtype, wrong.how.poison),
         inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
         tile=case.instance.tile,
-        other_run=None if other is None else (other.result or reference).logical,
+        other_run=None if other is None else _beside(case, wrong, other),
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
     diagnosis = diagnose(scene)
@@ -97,9 +162,24 @@ def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
     return replace(diagnosis, evidence=evidence)
 
 
+def _view(case: Case, run: Run) -> dict[str, Any]:
+    """Which cells of a run's result are wrong; nothing where none is."""
+    if run.result is None or case.reference is None:
+        return {}
+    result, judge = run.result.logical, case.reference.judge
+    outside = None if judge is None else judge.outside(result)
+    mask = compare(result, case.reference.tensor.logical, outside).mask
+    if not mask.any():
+        return {}
+    poison = poison_bits(case.reference.tensor.tensor.dtype)
+    return view_of(result, mask, poison, case.planned.problem.result_letters, case.instance.tile)
+
+
 def _told(run: Run, sentence: str) -> Diagnosis:
     """The diagnosis of a run that the device itself explains."""
     evidence: dict[str, object] = {"run": run.how.words}
+    if run.changes:
+        evidence["process"] = run.changes
     if run.fault is not None:
         fault = run.fault
         evidence["fault"] = {
@@ -111,7 +191,8 @@ def _told(run: Run, sentence: str) -> Diagnosis:
             "offset": fault.offset,
             "size": fault.buffer_size,
         }
-    return Diagnosis(("other",), sentence, evidence)
+    kind = "race" if run.fault is not None and run.fault.kind == "race" else "other"
+    return Diagnosis((kind,), sentence, evidence)
 
 
 def contradiction(case: Case, seen: Look) -> Verdict:

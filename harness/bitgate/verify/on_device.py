@@ -24,8 +24,8 @@ from bitgate.exact.fill import FillPlan
 from bitgate.exact.tensor import has_gaps
 from bitgate.problem import ConvProblem, Tensor
 from bitgate.verify.compare import number
-from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import IN_PLACE, WORKSPACE, WORKSPACE_POISON, Buffers, How, Launch, Run, execute
+from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
+from bitgate.verify.running import IN_PLACE, WORKSPACE, Buffers, How, Launch, Run, add_damage, execute
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,19 @@ def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, 
     run = DeviceRun(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
     with Buffers(device, how) as buffers:
         started = perf_counter()
-        before = _prepare(tools, launch, plan, buffers)
+        before = _prepare(tools, launch, plan, buffers, how)
         device.synchronize()
         filled = perf_counter()
-        if how.schedule:
-            device.set_schedule(how.schedule)
+        how.arrange(device)
         execute(device, launch, buffers.named, run)
         ran = perf_counter()
         run.seconds["fill"], run.seconds["kernel"] = filled - started, ran - filled
-        if not run.crash:
+        if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, wanted, run)
             if run.differences is not None and run.differences.count:
                 run.cells = _first_cells(device, tools, launch.problem, buffers.named, wanted.reference)
             run.seconds["compare"] = perf_counter() - ran
-    run.damage = run.damage or buffers.damage
+    add_damage(run, buffers)
     return run
 
 
@@ -86,14 +85,13 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
     buffers = Buffers(device, how)
     kept: Buffer | None = None
     with buffers:
-        before = _prepare(tools, launch, plan, buffers)
-        if how.schedule:
-            device.set_schedule(how.schedule)
+        before = _prepare(tools, launch, plan, buffers, how)
+        how.arrange(device)
         device.synchronize()
         started = perf_counter()
         execute(device, launch, buffers.named, run)
         seconds = perf_counter() - started
-        if not run.crash:
+        if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, Wanted(), run)
             kept = buffers.named.pop(launch.problem.result)
     if kept is None or run.damage or buffers.damage:
@@ -104,7 +102,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
     return DeviceReference(kept, run.digest, seconds)
 
 
-def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers) -> dict[str, int]:
+def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers, how: How) -> dict[str, int]:
     """Operands, poisoned result and workspace; for each operand the ticket of what its memory sums to."""
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
@@ -120,9 +118,9 @@ def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers) -> 
     if shared:
         tools.fill(data, tensors[shared[0]], plan.of(shared[0]), plan.seed)
     else:
-        tools.fill_bits(data, result, poison_bits(result.dtype))
+        tools.fill_bits(data, result, poison_bits(result.dtype, how.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
+        buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
     return before
 
 

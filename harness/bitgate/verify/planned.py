@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from bitgate.device.host import RACE
 from bitgate.problem import ConvProblem, case_id
 from bitgate.record import Key
 
@@ -25,7 +26,8 @@ class PlannedCase:
     """One problem on one kernel instance with one fill on one target.
 
     ``options`` holds (name, value) pairs, sorted by name; options that are not named keep their production value.
-    ``schedule`` forward, the default: a cheap case's second run on the host is reverse; any other holds for both runs.
+    ``schedule`` forward, the default: a cheap case's second run on the host is reverse; ``race``: the same, and each
+    access is watched; any other holds for both runs.
     """
 
     problem: ConvProblem
@@ -40,6 +42,8 @@ class PlannedCase:
     why: str = ""
     expect: Expectation = field(default=Expectation())
     reference: str = "auto"
+    zero_result: bool = False
+    """The row states that its result may be zero in every cell: what is held is that it is written."""
     suite: str = ""
     test: str = ""
 
@@ -50,6 +54,11 @@ class PlannedCase:
     @cached_property
     def case(self) -> str:
         return case_id(self.problem)
+
+    @property
+    def raced(self) -> str:
+        """The instance whose accesses are watched for races; empty if none are."""
+        return self.instance if self.schedule == RACE else ""
 
     @property
     def kernel(self) -> str:

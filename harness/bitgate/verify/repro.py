@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from bitgate.device.host import RACE
 from bitgate.verify.planned import PlannedCase
 
 
@@ -17,7 +18,9 @@ def repro_line(planned: PlannedCase, load: Sequence[Path] = ()) -> str:
     words += ["--fill", planned.fill, "--seed", str(planned.seed)]
     for name, value in planned.options:
         words += ["--option", f"{name}={value}"]
-    if planned.schedule != "forward":
+    if planned.schedule == RACE:
+        words += ["--race"]
+    elif planned.schedule != "forward":
         words += ["--schedule", planned.schedule]
     if planned.reference != "auto":
         words += ["--reference", planned.reference]

@@ -22,31 +22,42 @@ from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
 from bitgate.problem import ConvProblem
-from bitgate.verify.poison import poisoned
+from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
+from bitgate.verify.poison import SCRATCH_BYTES, poisoned
+from bitgate.verify.watch import Watch, in_words
 
-WORKSPACE_POISON = 0xFF
-"""Fills the workspace before a launch: a NaN in the float types."""
+WORKSPACE_POISON = SCRATCH_BYTES[0]
+"""Fills the workspace before a first launch: a NaN in the float types."""
 
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _memcmp.restype = ctypes.c_int
 
-CORRUPTING = frozenset({"lds_canary", "global_canary"})
-"""Faults that the host runtime finds by damaged canaries: a write out of bounds that hit nothing else."""
-
 
 @dataclass(frozen=True)
 class How:
     """``placement`` puts the buffers' ends (right) or begins (left) at a guard; ``schedule`` orders a block's threads,
-    empty where the device does."""
+    empty where the device does. Left-aligned buffers also begin with the other poison."""
 
     placement: str
     schedule: str
 
     @property
+    def poison(self) -> int:
+        """Which of the two poisons (poison.py) fills memory before the launch."""
+        return int(self.placement == "left")
+
+    @property
     def words(self) -> str:
         order = f"{self.schedule} schedule, " if self.schedule else ""
         return f"{order}{self.placement}-aligned buffers"
+
+    def arrange(self, device: Device) -> None:
+        """What the device is told before the launch."""
+        if self.schedule:
+            device.set_schedule(self.schedule)
+        if device.host is not None:
+            device.set_poison_byte(SCRATCH_BYTES[self.poison])
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,8 @@ class Launch:
 class Run:
     """What one launch left. ``result`` is None if its memory equals the reference's bit for bit.
 
-    ``crash`` says what the kernel died of, ``damage`` what it wrote that is not its own; empty if nothing.
+    ``crash`` says what the kernel died of, ``damage`` what it wrote or changed that is not its own, ``changes`` what
+    of its process; empty if nothing.
     """
 
     how: How
@@ -72,6 +84,7 @@ class Run:
     result: HostTensor | None = None
     crash: str = ""
     damage: str = ""
+    changes: list[str] = field(default_factory=list)
     fault: Fault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
 
@@ -84,22 +97,27 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
         for name, tensor in inputs.items():
             if name not in shared:
                 buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        before = inputs[shared[0]] if shared else poisoned(reference.tensor)
+        before = inputs[shared[0]] if shared else poisoned(reference.tensor, how.poison)
         buffers.add(launch.problem.result, reference.storage.nbytes).upload(before.storage)
         if launch.workspace:
-            buffers.add(WORKSPACE, launch.workspace).fill(WORKSPACE_POISON)
-        if how.schedule:
-            device.set_schedule(how.schedule)
+            buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        how.arrange(device)
         started = perf_counter()
         execute(device, launch, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
-        if not run.crash:
+        if not run.crash and not run.damage:
             started = perf_counter()
             _inspect(device, buffers.named, inputs, reference, launch.problem.result, run)
             run.seconds["compare"] = perf_counter() - started
-    # The host runtime looks at canaries once more as memory is given back.
-    run.damage = run.damage or buffers.damage
+    add_damage(run, buffers)
     return run
+
+
+def add_damage(run: Run, buffers: Buffers) -> None:
+    """What shows behind the launch: the host runtime looks at canaries once more as memory is given back."""
+    run.damage = run.damage or buffers.damage
+    if run.changes and not run.crash:
+        run.damage = "; ".join(filter(None, [run.damage, in_words(run.changes)]))
 
 
 WORKSPACE = "workspace"
@@ -147,33 +165,32 @@ def compute_on_device(
 
 
 def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
-    """Launch and wait. What goes wrong is written into the run."""
-    device.clear_fault()
+    """Launch and wait. What goes wrong is written into the run, also what the library did not tell."""
+    mark = before_launch(device)
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
     if launch.problem.op.in_place:
         pointers |= dict.fromkeys(IN_PLACE, pointers[launch.problem.result])
     scratch = buffers.get(WORKSPACE)
     workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
+    watch = Watch(device, launch.library)
     try:
         run.record = launch.library.run(
             launch.problem, launch.instance, launch.options, pointers, workspace, device.stream
         )
-        device.synchronize()
+        device.wait()
     except (HipError, KernelFailed) as error:
         run.fault = device.fault()
         text = run.fault.text if run.fault is not None else str(error)
         if run.fault is not None and run.fault.kind in CORRUPTING:
             run.damage = text
         run.crash = text
-        _drain(device)
-
-
-def _drain(device: Device) -> None:
-    """Wait for what the failed call had already started; its error is told."""
-    try:
-        device.synchronize()
-    except HipError:
-        return
+    finally:
+        run.changes = watch.changes()
+        launch.library.has_launched = True
+    left = after_launch(device, mark, buffers, told=run.crash)
+    run.fault = run.fault or left.fault
+    run.damage = run.damage or left.damage
+    run.crash = left.crash or run.crash
 
 
 def _inspect(

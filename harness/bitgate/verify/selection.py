@@ -11,6 +11,8 @@ from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options, nearest
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import refusal_of
+from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
 from bitgate.problem import ConvProblem
 from bitgate.verify.planned import Expectation
@@ -29,18 +31,22 @@ class Selection:
 def candidates(
     glob: str | None, options: Mapping[str, str], target: str, load: Sequence[Path] = ()
 ) -> list[tuple[KernelFamily, Instance]]:
-    """The instances that a glob names, or every one that is not a reference, on a target.
+    """The instances that a glob names, or those of what is loaded, or every one that is not a reference, on a target.
 
     An option must be known to one of their families at least; families that lack it are left out. UsageError with the
     nearest name otherwise.
     """
     platform = platform_of(target)
     chosen = select(glob, load, target)
-    if glob is None:
+    if glob is None and load:
+        mine = loaded_names(load)
+        chosen = [(family, instance) for family, instance in chosen if family.name in mine]
+    elif glob is None:
         chosen = [(family, instance) for family, instance in chosen if not family.is_reference] or chosen
     chosen = [(family, instance) for family, instance in chosen if platform in family.platforms]
     if not chosen:
-        raise UsageError(f"no kernel that matches '{glob or '*'}' is for {target}")
+        which = f"that matches '{glob}' " if glob else "that is loaded " if load else ""
+        raise UsageError(f"no kernel {which}is for {target}")
     families = {family.name: family for family, _ in chosen}
     knowing = {name for name, family in families.items() if all(family.option(option) for option in options)}
     if not knowing:
@@ -62,7 +68,7 @@ def select_for(
     for family, instance in chosen:
         if problem.operation not in family.operations_of(instance):
             continue
-        refusal = family.supports(problem, instance, options)
+        refusal = refusal_of(family, instance, problem, options)
         if refusal is None:
             supporting.append((family, instance, Expectation()))
         else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 
 from bitgate import rooms
 from bitgate.build.builder import Builder
+from bitgate.build.content import content_of
 from bitgate.build.errors import BuildError
 from bitgate.device.device import Device
 from bitgate.device.host_tools import HostTools
@@ -26,19 +27,23 @@ from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import HostTensor
+from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import is_own, refusal_of
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.problem import ConvProblem, case_id
 from bitgate.problem.accumulation import Accumulation
-from bitgate.record import Certificate
+from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
+from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
+from bitgate.verify.watch import watched_load
 
 CACHE_BYTES = 1 << 30
 """Inputs and references kept for the next case, each: instances of one problem follow each other in a plan."""
@@ -74,7 +79,8 @@ class Session:
 
     ``load`` lists declaration files of a user's kernels; ``overlay`` maps kernel sources to files that stand in for
     them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites whose
-    stored digests count (default: bitgate's); cases with a tensor of ``large_bytes`` or more are treated as large.
+    stored digests count (default: bitgate's); cases with a tensor of ``large_bytes`` or more are treated as large;
+    ``repeats_all``: every cheap case is launched once more with other data, else the first one of each instance.
     UsageError for an unknown target or file.
     """
 
@@ -87,17 +93,21 @@ class Session:
         overlay: Mapping[str, Path] | None = None,
         suites: Sequence[Path] | None = None,
         large_bytes: int = LARGE_BYTES,
+        repeats_all: bool = True,
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.load = tuple(load)
-        self.families = families(self.load, self.target.name)
+        self.families = families(self.load, self.target.name, here=True)
         self._overlay = dict(overlay or {})
         self._progress = progress
         self.digests = DigestBook([rooms.room("suites")] if suites is None else suites)
         self._large_bytes = large_bytes
+        self._repeats_all = repeats_all
+        self._repeated: set[str] = set()
         self._on_device: tuple[tuple[ConvProblem, FillPlan], DeviceReference] | None = None
-        self._libraries: dict[str, KernelLibrary | BuildError | LibraryError] = {}
-        self._fingerprints: dict[str, dict[str, str]] = {}
+        self._libraries: dict[tuple[str, str], KernelLibrary | BuildError | LibraryError] = {}
+        self._fingerprints: dict[tuple[str, str], dict[str, str]] = {}
+        self._prepared = 0.0
         self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
         self._references: ByteCache[Reference] = ByteCache(CACHE_BYTES)
 
@@ -109,7 +119,8 @@ class Session:
 
     @cached_property
     def device(self) -> Device:
-        device = open_device(self.target, self.builder)
+        with self._preparing():
+            device = open_device(self.target, self.builder)
         if device.host is not None:
             device.set_threads(rooms.threads())
         return device
@@ -118,7 +129,8 @@ class Session:
     def device_tools(self) -> DeviceTools:
         """The tools as kernels, on any platform. BuildError if they do not compile."""
         _ = self.device  # the runtime comes first: the library binds to it
-        return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
+        with self._preparing():
+            return DeviceTools(self.device, self.builder.family(tools_family(), self._overlay or None))
 
     @cached_property
     def tools(self) -> Tools:
@@ -132,37 +144,72 @@ class Session:
         """Does the case run twice?"""
         return problem.flops < CHEAP_FLOPS.get(self.target.platform, CHEAP_FLOPS_ON_GPU)
 
+    def wants_repeat(self, kernel: str) -> bool:
+        """Is the case of ``family.instance`` that is asked about to be launched once more?"""
+        is_first = kernel not in self._repeated
+        self._repeated.add(kernel)
+        return is_first or self._repeats_all
+
     def family(self, name: str) -> KernelFamily:
         try:
             return self.families[name]
         except KeyError:
             raise UsageError(f"no kernel family '{name}': known are {', '.join(self.families)}") from None
 
-    def library(self, name: str) -> KernelLibrary:
-        """The family's library, built if need be. BuildError or LibraryError, the same at each call."""
-        library = self._libraries.get(name)
+    def library(self, name: str, raced: str = "") -> KernelLibrary:
+        """The family's library, built if need be; for an instance that is ``raced`` the flavour that tells of accesses,
+        of its group alone. BuildError or LibraryError, the same at each call."""
+        family = self.family(name)
+        group = find_instance(family, raced).group if raced else ""
+        library = self._libraries.get((name, group))
         if library is None:
-            library = self._libraries[name] = self._load(self.family(name))
+            with self._preparing():
+                library = self._load(family.only(group) if group else family, race=bool(group))
+            self._libraries[name, group] = library
         if isinstance(library, Exception):
             raise library
         return library
 
-    def _load(self, family: KernelFamily) -> KernelLibrary | BuildError | LibraryError:
+    def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:
         _ = self.device  # the runtime comes first: the library binds to it
         native.library()  # built and loaded now, so that no case is charged for it
         try:
-            path = self.builder.family(family, self._overlay or None)
-            return KernelLibrary.load(path, family, target=self.target.name)
+            path = self.builder.family(family, self._overlay or None, race=race)
+            return watched_load(lambda: KernelLibrary.load(path, family, target=self.target.name))
         except (BuildError, LibraryError) as error:
             return error
 
-    def fingerprint(self, name: str) -> dict[str, str]:
+    def fingerprint(self, name: str, raced: str = "") -> dict[str, str]:
         """Which library on which machine: two runs with the same fingerprint must agree."""
-        known = self._fingerprints.get(name)
+        known = self._fingerprints.get((name, raced))
         if known is None:
-            content = hashlib.sha256(self.library(name).path.read_bytes()).hexdigest()
-            known = self._fingerprints[name] = {"build": content[:16], "machine": _machine()}
+            with self._preparing():
+                known = self._fingerprint(self.family(name), raced)
+            if known["build"] != UNKNOWN:
+                self._fingerprints[name, raced] = known
         return known
+
+    def _fingerprint(self, family: KernelFamily, raced: str) -> dict[str, str]:
+        library = self._libraries.get((family.name, find_instance(family, raced).group if raced else ""))
+        places = (family.folder, *self.digests.folders)
+        device: Device | None = self.__dict__.get("device")
+        if not isinstance(library, KernelLibrary):
+            return fingerprint(self.target, places, device=device)
+        build, compiler = content_of(library.path), self.builder.compiler_line(family, race=bool(raced))
+        return fingerprint(self.target, places, build=build, compiler=compiler, device=device)
+
+    def clock(self) -> float:
+        """Seconds of a clock that stands still while something is built, loaded or looked up: that is no case's time,
+        whichever comes first."""
+        return perf_counter() - self._prepared
+
+    @contextmanager
+    def _preparing(self) -> Iterator[None]:
+        before, started = self._prepared, perf_counter()
+        try:
+            yield
+        finally:
+            self._prepared = before + perf_counter() - started
 
     def inputs(self, problem: ConvProblem, instance: Instance, fill: str, seed: int) -> Inputs:
         accumulation = instance.accumulation_for(problem)
@@ -196,10 +243,11 @@ class Session:
         return compute_on_device(self.device, *self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: ConvProblem) -> tuple[KernelFamily, Instance] | None:
-        """The naive kernel of the target that takes the problem, if one does."""
+        """bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
-            for instance in family.instances if family.is_reference else ():
-                if self.target.platform in family.platforms and family.supports(problem, instance, {}) is None:
+            trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
+            for instance in family.instances if trusted else ():
+                if refusal_of(family, instance, problem, {}) is None:
                     return family, instance
         return None
 
@@ -260,7 +308,3 @@ def _zero_inputs(problem: ConvProblem, accumulation: Accumulation) -> tuple[Inpu
     note = "all inputs are zero: every kernel gives the same bits"
     certificate = Certificate(0, accumulation.exact_range, 0.0, 0.0, holds=False, note=note)
     return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
-
-
-def _machine() -> str:
-    return f"{platform.system()} {platform.release()} {platform.machine()}"

@@ -7,7 +7,6 @@ inputs and a reference in host memory and can say what is wrong with which cells
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from bitgate.exact import checksum
 from bitgate.exact.certificate import certify_plan
@@ -103,9 +102,9 @@ def look(planned: PlannedCase, session: Session, route: Route, launch: Launch, h
     references = int(route.gpu and not session.has_device_reference)
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
         return Look(route, shortage=shortage)
-    started = perf_counter()
+    started = session.clock()
     wanted = _wanted(session, launch.problem, route)
-    seconds = perf_counter() - started
+    seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
     runs: list[DeviceRun] = []
     for how in hows:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 from bitgate.build.errors import BuildError
 from bitgate.device.errors import HipError
-from bitgate.device.host import parse_schedule
+from bitgate.device.host import RACE, parse_schedule
 from bitgate.errors import UsageError
 from bitgate.exact.checksum import why_not
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Refusal
+from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.case import Case, verdict_of
 from bitgate.verify.judging import contradiction, judge, told_by_the_device
@@ -24,9 +25,12 @@ from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.platform import PROBES, Finding, Workbench, sentence_of
 from bitgate.verify.poison import poisoned
+from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import ZEROS, Reference, Session, reference_kind
 from bitgate.verify.shortcut import look, route_of
+from bitgate.verify.watch import Watch, in_words
+from bitgate.verify.workspace import workspace_disagreement
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 """``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
@@ -52,7 +56,7 @@ def verify(
     instance = find_instance(family, planned.instance)
     check_options(family, dict(planned.options))
     _check_schedule(planned, session)
-    case = Case(planned, session, perf_counter(), family, instance)
+    case = Case(planned, session, session.clock(), family, instance)
     try:
         return _verify(case, observer, on_run)
     except (BuildError, LibraryError) as error:
@@ -65,25 +69,53 @@ def verify(
 
 def _verify(case: Case, observer: Observer | None, on_run: OnRun | None) -> Verdict:
     planned, session = case.planned, case.session
-    library = session.library(planned.family)
-    case.started = perf_counter()  # building and loading it is no part of the case
+    library = session.library(planned.family, planned.raced)
+    if library.loading_changed:
+        return _loading_harmed(case, library.loading_changed)
+    watch, mark = Watch(session.device, library), before_launch(session.device)
+    options = dict(planned.options)
     refused = _refusal(case, library)
     if refused is not None:
-        return refused
+        return _harmed(case, watch, mark) or refused
     if case.family.is_probe:
         return _probe(case, library)
-    options = dict(planned.options)
     try:
         workspace = library.workspace_size(planned.problem, planned.instance, options)
+        if harmed := _harmed(case, watch, mark):
+            return harmed
+        predicted = case.family.dispatch(planned.problem, case.instance, options)
+        if wrong := workspace_disagreement(planned.problem, workspace, predicted):
+            evidence = {"run": "not launched", "workspace_bytes": workspace}
+            return verdict_of(case, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, evidence))
         launch = Launch(library, planned.problem, planned.instance, options, workspace)
         # A dump needs the tensors, which the short way never sees.
         verdict = _short_way(case, launch, on_run) if observer is None else None
-        return verdict or _long_way(case, launch, observer, on_run)
+        verdict = verdict or _long_way(case, launch, observer, on_run)
+        if verdict.outcome is Outcome.PASS and is_repeated(case):
+            return repeat(case, launch, _how(planned, session, REPEATED_RUN)) or verdict
+        return verdict
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
         return verdict_of(case, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, str(error))
+
+
+def _harmed(case: Case, watch: Watch, mark: int) -> Verdict | None:
+    """The verdict if questions alone have changed the process, or left something in the runtime."""
+    changes = watch.changes()
+    left = after_launch(case.session.device, mark, {})
+    harm = "; ".join(filter(None, [in_words(changes) if changes else "", left.damage or left.crash]))
+    if not harm:
+        return None
+    sentence = f"when asked about the problem: {harm}"
+    outcome = Outcome.CORRUPTED if changes or left.damage else Outcome.CRASHED
+    return verdict_of(case, outcome, sentence, Diagnosis(("other",), sentence, {"process": changes}))
+
+
+def _loading_harmed(case: Case, changes: list[str]) -> Verdict:
+    sentence = f"when its library was loaded: {in_words(changes)}"
+    return verdict_of(case, Outcome.CORRUPTED, sentence, Diagnosis(("other",), sentence, {"process": changes}))
 
 
 def _short_way(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict | None:
@@ -116,11 +148,11 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
     shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
     if shortage:
         return replace(verdict_of(case, Outcome.NOT_RUN, shortage), expected=True)
-    started = perf_counter()
+    started = session.clock()
     case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
-    filled = perf_counter()
+    filled = session.clock()
     case.reference = _reference(case)
-    case.seconds["fill"], case.seconds["reference"] = filled - started, perf_counter() - filled
+    case.seconds["fill"], case.seconds["reference"] = filled - started, session.clock() - filled
     for how in _hows(planned, session):
         run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
         _hold_to_bounds(case, case.reference, run)
@@ -152,7 +184,7 @@ def _probe(case: Case, library: KernelLibrary) -> Verdict:
     """The verdict of a probe of the platform: its sentences, if there are any."""
     planned, session = case.planned, case.session
     bench = Workbench(session.device, library, planned.problem)
-    started = perf_counter()
+    started = session.clock()
     wrong: list[Finding] = []
     crash = ""
     try:
@@ -160,7 +192,7 @@ def _probe(case: Case, library: KernelLibrary) -> Verdict:
     except (HipError, KernelFailed) as error:
         fault = session.device.fault()
         crash = str(error) if fault is None else fault.text
-    case.seconds["kernel"] = perf_counter() - started
+    case.seconds["kernel"] = session.clock() - started
     sentence = crash or sentence_of(wrong)
     outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if wrong else Outcome.PASS
     evidence = {"wrong": [f"{finding.subject}: {finding.text}" for finding in wrong[:PROBE_FINDINGS]]}
@@ -170,7 +202,6 @@ def _probe(case: Case, library: KernelLibrary) -> Verdict:
         human=f"{planned.instance} of {session.target.name}",
         foreign="",
         dispatch={"path": "probe", **bench.found},
-        fingerprint=session.fingerprint(planned.family),
     )
 
 
@@ -178,9 +209,10 @@ def _refusal(case: Case, library: KernelLibrary) -> Verdict | None:
     """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that."""
     planned = case.planned
     options = dict(planned.options)
-    declared = case.family.supports(planned.problem, case.instance, options)
+    declared = refusal_of(case.family, case.instance, planned.problem, options)
     try:
-        told = library.is_supported(planned.problem, planned.instance, options)
+        told = harness_refusal(case.family, case.instance, planned.problem)
+        told = told or library.is_supported(planned.problem, planned.instance, options)
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, f"is_supported failed: {error}")
     expected = planned.expect.clause if planned.expect.kind == "refused" else None
@@ -240,15 +272,25 @@ def _reference(case: Case) -> Reference:
     return case.session.reference(planned.problem, case.instance, planned.fill, planned.seed, kind)
 
 
+CHEAP_RUNS = (("right", "forward"), ("left", "reverse"))
+"""How a cheap case runs: placement of its buffers, and the order of threads on the host. Forward and reverse are each
+other's opposite, so that of two accesses that race either one comes first once."""
+
+REPEATED_RUN = ("right", "random:1")
+"""How it is launched once more with other data: waves in no order at all."""
+
+
 def _hows(planned: PlannedCase, session: Session) -> tuple[How, ...]:
-    """A cheap case runs twice: buffers against a guard on either side, and on the host in two thread orders, unless
-    the case states one of its own."""
-    host = session.target.platform == "host"
-    first = How("right", planned.schedule if host else "")
-    if not session.is_cheap(planned.problem):
-        return (first,)
-    second = "reverse" if planned.schedule == "forward" else planned.schedule
-    return (first, How("left", second if host else ""))
+    hows = tuple(_how(planned, session, run) for run in CHEAP_RUNS)
+    return hows if session.is_cheap(planned.problem) else hows[:1]
+
+
+def _how(planned: PlannedCase, session: Session, run: tuple[str, str]) -> How:
+    """A thread order that the case states holds for all of its launches."""
+    placement, schedule = run
+    if session.target.platform != "host":
+        return How(placement, "")
+    return How(placement, schedule if planned.schedule in ("forward", RACE) else planned.schedule)
 
 
 def _observe(case: Case, observer: Observer) -> None:
@@ -265,9 +307,11 @@ def _observe(case: Case, observer: Observer) -> None:
 
 
 def _check_schedule(planned: PlannedCase, session: Session) -> None:
-    parse_schedule(planned.schedule)
+    if planned.schedule != RACE:
+        parse_schedule(planned.schedule)
     if session.target.platform != "host" and planned.schedule != "forward":
-        raise UsageError(f"schedule {planned.schedule}: thread orders can be set on the host target only")
+        what = "races can be watched" if planned.schedule == RACE else "thread orders can be set"
+        raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")
 
 
 __all__ = ["Observer", "OnRun", "verify"]

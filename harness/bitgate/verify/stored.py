@@ -2,7 +2,7 @@
 
 One file a suite, ``digests.json``, one line a digest, sorted. A key holds everything that decides the data (case,
 ranges and densities, seed), so that a digest may serve whatever suite plans its case. Beside it stands what the
-certificate needs, measured where the digest was computed.
+certificate needs, measured where the digest was computed. Below them stands why any of them was ever changed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from bitgate.problem.accumulation import Accumulation
 from bitgate.record import Certificate
 
 FILE = "digests.json"
-REFRESH = "run bitgate cases --update-digests"
+REFRESH = "run bitgate cases --update-digests --reason TEXT"
 
 
 @dataclass(frozen=True)
@@ -77,17 +78,50 @@ class DigestBook:
         return found
 
 
+@dataclass(frozen=True)
+class Reason:
+    """Why some digests were changed, and when."""
+
+    date: str
+    text: str
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of_today(cls, text: str, keys: Iterable[str]) -> Reason:
+        return cls(datetime.now(timezone.utc).date().isoformat(), text, tuple(sorted(keys)))
+
+
+class StaleDigests(UsageError):
+    """A file whose digests are of data that another generator made; ``digests`` are what it holds."""
+
+    def __init__(self, message: str, digests: Mapping[str, StoredDigest]) -> None:
+        super().__init__(message)
+        self.digests = digests
+
+
 def read(path: Path) -> dict[str, StoredDigest]:
-    """The digests of a file by key. UsageError if another generator made them, or if it is no such file."""
+    """The digests of a file by key. StaleDigests if another generator made them, UsageError if it is no such file."""
     try:
         document = json.loads(path.read_text())
         generator = document["generator"]
         digests = {key: _parse(line, path) for key, line in document["digests"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path}: holds no stored digests ({type(error).__name__}: {error}): {REFRESH}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path}: holds no stored digests ({type(error).__name__}: {error}): get the file back from git"
+        ) from None
     if generator != GENERATOR:
-        raise UsageError(f"{path}: stale: made by generator {generator}, data are of generator {GENERATOR}: {REFRESH}")
+        message = f"{path}: stale: made by generator {generator}, data are of generator {GENERATOR}: {REFRESH}"
+        raise StaleDigests(message, digests)
     return digests
+
+
+def read_reasons(path: Path) -> tuple[Reason, ...]:
+    """Why digests of a file were changed, the oldest first. UsageError for what is none."""
+    try:
+        told = json.loads(path.read_text()).get("changes", [])
+        return tuple(Reason(str(one["date"]), str(one["reason"]), tuple(map(str, one["digests"]))) for one in told)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: changes: {type(error).__name__}: {error}: get the file back from git") from None
 
 
 def _parse(line: list[Any], path: Path) -> StoredDigest:
@@ -95,10 +129,12 @@ def _parse(line: list[Any], path: Path) -> StoredDigest:
     return StoredDigest(str(digest), int(bound), float(density), float(sensitivity), str(note), path)
 
 
-def write(path: Path, digests: Mapping[str, StoredDigest]) -> None:
+def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[Reason] = ()) -> None:
     """Sorted, one line a digest, so that a change shows as one; no file at all where there are none."""
     if not digests:
         path.unlink(missing_ok=True)
         return
-    lines: Sequence[str] = [f"{json.dumps(key)}: {json.dumps(digests[key].line)}" for key in sorted(digests)]
-    path.write_text(f'{{"generator": {GENERATOR}, "digests": {{\n' + ",\n".join(lines) + "\n}}\n")
+    lines = [f"{json.dumps(key)}: {json.dumps(digests[key].line)}" for key in sorted(digests)]
+    told = [json.dumps({"date": one.date, "reason": one.text, "digests": list(one.keys)}) for one in reasons]
+    changes = '}, "changes": [\n' + ",\n".join(told) + "\n]}\n" if told else "}}\n"
+    path.write_text(f'{{"generator": {GENERATOR}, "digests": {{\n' + ",\n".join(lines) + "\n" + changes)

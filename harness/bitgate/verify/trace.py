@@ -6,18 +6,44 @@ launched is not in the trace, and a grid is the one that ran.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from bitgate.kernel.abi import EventKind
+from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent, SubGemmRecord
 from bitgate.problem import ConvProblem, Pass
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import Run
+from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
 """How the names of launches that compute sub-GEMMs begin; fills and transposes are named after what they do."""
 
 _OUTER = {"in": "n_c", "wei": "k_c", "out": "n_k"}
 _SPATIAL = {"in": ("di", "hi", "wi"), "wei": ("z", "y", "x"), "out": ("do", "ho", "wo")}
+
+
+class Tracer:
+    """Tells what the first launch of a case ran, as ``{"lines": [...], "seconds": ...}``; the others run the same."""
+
+    def __init__(self, planned: PlannedCase, session: Session, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._planned, self._session, self._tell = planned, session, tell
+        self._told = False
+
+    def __call__(self, run: Run) -> None:
+        if self._told:
+            return
+        self._told = True
+        lines: list[str] = []
+        if run.record is not None:
+            planned, library = self._planned, self._session.library(self._planned.family, self._planned.raced)
+            instance = find_instance(library.family, planned.instance)
+            launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
+            lines = [*tensor_lines(planned.problem), *launches, summary_line(run.record)]
+            lines.insert(0, f"{planned.case}  {planned.kernel}")
+        self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
 
 
 def tensor_lines(problem: ConvProblem) -> list[str]:

@@ -7,13 +7,16 @@
 
 namespace bitgate {
 
+// A kernel's argument: without a name the four bytes behind `kind` would be whatever lay on the stack, and
+// the same launch another capsule each time.
 struct Elementwise {
   int32_t kind;
+  int32_t unused;
   double alpha, beta;
 };
 
 inline Elementwise elementwise(const bitgate_elementwise_op& op) {
-  return {op.kind, op.alpha, op.beta};
+  return {op.kind, 0, op.alpha, op.beta};
 }
 
 // D tensors that the operation reads.

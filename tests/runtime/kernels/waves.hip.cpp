@@ -73,6 +73,23 @@ EXPORT void launch_block_sum(const float* in, float* out, int threads, unsigned 
   (void)bitgate_host::launch("block_sum", block_sum, 1, threads, 0, nullptr, wave, in, out);
 }
 
+// Each thread notes its turn three times: before a shuffle of all lanes, before one of the first `lanes`
+// alone (the others wait at the barrier), and after it.
+__global__ void note_waves(int* counter, int* order, int lanes) {
+  const int thread = static_cast<int>(threadIdx.x);
+  order[atomicAdd(counter, 1)] = thread;
+  __shfl_xor(thread, 1);
+  order[atomicAdd(counter, 1)] = thread;
+  if (static_cast<int>(__lane_id()) < lanes) {
+    __shfl_xor(thread, 1);
+    order[atomicAdd(counter, 1)] = thread;
+  }
+  __syncthreads();
+}
+EXPORT void launch_note_waves(int* counter, int* order, int lanes, int threads, unsigned wave) {
+  (void)bitgate_host::launch("note_waves", note_waves, 1, threads, 0, nullptr, wave, counter, order, lanes);
+}
+
 // Lanes below `from` go to a shuffle, the others straight to the barrier, as in a divergent branch on a GPU.
 __global__ void partial_wave(int* out, unsigned lanes) {
   int got = -2;

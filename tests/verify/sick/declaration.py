@@ -10,7 +10,22 @@ from bitgate.problem import ConvProblem, Pass
 from bitgate.problem.accumulation import F32_ACCUMULATION
 from bitgate.problem.layout import INPUT_LAYOUTS
 
-ILLNESSES = ("none", "wrong", "past", "before", "input", "gap", "race", "idle", "hang", "abort", "fail", "record")
+ILLNESSES = (
+    "none",
+    "wrong",
+    "past",
+    "before",
+    "input",
+    "gap",
+    "race",
+    "idle",
+    "hang",
+    "abort",
+    "fail",
+    "record",
+    "third",
+    "cached",
+)
 DISAGREEMENTS = ("more", "less")
 
 

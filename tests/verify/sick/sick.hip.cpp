@@ -3,14 +3,15 @@
 #include "bitgate/library.hpp"
 
 #include <cstdlib>
+#include <vector>
 
 namespace {
 
 using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
-    {"illness", "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,more,less", "none",
-     "what goes wrong"},
+    {"illness", "none,wrong,past,before,input,gap,race,idle,hang,abort,fail,record,third,cached,more,less",
+     "none", "what goes wrong"},
 };
 
 // `at` is an element of `cells`, anywhere.
@@ -69,6 +70,22 @@ void harm(const bitgate::Request& request, const bitgate_buffers& buffers, bitga
     context.error = hipErrorInvalidValue;
   else if (is("record"))
     context.record.launches = 7;
+  else if (is("third")) {
+    static int launches = 0;
+    if (++launches > 2)
+      poke(out, 5);
+  } else if (is("cached")) {
+    // The first result that this shape had is the result for ever.
+    static std::vector<float> remembered(static_cast<size_t>(space));
+    static bool known = false;
+    const auto bytes = remembered.size() * sizeof(float);
+    (void)hipStreamSynchronize(context.stream);
+    if (known)
+      (void)hipMemcpy(out, remembered.data(), bytes, hipMemcpyHostToDevice);
+    else
+      (void)hipMemcpy(remembered.data(), out, bytes, hipMemcpyDeviceToHost);
+    known = true;
+  }
 }
 
 void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {

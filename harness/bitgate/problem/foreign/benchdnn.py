@@ -1,155 +1,182 @@
 """benchdnn lines: ``benchdnn --conv --dir=BWD_D --dt=f16 --stag=axb mb4_g1ic64ih28oc128oh10kh3sh3ph1``.
 
-ic and oc count the channels of all groups; dilation 0 means dense; the right pad follows from the output size.
+Options hold for all descriptors behind them, also into and out of batch files, until another value or ``--reset``; one
+with a comma has several values, and each descriptor is a problem with each. So an option that is not understood refuses
+the descriptors that it holds for, and no others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
 
-from bitgate.problem.conv import ConvProblem, Pass, ProblemError, default_weight_layout
-from bitgate.problem.dtype import DtypeSet
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.conv import ConvProblem, ProblemError
+from bitgate.problem.foreign import benchdnn_conv, benchdnn_matmul
+from bitgate.problem.foreign.benchdnn_types import types_of_configuration
+from bitgate.problem.foreign.found import Found, Refused, Understood, all_understood
 
-DIRECTIONS = {
-    "FWD_D": Pass.FWD,
-    "FWD_I": Pass.FWD,
-    "FWD_B": Pass.FWD,
-    "BWD_D": Pass.BWD_DATA,
-    "BWD_W": Pass.BWD_WEIGHT,
+Values = Mapping[str, str]
+
+MAKERS: dict[str, Callable[[str, Values], ConvProblem]] = {
+    "conv": benchdnn_conv.problem,
+    "matmul": benchdnn_matmul.problem,
 }
-DTYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "s8": "i8"}
-# Tags of plain layouts: channels last, channels first; what benchdnn lets the library choose becomes channels last.
-_TAGS = {"axb": "last", "nhwc": "last", "ndhwc": "last", "nwc": "last", "any": "last"} | {
-    "abx": "first",
-    "nchw": "first",
-    "ncdhw": "first",
-    "ncw": "first",
+DEFAULTS: dict[str, Values] = {"conv": benchdnn_conv.DEFAULTS, "matmul": benchdnn_matmul.DEFAULTS}
+
+# Said of how it runs, not of the problem.
+RUNNING = frozenset(
+    (
+        "alg", "allow-enum-tags-only", "attr-deterministic", "attr-scratchpad", "buffer-prefix", "canonical",
+        "cold-cache", "cpu-isa-hints", "ctx-exe", "ctx-init", "engine", "execution-mode", "fast-ref",
+        "fast-ref-gpu", "fix-times-per-prb", "global-impl", "impl", "max-ms-per-prb", "mem-check",
+        "memory-kind", "mode", "mode-modifier", "num-streams", "perf-template", "repeats-per-prb",
+        "runtime-dims-masks", "skip-impl", "start", "stream-kind", "summary", "verbose",
+    )
+)  # fmt: skip
+NEUTRAL: dict[str, tuple[str, ...]] = {
+    "attr-acc-mode": ("", "strict"),
+    "attr-fpmath": ("", "strict"),
+    "match": ("", ".*"),
+    "strides": ("", ":", "::"),
 }
-_LAYOUTS = {
-    "last": {1: "nwgc", 2: "nhwgc", 3: "ndhwgc"},
-    "first": {1: "ngcw", 2: "ngchw", 3: "ngcdhw"},
-}
-_NUMBER = re.compile(r"(mb|ic|oc|[iok][dhw]|s[dhw]|p[dhw]|d[dhw]|g)(\d+)")
-_IGNORED = ("--mode", "--alg", "--engine", "--batch", "--cfg", "--wtag", "--dtag", "--perf-template", "-v", "--match")
+"""Values that leave the problem as it is, of options that are not understood otherwise; of each ``attr-`` the empty."""
+
+MOST_FILES = 1000
+"""Batch files that one line may open: one that names another twice, and so on, would open 2^n."""
+DEEPEST = 50
+MOST_BYTES = 64 << 20
+MOST_PROBLEMS = 1000
+"""Values of all options that one descriptor may be combined with."""
+
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+_DESCRIPTOR = re.compile(r"(?:mb|g|ic|oc|[iokspd][dhw])-?\d")
+_MATMUL = re.compile(r"\d+(?:x\d+)+:\d")
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """The problems of a line: one a descriptor."""
-    if "--conv" not in words:
-        raise ProblemError("only benchdnn --conv is understood")
-    direction, dtypes, tag, bias = Pass.FWD, "f32", "any", False
-    problems: list[ConvProblem] = []
-    for word in words[1:]:
-        name, _, value = word.partition("=")
-        if name == "--conv" or name in _IGNORED:
-            continue
-        if name == "--dir":
-            direction, bias = _direction(value)
-        elif name == "--dt":
-            dtypes = _dtypes(value)
-        elif name == "--stag":
-            tag = value
-        elif word.startswith("-"):
-            raise ProblemError(f"option '{word}' is not understood: --dir, --dt, --stag are")
-        else:
-            problems.append(_problem(word, direction, dtypes, tag, bias))
-    if not problems:
-        raise ProblemError("no problem descriptor (mb..ic..ih..oc..) found")
-    return tuple(problems)
+    """The problems of a command line. ProblemError if there are none, or one is not understood."""
+    return all_understood(found_in(words, Path(), ""))
 
 
-def _direction(value: str) -> tuple[Pass, bool]:
+def found_in(words: Sequence[str], folder: Path, where: str) -> Iterator[Found]:
+    """What a command line asks for, batch files included, which are sought in ``folder``."""
+    reader = Reader(folder)
+    if not any(word.lstrip("-") in MAKERS for word in words[1:] if word.startswith("--")):
+        raise ProblemError("only benchdnn --conv and --matmul are understood")
+    yield from reader.words(words[1:], where)
+
+
+def is_bare(text: str) -> bool:
+    """Is this a line of a batch file: options or a descriptor without a program's name?"""
+    first = next(iter(words_of(text)), "")
+    return bool(first.startswith("-") or _DESCRIPTOR.match(first) or _MATMUL.match(first))
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line of a batch file, without its comment. A name in quotes may hold blanks."""
+    return _WORD.findall(without_comment(line))
+
+
+def without_comment(line: str) -> str:
+    """A line up to the first word that begins with #."""
+    comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
+    return line[:comment].strip()
+
+
+class Reader:
+    """benchdnn's state between words: the driver and the values of its options. ``folder`` is where batch files
+    are sought, ``path`` the file that the words are read from, if it is one."""
+
+    def __init__(self, folder: Path, path: Path | None = None) -> None:
+        self._driver = ""
+        self._settings: dict[str, tuple[str, ...]] = {}
+        self._folders = [folder]
+        self._open: list[Path] = [path.resolve()] if path is not None else []
+        self._opened = 0
+
+    def words(self, words: Sequence[str], where: str) -> Iterator[Found]:
+        """What the words ask for; ``where`` they stand is part of a refusal."""
+        for word in words:
+            name = word.lstrip("-").partition("=")[0].replace("_", "-")
+            if not word.startswith("-"):
+                yield from self._descriptor(word, where)
+            elif name in MAKERS:
+                self._driver, self._settings = name, {}
+            elif name == "reset":
+                self._settings = {}
+            elif name == "batch":
+                yield from self._batch(word.partition("=")[2], where)
+            elif name not in RUNNING and not re.match(r"-v\d*$", word):
+                self._set(name, word.partition("=")[2])
+
+    def _set(self, name: str, value: str) -> None:
+        if name == "cfg":
+            name, value = "dt", ",".join(types_of_configuration(one) for one in value.split(","))
+        self._settings[name] = tuple(value.split(","))
+
+    def _descriptor(self, word: str, where: str) -> Iterator[Found]:
+        driver = self._driver or ("matmul" if _MATMUL.match(word) else "conv")
+        settings = {name: (value,) for name, value in DEFAULTS[driver].items()} | self._settings
+        count = 1
+        for values in settings.values():
+            count *= len(values)
+        if count > MOST_PROBLEMS:
+            yield Refused(where, f"descriptor '{word}' with {count} combinations of options: {MOST_PROBLEMS} at most")
+            return
+        for combination in product(*settings.values()):
+            try:
+                yield Understood(where, _problem(driver, word, dict(zip(settings, combination, strict=True))))
+            except ProblemError as error:
+                yield Refused(where, str(error))
+
+    def _batch(self, name: str, where: str) -> Iterator[Found]:
+        path = self._folders[-1] / name.replace("\0", "?")
+        try:
+            resolved = path.resolve()
+            if resolved in self._open:
+                raise ProblemError(f"--batch={name}: {path} is being read already, it names itself")
+            if self._opened >= MOST_FILES or len(self._open) >= DEEPEST:
+                raise ProblemError(
+                    f"--batch={name}: at most {MOST_FILES} batch files are read, {DEEPEST} in each other"
+                )
+            lines = _text(path).splitlines()
+        except UnicodeError:
+            yield Refused(where, f"--batch={name!r}: no file can have this name")
+            return
+        except (ProblemError, OSError, RuntimeError) as error:  # a loop of links is a RuntimeError until Python 3.13
+            yield Refused(where, str(error))
+            return
+        self._opened += 1
+        self._open.append(resolved)
+        self._folders.append(path.parent)
+        for number, line in enumerate(lines, 1):
+            yield from self.words(words_of(line), f"{path}:{number}")
+        self._folders.pop()
+        self._open.pop()
+
+
+def _problem(driver: str, word: str, values: Values) -> ConvProblem:
+    for name, value in values.items():
+        neutral = NEUTRAL.get(name, ("",) if name.startswith("attr-") else ())
+        if name not in DEFAULTS[driver] and value not in neutral:
+            said = f"--{name}={value}" if value else f"--{name}"
+            raise ProblemError(f"option '{said}' is not understood: {', '.join(_known(driver))} are")
+    return MAKERS[driver](word, values)
+
+
+def _known(driver: str) -> list[str]:
+    return [f"--{name}" for name in (*DEFAULTS[driver], "cfg", "reset", "batch")]
+
+
+def _text(path: Path) -> str:
+    """A batch file's text; ProblemError says why there is none."""
     try:
-        return DIRECTIONS[value.upper()], value.upper() == "FWD_B"
-    except KeyError:
-        raise ProblemError(f"--dir={value} is not understood: {', '.join(DIRECTIONS)} are") from None
-
-
-def _dtypes(value: str) -> str:
-    names = [name for name in value.split(":") if name]
-    unknown = [name for name in names if name not in DTYPES]
-    if unknown or len(names) not in (1, 3):
-        raise ProblemError(f"--dt={value} is not understood: one or three of {', '.join(DTYPES)} are")
-    return "_".join(DTYPES[name] for name in names)
-
-
-def _problem(descriptor: str, direction: Pass, dtypes: str, tag: str, bias: bool) -> ConvProblem:
-    text = re.sub(r'n"[^"]*"$|n[a-zA-Z].*$', "", descriptor)
-    numbers: dict[str, int] = {}
-    end = 0
-    for found in _NUMBER.finditer(text.replace("_", "")):
-        if found.start() != end:
-            break
-        numbers[found.group(1)] = int(found.group(2))
-        end = found.end()
-    if end != len(text.replace("_", "")):
-        raise ProblemError(f"descriptor '{descriptor}': '{text.replace('_', '')[end:]}' is not understood")
-    missing = [name for name in ("ic", "oc") if name not in numbers]
-    if missing:
-        raise ProblemError(f"descriptor '{descriptor}' lacks {' and '.join(missing)}")
-    ndim = 3 if "id" in numbers else 2 if "ih" in numbers else 1
-    groups = numbers.get("g", 1)
-    if groups < 1 or numbers["ic"] % groups or numbers["oc"] % groups:
-        raise ProblemError(f"descriptor '{descriptor}': ic and oc do not divide into {groups} groups")
-    filters = _axes(descriptor, numbers, "k", ndim, None)
-    inputs = _axes(descriptor, numbers, "i", ndim, None)
-    strides = _axes(descriptor, numbers, "s", ndim, 1)
-    dilations = tuple(d + 1 for d in _axes(descriptor, numbers, "d", ndim, 0))
-    pads = _axes(descriptor, numbers, "p", ndim, -1)
-    outputs = _axes(descriptor, numbers, "o", ndim, -1)
-    left, right = _pads(inputs, filters, strides, dilations, pads, outputs)
-    if tag not in _TAGS:
-        raise ProblemError(f"--stag={tag} is not understood: {', '.join(_TAGS)} are")
-    return ConvProblem(
-        direction=direction,
-        dtypes=DtypeSet.parse(dtypes),
-        layout=_LAYOUTS[_TAGS[tag]][ndim],
-        wei_layout=default_weight_layout(ndim),
-        g=groups,
-        n=numbers.get("mb", 2),
-        k=numbers["oc"] // groups,
-        c=numbers["ic"] // groups,
-        filter=filters,
-        input=inputs,
-        stride=strides,
-        dilation=dilations,
-        left_pad=left,
-        right_pad=right,
-        op=OPERATIONS["bias" if bias else "pass"],
-    )
-
-
-def _axes(descriptor: str, numbers: dict[str, int], letter: str, ndim: int, default: int | None) -> tuple[int, ...]:
-    """One number an axis; an axis that is left out repeats the slowest one given (``ih28`` alone is square)."""
-    axes = "dhw"[3 - ndim :]
-    given = [numbers[letter + axis] for axis in axes if letter + axis in numbers]
-    if not given:
-        if default is None:
-            raise ProblemError(f"descriptor '{descriptor}' lacks {letter}{axes[0]}")
-        return (default,) * ndim
-    return tuple(numbers.get(letter + axis, given[0]) for axis in axes)
-
-
-def _pads(
-    inputs: Sequence[int],
-    filters: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    outputs: Sequence[int],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Left and right pads. Without a pad it is symmetric and follows from the output; without an output, pads agree."""
-    left, right = [], []
-    for i, f, s, d, p, o in zip(inputs, filters, strides, dilations, pads, outputs, strict=True):
-        window = (f - 1) * d + 1
-        if o < 0:
-            left.append(max(p, 0))
-            right.append(max(p, 0))
-            continue
-        both = (o - 1) * s + window - i
-        first = p if p >= 0 else max(0, both) // 2
-        left.append(first)
-        right.append(max(0, both - first))
-    return tuple(left), tuple(right)
+        if not path.is_file():
+            raise ProblemError(f"--batch: {path} is no file; batch files are sought beside the file that names them")
+        if path.stat().st_size > MOST_BYTES:
+            raise ProblemError(f"--batch: {path} has more than {MOST_BYTES >> 20} MiB, that is no list of problems")
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise ProblemError(f"--batch: {path} cannot be read: {error.strerror}") from None

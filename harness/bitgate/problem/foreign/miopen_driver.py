@@ -1,10 +1,11 @@
 """MIOpenDriver lines: ``MIOpenDriver convfp16 -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -F 2``.
 
--c and -k count the channels of all groups together.
+-c and -k count the channels of all groups together. int8 is summed and written as int32, and exists forward only.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError
@@ -15,12 +16,13 @@ DTYPES = {
     "conv": "f32",
     "convfp16": "f16",
     "convbfp16": "bf16",
-    "convint8": "i8",
+    "convint8": "i8_i8_i32",
     "convfp8": "f8fnuz",
     "convbfp8": "bf8fnuz",
 }
 PASSES = {1: Pass.FWD, 2: Pass.BWD_DATA, 4: Pass.BWD_WEIGHT}
 ALL_PASSES = 7
+FORWARD_ONLY = ("convint8",)
 
 # (short, long, default), slowest axis first; 1D problems do not exist here.
 _FIELDS: dict[str, tuple[tuple[str, str, int], ...]] = {
@@ -41,9 +43,16 @@ _COUNTS = {
 _WORDS = {"I": "in_layout", "O": "out_layout", "f": "fil_layout", "m": "mode", "z": "pad_mode"}
 # Said of how it runs, not of the problem.
 _IGNORED = frozenset(
-    {*"itVwsPodeaDSCbrYXZLG%", "iter", "time", "verify", "wall", "search", "printconv", "dump_output", "in_data"}
-    | {"weights", "in_bias", "dout_data", "solution", "verification_cache", "bias", "pad_val", "gpualloc"}
-    | {"trans_output_pad_d", "trans_output_pad_h", "trans_output_pad_w", "tensor_vect", "vector_length"}
+    {*"itVwsPodeaDSCYXG%", "iter", "time", "verify", "wall", "search", "printconv", "dump_output", "in_data"}
+    | {"weights", "in_bias", "dout_data", "solution", "verification_cache", "gpualloc"}
+    | {"trans_output_pad_d", "trans_output_pad_h", "trans_output_pad_w"}
+)
+# (short, long, the value that changes nothing, what any other means)
+_NEUTRAL = (
+    ("b", "bias", "0", "a bias is not understood"),
+    ("r", "pad_val", "0", "pads other than zeros are not understood"),
+    ("Z", "tensor_vect", "0", "vectorised layouts are not understood"),
+    ("L", "vector_length", "1", "vectorised layouts are not understood"),
 )
 # MIOpen's NCHW and NHWC hold the groups in their channel axis: that is NGCHW and NHWGC.
 _LAYOUTS = {"nchw": "ngchw", "nhwc": "nhwgc", "ncdhw": "ngcdhw", "ndhwc": "ndhwgc"}
@@ -52,17 +61,21 @@ _SHORT = (
     {short: long for short, (long, _) in _COUNTS.items()}
     | _WORDS
     | {short: long for field in _FIELDS.values() for short, long, _ in field}
+    | {short: long for short, long, _, _ in _NEUTRAL}
 )
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """One problem a pass that -F names; all three if it names none."""
+    """One problem a pass that -F names; all that its type has if it names none."""
     command = words[1] if len(words) > 1 else ""
     if command not in DTYPES:
         raise ProblemError(f"MIOpenDriver command '{command}' is not understood: {', '.join(DTYPES)} are")
     values = _values(words[2:])
     if values.get("mode", "conv") != "conv" or values.get("pad_mode", "default") != "default":
         raise ProblemError("transposed convolutions and pad modes (-m trans, -z) are not understood: give the pads")
+    for _, long, neutral, meaning in _NEUTRAL:
+        if values.get(long, neutral) != neutral:
+            raise ProblemError(f"--{long} {values[long]}: {meaning}")
     numbers = {long: integer(values.get(long, str(default)), f"--{long}") for long, default in _COUNTS.values()}
     ndim, groups = numbers["spatial_dim"], numbers["group_count"]
     if ndim not in (2, 3):
@@ -75,7 +88,10 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
         for field, axes in _FIELDS.items()
     }
     layout, wei_layout = _layouts(values, ndim)
-    chosen = numbers["forw"] or ALL_PASSES
+    all_passes = 1 if command in FORWARD_ONLY else ALL_PASSES
+    chosen = numbers["forw"] or all_passes
+    if command in FORWARD_ONLY and chosen != 1:
+        raise ProblemError(f"--forw {chosen}: MIOpen has int8 forward only, that is 1")
     if not 1 <= chosen <= ALL_PASSES:
         raise ProblemError(f"--forw {chosen}: 1 fwd, 2 bwd data, 4 bwd weights, or their sum")
     return tuple(
@@ -124,6 +140,8 @@ def _layouts(values: dict[str, str], ndim: int) -> tuple[str, str]:
     default = {2: "nchw", 3: "ncdhw"}[ndim]
     spelled = {name: values.get(name, default).lower() for name in ("in_layout", "out_layout", "fil_layout")}
     for name, layout in spelled.items():
+        if re.fullmatch(r"(nchw|chwn)c\d+", layout):
+            raise ProblemError(f"vectorised layouts (--{name} {values[name]}) are not understood")
         if layout not in _LAYOUTS or len(layout) != ndim + 2:
             raise ProblemError(f"--{name} {layout} is not understood: {', '.join(_LAYOUTS)} are")
     if spelled["in_layout"] != spelled["out_layout"]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bitgate.problem.conv import ConvProblem, Pass, ProblemError
 from bitgate.problem.dtype import DtypeSet
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
 
 def integer(word: str, what: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        raise ProblemError(f"{what} is '{word}', not a number") from None
+    """As C reads it: ``int`` would take 1_000 and other alphabets' digits."""
+    if not _INTEGER.fullmatch(word):
+        raise ProblemError(f"{what} is '{word[:40]}', not a number")
+    return int(word)
 
 
 def integers(words: Sequence[str], what: str) -> list[int]:

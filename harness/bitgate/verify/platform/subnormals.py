@@ -14,17 +14,20 @@ KEPT, FLUSHED = "kept", "flushed to zero"
 DECLARED = {"host": KEPT, "gfx90a": FLUSHED, "gfx942": KEPT, "gfx950": KEPT, "sm_": KEPT}
 """By the begin of a target's name (docs/platform.md). Elsewhere either is taken, as long as it is one of the two."""
 
+AS_BF16 = ("gfx90a",)
+"""Targets without instructions for 8-bit floats: fragments multiply them as bf16, where each is a normal number."""
+
 _LIFT = {"bf16": 40}
 """Power of two of the other factor: the product must be no subnormal f32, which is another question."""
 
 
 def subnormals(bench: Workbench) -> Iterator[Finding]:
     """A finding for each fragment that does not treat them as its target is known to."""
-    declared = next((what for begin, what in DECLARED.items() if bench.target.startswith(begin)), "")
     found: dict[str, str] = {}
     for fragment in bench.fragments():
         if not (fragment.a.is_float and fragment.b.is_float and max(fragment.a.bytes, fragment.b.bytes) <= 2):
             continue
+        declared = _declared(bench.target, fragment)
         for operand in ("A", "B"):
             said = _treatment(bench, fragment, operand)
             found[f"{fragment.name} {operand}"] = said
@@ -33,6 +36,13 @@ def subnormals(bench: Workbench) -> Iterator[Finding]:
                 text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
                 yield Finding(text, fragment.name)
     bench.found["subnormals"] = found
+
+
+def _declared(target: str, fragment: Fragment) -> str:
+    """What becomes of subnormals of the fragment's operands; empty where nobody knows."""
+    if fragment.a.is_float8 and target.startswith(AS_BF16):
+        return KEPT
+    return next((what for begin, what in DECLARED.items() if target.startswith(begin)), "")
 
 
 def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:

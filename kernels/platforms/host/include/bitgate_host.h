@@ -15,7 +15,12 @@
 extern "C" {
 #endif
 
-enum BitgateHostSchedule { bitgateHostForward = 0, bitgateHostReverse = 1, bitgateHostRandom = 2 };
+enum BitgateHostSchedule {
+  bitgateHostForward = 0, /* a wave after the other, lanes in order, each wave to its next barrier or end */
+  bitgateHostReverse = 1, /* the same backwards */
+  bitgateHostRandom = 2,
+  bitgateHostLockstep = 3 /* all waves side by side: from wave operation to wave operation */
+};
 enum BitgateHostPlacement { bitgateHostRight = 0, bitgateHostLeft = 1 };
 enum BitgateHostStreamMode { bitgateHostLazy = 0, bitgateHostEager = 1 };
 
@@ -35,16 +40,22 @@ BITGATE_HOST_API int bitgateHostSetOccupancy(unsigned blocks);
 BITGATE_HOST_API int bitgateHostSetLdsLimit(size_t bytes);
 /* Device memory that hipMalloc may hand out in all; 0: the machine's memory. */
 BITGATE_HOST_API int bitgateHostSetTotalMemory(size_t bytes);
-/* Order of the ready threads between barriers, and of blocks. The seed counts for bitgateHostRandom. */
+/* Order of the threads between barriers, and of blocks. The seed counts for bitgateHostRandom. */
 BITGATE_HOST_API int bitgateHostSetSchedule(int kind, uint64_t seed);
 /* Where buffers and LDS lie in their pages: right (an access past the end faults) or left (one before does).
  */
 BITGATE_HOST_API int bitgateHostSetPlacement(int placement);
 /* Fill memory with 0xFF at allocation and LDS before each block (default on). */
 BITGATE_HOST_API int bitgateHostSetPoison(int on);
+/* Another byte than 0xFF: what is right by luck of the one shows with the other. */
+BITGATE_HOST_API int bitgateHostSetPoisonByte(unsigned byte);
 /* bitgateHostLazy (default): work runs when a synchronising call needs it. bitgateHostEager: when enqueued.
  */
 BITGATE_HOST_API int bitgateHostSetStreamMode(int mode);
+/* Seconds of processor time that a thread of a block may run without reaching a barrier or its end (four
+ * times that where it only meets the lanes of its wave). 0: BITGATE_SPIN_SECONDS, or else 20. Holds at once.
+ */
+BITGATE_HOST_API int bitgateHostSetSpinLimit(double seconds);
 /* All settings as they were when the library was loaded. */
 BITGATE_HOST_API int bitgateHostResetSettings(void);
 
@@ -54,6 +65,8 @@ BITGATE_HOST_API int bitgateHostResetSettings(void);
 BITGATE_HOST_API int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placement);
 /* The name by which faults and errors call a buffer. */
 BITGATE_HOST_API int bitgateHostNameBuffer(void* pointer, const char* name);
+/* 1: the buffer is lent to whoever is called next, and hipFree refuses it; 0: it can be freed again. */
+BITGATE_HOST_API int bitgateHostLendBuffer(void* pointer, int lent);
 /* hipSuccess, or hipErrorIllegalAddress when the slack around the buffer was written. `offset` (may be null):
  * the first such byte, relative to the buffer's begin (negative before it, at least its size past it). */
 BITGATE_HOST_API int bitgateHostCheckCanary(void* pointer, int64_t* offset);
@@ -72,10 +85,14 @@ enum BitgateHostFaultKind {
   bitgateFaultAssert = 8,
   bitgateFaultMissedBarrier = 9,
   bitgateFaultDivergentWaveOp = 10,
-  bitgateFaultLdsCanary = 11,    /* a write outside the block's LDS that no guard page met */
-  bitgateFaultGlobalCanary = 12, /* the same for a device buffer; found when it is freed */
-  bitgateFaultResources = 13,    /* more LDS than the limit, or no memory for stacks */
-  bitgateFaultException = 14     /* a C++ exception left the kernel */
+  bitgateFaultLdsCanary = 11,     /* a write outside the block's LDS that no guard page met */
+  bitgateFaultGlobalCanary = 12,  /* the same for a device buffer; found when it is freed */
+  bitgateFaultResources = 13,     /* more LDS than the limit, or no memory for stacks */
+  bitgateFaultException = 14,     /* a C++ exception left the kernel */
+  bitgateFaultHostPointer = 15,   /* an argument points into memory that only the host can read */
+  bitgateFaultFpEnvironment = 16, /* rounding or flush-to-zero was changed and left so */
+  bitgateFaultRace = 17, /* two threads met at a cell; found in kernels built with -fsanitize=thread */
+  bitgateFaultSpin = 18  /* a thread ran on and on without reaching a barrier or its end */
 };
 
 typedef struct BitgateHostFault {
@@ -89,7 +106,7 @@ typedef struct BitgateHostFault {
   uint64_t buffer_size; /* bytes of that buffer or struct, 0 where there is none */
   char kernel[128];
   char buffer[64]; /* its name, or "#n" for the n-th allocation */
-  char text[640];  /* one sentence with all of it */
+  char text[768];  /* one sentence with all of it */
 } BitgateHostFault;
 
 /* The last fault's sentence, "" when there was none since bitgateHostClearFault. Valid until the next fault.
@@ -98,6 +115,21 @@ BITGATE_HOST_API const char* bitgateHostLastFault(void);
 /* Fills `fault`; returns its kind, 0 when there was none. */
 BITGATE_HOST_API int bitgateHostLastFaultInfo(BitgateHostFault* fault);
 BITGATE_HOST_API void bitgateHostClearFault(void);
+
+/* ---- incidents: what no call can clear ---- */
+
+/* Faults of kernels, and launches, copies, fills, frees and waits that were refused, since the library was
+ * loaded. Failed allocations and questions do not count: a caller may have another way. */
+BITGATE_HOST_API uint64_t bitgateHostIncidents(void);
+/* Fills `fault` with one of them, counted from 0; 1 when there is none, or it is not kept (the latest 64
+ * are). */
+BITGATE_HOST_API int bitgateHostIncident(uint64_t number, BitgateHostFault* fault);
+/* 1: the stream is lent to whoever is called next, and hipStreamDestroy refuses it; 0: it can be destroyed
+ * again. */
+BITGATE_HOST_API int bitgateHostLendStream(void* stream, int lent);
+/* Pieces of work that have not been done on streams other than `stream`; `text`: the first of them in words.
+ */
+BITGATE_HOST_API uint64_t bitgateHostWorkInFlight(void* stream, char* text, size_t bytes);
 
 /* ---- the last kernel that ran ---- */
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "fp_environment.hpp"
 #include "thread_variables.hpp"
 
 namespace bitgate_host {
@@ -33,11 +34,13 @@ void BlockRunner::begin(const Launch& l) {
   laneShift = static_cast<unsigned>(std::countr_zero(l.waveSize));
   ldsPeak = 0;
   orderIsSet = false;
+  wavesFirst = l.schedule.wavesFirst();
   if (indexedFor.x != l.block.x || indexedFor.y != l.block.y || indexedFor.z != l.block.z) {
     for (unsigned t = 0; t < count; ++t)
       index[t] = threadAt(t);
     indexedFor = l.block;
   }
+  watchRaces();
   for (unsigned t = 0; t < count; ++t)
     records[t] = {t, t & (l.waveSize - 1), 0, 0};
   thread_variables::blockDim = l.block;
@@ -63,7 +66,9 @@ bool BlockRunner::run(uint64_t number) {
   thread_variables::blockIdx = blockAt;
   lds.beginBlock(launch->placement, launch->poison, launch->ldsLimit);
   if (launch->poison && !launch->shared->empty())
-    poisonSharedVariables(*launch->shared);
+    poisonSharedVariables(*launch->shared, launch->poison.byte);
+  if (races)
+    races->shadow.beginBlock();
   std::fill_n(state.begin(), count, State::Fresh);
   const unsigned waveCount = (count + launch->waveSize - 1) >> laneShift;
   for (unsigned w = 0; w < waveCount; ++w) {
@@ -74,11 +79,13 @@ bool BlockRunner::run(uint64_t number) {
   atBarrier = done = 0;
   epoch = 0;
   raw.kind = bitgateFaultNone;
+  spunFor = 0;
   newEpoch();
   std::fill_n(ready.begin(), count / 64, ~0ull);
   if (count % 64)
     ready[count / 64] = (1ull << count % 64) - 1;
 
+  const FpEnvironment environment;
   enter(static_cast<unsigned>(next()));
   Stack* const first = stacks.take(fiberMain, this);
   if (!first) {
@@ -96,6 +103,7 @@ bool BlockRunner::run(uint64_t number) {
       raw.isWrite = 1;
       raw.address = static_cast<uint64_t>(damage->offset) + reinterpret_cast<uint64_t>(damage->region.begin);
     }
+  environment.settle(raw);
   if (raw.kind == bitgateFaultNone)
     return true;
   reportFault();
@@ -134,13 +142,17 @@ void BlockRunner::fiberMain(void* argument) {
 
 void BlockRunner::enter(unsigned thread) {
   current = thread;
+  switches = switches + 1;
   self = &records[thread];
   thread_variables::threadIdx = index[thread];
 }
 
 void BlockRunner::exitThread() {
+  if (races)
+    settleGuesses();
   state[current] = State::Done;
   ++done;
+  arrivals = arrivals + 1;
   const unsigned number = current >> laneShift;
   Wave& wave = waves[number];
   --wave.live;
@@ -150,6 +162,8 @@ void BlockRunner::exitThread() {
 
 // Parks the running thread and runs another; returns when this one is scheduled again.
 void BlockRunner::block(State waiting) {
+  if (races)
+    settleGuesses();
   const unsigned me = current;
   state[me] = waiting;
   const int following = next();
@@ -185,6 +199,8 @@ int BlockRunner::next() {
     for (unsigned tried = 0; tried <= words; ++tried) {
       if (bits) {
         const unsigned at = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+        if (wavesFirst && wakesPartOfWave(order[at]))
+          return next();
         ready[word] &= ~(1ull << at % 64);
         cursor = at + 1 == words * 64 ? 0 : at + 1;
         return order[at];
@@ -194,6 +210,16 @@ int BlockRunner::next() {
     }
   } while (resolve());
   return -1;
+}
+
+// Before the first lane of another wave: lanes of this one that wait at a wave operation while the rest of
+// their wave waits at a barrier or has exited go on alone, as on a GPU. True when there are any.
+bool BlockRunner::wakesPartOfWave(unsigned following) {
+  const unsigned number = current >> laneShift;
+  if (following >> laneShift == number || !waves[number].arrived)
+    return false;
+  completeWave(waves[number], number);
+  return true;
 }
 
 // No thread can run: completes what waits. False when the block has ended or faulted.
@@ -227,6 +253,8 @@ bool BlockRunner::resolve() {
 
 void BlockRunner::newEpoch() {
   cursor = 0;
+  if (races)
+    forgetMeetings();
   if (orderIsSet && !launch->schedule.varies())
     return;
   launch->schedule.threads(order.data(), count, blockNumber, epoch);
@@ -242,6 +270,7 @@ void BlockRunner::setReady(unsigned thread) {
 
 void BlockRunner::barrier() {
   ++atBarrier;
+  arrivals = arrivals + 1;
   block(State::AtBarrier);
 }
 
@@ -257,8 +286,11 @@ int BlockRunner::barrierReduce(int kind, int predicate) {
 }
 
 void* BlockRunner::ldsRegion(const void* site, size_t bytes, size_t alignment) {
-  if (void* region = lds.region(site, bytes, alignment))
+  if (void* region = lds.region(site, bytes, alignment)) {
+    if (races && bytes)
+      races->shadow.addLds(region, bytes);
     return region;
+  }
   RawFault fault;
   fault.kind = bitgateFaultResources;
   std::snprintf(fault.detail, sizeof fault.detail,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "fiber.hpp"
 #include "hip/host_detail/abi.hpp"
 #include "lds.hpp"
+#include "race.hpp"
 #include "schedule.hpp"
 #include "shared_variables.hpp"
 
@@ -29,9 +31,10 @@ struct Launch {
   unsigned waveSize;
   Schedule schedule;
   int placement;
-  bool poison;
+  Poison poison;
   size_t ldsLimit;
   SharedVariables shared; // plain __shared__ variables of the kernel
+  bool races;             // whether its library tells of its accesses
 };
 
 class BlockRunner {
@@ -52,7 +55,21 @@ public:
   const WaveSlots* waveExchange(unsigned site, uint64_t bits);
   void* ldsRegion(const void* site, size_t bytes, size_t alignment);
   void* dynamicLds();
+  // From the callbacks of instrumented kernels, inside a fiber or not.
+  void access(uint64_t address, uint64_t bytes, bool write, bool atomic, const void* from);
+  void fence();
   [[noreturn]] void abandon(const RawFault& fault); // ends the block
+
+  // For the watch, on another OS thread: how far the block has come, and that it takes too long.
+  struct Progress {
+    bool running = false;
+    uint64_t switches = 0; // between threads
+    uint64_t arrivals = 0; // of threads at a barrier or their end
+  };
+  Progress progress() const;
+  void accuseOfSpinning(double seconds) { spunFor = seconds; }
+  // From its signal handler: whether the block is to be left now.
+  bool spins();
 
   // From the signal handler: whether the fault is a fiber's; then the context to continue with.
   bool inFiber() const { return running; }
@@ -66,7 +83,8 @@ private:
     uint64_t arrived = 0; // lanes that wait at an operation
     unsigned live = 0;    // lanes that have not exited
     unsigned site = 0;
-    unsigned current = 0; // which of the two slots collects now; lanes may still read the other
+    unsigned current = 0;  // which of the two slots collects now; lanes may still read the other
+    uint16_t meetings = 0; // since the last barrier; counted where races are watched
     WaveSlots slots[2];
   };
   struct Reduction {
@@ -82,6 +100,7 @@ private:
   void enter(unsigned thread);
   void newEpoch();
   void setReady(unsigned thread);
+  bool wakesPartOfWave(unsigned following);
   bool waveOpsAgree();
   [[noreturn]] void leave();
   // Kept out of line: a fiber's frames should be small, they are what a context switch pulls into the cache.
@@ -90,6 +109,12 @@ private:
   [[noreturn, gnu::noinline, gnu::cold]] void withoutStack();
   void missedBarrier();
   void reportFault();
+  void spinning();
+  void watchRaces();
+  void forgetMeetings();
+  void noteMeeting(Wave& wave, unsigned firstThread);
+  void settleGuesses();
+  [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
   uint3 threadAt(unsigned linear) const;
 
   const Launch* launch = nullptr;
@@ -111,14 +136,23 @@ private:
 
   unsigned cursor = 0, current = 0;
   unsigned atBarrier = 0, done = 0;
+  bool wavesFirst = false; // the launch's schedule
   uint64_t epoch = 0;
   bool orderIsSet = false;
 
   StackSet stacks;
   Lds lds;
+  struct RaceWatch {
+    RaceShadow shadow;
+    std::array<uint16_t, maxBlockThreads> lastMeeting; // of each thread, since the last barrier
+  };
+  std::unique_ptr<RaceWatch> races; // null where they are not watched
   size_t ldsPeak = 0;
   void* mainStack = nullptr;
   volatile bool running = false;
+  volatile uint64_t switches = 0, arrivals = 0;
+  volatile bool inCallback = false; // of an instrumented kernel: not to be left in the middle
+  std::atomic<double> spunFor{0};   // seconds, once the watch has found it too long
   RawFault raw;
 };
 

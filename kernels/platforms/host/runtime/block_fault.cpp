@@ -32,6 +32,24 @@ void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite) {
   raw.isWrite = isWrite;
 }
 
+BlockRunner::Progress BlockRunner::progress() const {
+  return {running, switches, arrivals};
+}
+
+bool BlockRunner::spins() {
+  if (!running || spunFor == 0 || inCallback) // a callback looks for itself before it returns
+    return false;
+  spinning();
+  return true;
+}
+
+// Only notes it: the signal handler leaves the fiber.
+void BlockRunner::spinning() {
+  raw = {};
+  raw.kind = bitgateFaultSpin;
+  raw.isWrite = -1;
+}
+
 void BlockRunner::abandon(const RawFault& fault) {
   raw = fault;
   leave();
@@ -61,6 +79,12 @@ void BlockRunner::reportFault() {
     }
   } else if (raw.kind == bitgateFaultArithmetic) {
     std::snprintf(fault.detail, sizeof fault.detail, "integer division by zero or overflow");
+  } else if (raw.kind == bitgateFaultSpin) {
+    std::snprintf(
+        fault.detail, sizeof fault.detail,
+        "it spins: %.3g s without reaching a barrier or its end; if it waits for another wave's or "
+        "block's progress: the host, like a GPU without forward progress between waves, never gives it",
+        spunFor.load());
   } else if (raw.kind == bitgateFaultTrap) {
     std::snprintf(fault.detail, sizeof fault.detail, "trap instruction");
   }

@@ -1,4 +1,5 @@
 // The waves of a block: meetings of lanes, and the count of operations that lane 0 performs for all.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -18,12 +19,14 @@ const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
   wave.arrived |= 1ull << lane;
   if (static_cast<unsigned>(std::popcount(wave.arrived)) == wave.live) {
     completeWave(wave, number);
-    // This thread is ready as well: it goes on at once, its turn in the order is the others' too.
-    const unsigned at = position[current];
-    ready[at / 64] &= ~(1ull << at % 64);
-  } else {
-    block(State::AtWave);
+    if (!wavesFirst) {
+      // This thread is ready as well: it goes on at once, its turn in the order is the others' too.
+      const unsigned at = position[current];
+      ready[at / 64] &= ~(1ull << at % 64);
+      return &slots;
+    }
   }
+  block(State::AtWave);
   return &slots;
 }
 
@@ -45,8 +48,12 @@ void BlockRunner::completeWave(Wave& wave, unsigned number) {
   const unsigned first = number << laneShift;
   for (uint64_t lanes = wave.arrived; lanes; lanes &= lanes - 1)
     setReady(first + static_cast<unsigned>(std::countr_zero(lanes)));
+  if (races)
+    noteMeeting(wave, first);
   wave.arrived = 0;
   wave.current ^= 1;
+  if (wavesFirst) // back to the wave's first lane: its lanes are next, in order
+    cursor = std::min(position[first], position[std::min(first + launch->waveSize, count) - 1]);
 }
 
 // The lanes of each wave must have counted the same operations: lane 0 performs them for all.

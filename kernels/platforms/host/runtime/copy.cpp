@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "error.hpp"
+#include "host_pointer.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
 
@@ -29,30 +30,31 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
   if (!range.span())
     return hipSuccess;
   if (!range.pointer)
-    return fail(hipErrorInvalidValue, "%s: the %s is a null pointer", call, what);
+    return failWork(hipErrorInvalidValue, "%s: the %s is a null pointer", call, what);
   const auto address = reinterpret_cast<uint64_t>(range.pointer);
   const auto buffer = findBuffer(address);
   if (!buffer) {
     const auto near = findBufferNear(address);
     if (near && near->kind != MemoryKind::Registered)
-      return fail(hipErrorInvalidValue, "%s: the %s lies %s buffer %s (%zu bytes), at byte offset %" PRId64,
-                  call, what, near->freed ? "in freed" : "outside", near->name, near->bytes,
-                  static_cast<int64_t>(address - near->begin));
+      return failWork(hipErrorInvalidValue,
+                      "%s: the %s lies %s buffer %s (%zu bytes), at byte offset %" PRId64, call, what,
+                      near->freed ? "in freed" : "outside", near->name, near->bytes,
+                      static_cast<int64_t>(address - near->begin));
     pinned = false;
     if (side == Side::Device)
-      return fail(hipErrorInvalidValue, "%s: the %s %p is no device memory", call, what, range.pointer);
+      return failWork(hipErrorInvalidValue, "%s: the %s %p is no device memory", call, what, range.pointer);
     return hipSuccess;
   }
   const size_t offset = address - buffer->begin;
   if (range.span() > buffer->bytes - offset)
-    return fail(hipErrorInvalidValue,
-                "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu",
-                call, what, range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset,
-                range.span());
+    return failWork(
+        hipErrorInvalidValue,
+        "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu", call,
+        what, range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset, range.span());
   if (side == Side::Host && buffer->kind == MemoryKind::Device)
-    return fail(hipErrorInvalidMemcpyDirection,
-                "%s: the %s is device memory (buffer %s), the copy's kind says host", call, what,
-                buffer->name);
+    return failWork(hipErrorInvalidMemcpyDirection,
+                    "%s: the %s is device memory (buffer %s), the copy's kind says host", call, what,
+                    buffer->name);
   return hipSuccess;
 }
 
@@ -83,9 +85,10 @@ hipError_t copy(const char* call, const Range& dst, const Range& src, hipMemcpyK
                 Wait wait) {
   const auto direction = directionOf(kind);
   if (!direction)
-    return fail(hipErrorInvalidMemcpyDirection, "%s: %d is no hipMemcpyKind", call, static_cast<int>(kind));
+    return failWork(hipErrorInvalidMemcpyDirection, "%s: %d is no hipMemcpyKind", call,
+                    static_cast<int>(kind));
   if (dst.rows > 1 && (dst.pitch < dst.width || src.pitch < src.width))
-    return fail(hipErrorInvalidPitchValue, "%s: a pitch is smaller than the width %zu", call, dst.width);
+    return failWork(hipErrorInvalidPitchValue, "%s: a pitch is smaller than the width %zu", call, dst.width);
   bool dstPinned, srcPinned;
   if (const hipError_t error = check(call, "destination", dst, direction->dst, dstPinned))
     return error;
@@ -112,8 +115,8 @@ template <class T>
 hipError_t fill(const char* call, const Range& dst, T value, hipStream_t stream, Wait wait) {
   bool pinned;
   if (dst.rows > 1 && dst.pitch < dst.width)
-    return fail(hipErrorInvalidPitchValue, "%s: the pitch %zu is smaller than the width %zu", call, dst.pitch,
-                dst.width);
+    return failWork(hipErrorInvalidPitchValue, "%s: the pitch %zu is smaller than the width %zu", call,
+                    dst.pitch, dst.width);
   if (const hipError_t error = check(call, "destination", dst, Side::Device, pinned))
     return error;
   const hipError_t error =
@@ -131,7 +134,7 @@ hipError_t fill(const char* call, const Range& dst, T value, hipStream_t stream,
 template <class T>
 hipError_t fill(const char* call, void* dst, T value, size_t n, hipStream_t stream, Wait wait) {
   if (n > (size_t{1} << 46) / sizeof(T))
-    return finish(hipErrorInvalidValue);
+    return failWork(hipErrorInvalidValue, "%s: %zu values are more than any buffer holds", call, n);
   return fill(call, Range{dst, n * sizeof(T), n * sizeof(T), 1}, value, stream, wait);
 }
 
@@ -237,6 +240,7 @@ hipError_t hipGetSymbolAddress(void** pointer, const void* symbol) {
   BITGATE_ENTRY;
   if (!pointer || !symbol)
     return finish(hipErrorInvalidValue);
+  knowSymbol(symbol);
   *pointer = const_cast<void*>(symbol);
   return hipSuccess;
 }
@@ -245,7 +249,7 @@ hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, 
                              hipMemcpyKind) {
   BITGATE_ENTRY;
   if (!symbol)
-    return finish(hipErrorInvalidSymbol);
+    return failWork(hipErrorInvalidSymbol, "hipMemcpyToSymbol: no symbol");
   auto* dst = static_cast<char*>(const_cast<void*>(symbol)) + offset;
   return copy("hipMemcpyToSymbol", dst, src, bytes, hipMemcpyDefault, nullptr, Wait::Always);
 }
@@ -253,7 +257,7 @@ hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, 
 hipError_t hipMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size_t offset, hipMemcpyKind) {
   BITGATE_ENTRY;
   if (!symbol)
-    return finish(hipErrorInvalidSymbol);
+    return failWork(hipErrorInvalidSymbol, "hipMemcpyFromSymbol: no symbol");
   return copy("hipMemcpyFromSymbol", dst, static_cast<const char*>(symbol) + offset, bytes, hipMemcpyDefault,
               nullptr, Wait::Always);
 }

@@ -6,6 +6,7 @@
 #include "block.hpp"
 #include "error.hpp"
 #include "fault.hpp"
+#include "incident.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
 
@@ -78,8 +79,8 @@ constexpr Attribute attributes[] = {
     BITGATE_CONSTANT(ManagedMemory, 1),
     BITGATE_CONSTANT(ConcurrentManagedAccess, 1),
     BITGATE_CONSTANT(DirectManagedMemAccessFromHost, 1),
-    BITGATE_CONSTANT(PageableMemoryAccess, 1),
-    BITGATE_CONSTANT(PageableMemoryAccessUsesHostPageTables, 1),
+    BITGATE_CONSTANT(PageableMemoryAccess, 0),
+    BITGATE_CONSTANT(PageableMemoryAccessUsesHostPageTables, 0),
     BITGATE_CONSTANT(CanMapHostMemory, 1),
     BITGATE_CONSTANT(CanUseHostPointerForRegisteredMem, 1),
     BITGATE_CONSTANT(HostRegisterSupported, 1),
@@ -285,7 +286,7 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t* properties, int device) 
   p.multiProcessorCount = static_cast<int>(now.computeUnits);
   p.textureAlignment = p.texturePitchAlignment = p.surfaceAlignment = 256;
   p.integrated = p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
-  p.concurrentManagedAccess = p.pageableMemoryAccess = p.pageableMemoryAccessUsesHostPageTables = 1;
+  p.concurrentManagedAccess = 1; // but no pageable memory: host_pointer.hpp
   p.directManagedMemAccessFromHost = p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
   p.hostNativeAtomicSupported = p.streamPrioritiesSupported = p.isLargeBar = 1;
   p.arch.hasGlobalInt32Atomics = p.arch.hasGlobalFloatAtomicExch = p.arch.hasSharedInt32Atomics = 1;
@@ -299,6 +300,11 @@ hipError_t hipDeviceReset(void) {
   BITGATE_ENTRY;
   drainAll();
   dropPendingError();
+  BitgateHostFault fault{};
+  fault.is_write = -1;
+  std::snprintf(fault.text, sizeof fault.text,
+                "hipDeviceReset: whose memory and streams it ends cannot go on (the host keeps them)");
+  noteIncident(fault);
   return hipSuccess;
 }
 

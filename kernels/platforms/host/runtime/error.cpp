@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "fault.hpp"
+#include "incident.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -117,6 +118,14 @@ const ErrorText* find(hipError_t error) {
   return nullptr;
 }
 
+BitgateHostFault refusal(hipError_t error, const char* format, va_list arguments) {
+  BitgateHostFault fault{};
+  fault.error = error;
+  fault.is_write = -1;
+  std::vsnprintf(fault.text, sizeof fault.text, format, arguments);
+  return fault;
+}
+
 } // namespace
 
 hipError_t finish(hipError_t error) {
@@ -126,12 +135,20 @@ hipError_t finish(hipError_t error) {
 }
 
 hipError_t fail(hipError_t error, const char* format, ...) {
-  char text[sizeof(BitgateHostFault::text)];
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
+  keep(refusal(error, format, arguments));
   va_end(arguments);
-  noteRefusal(error, text);
+  return finish(error);
+}
+
+hipError_t failWork(hipError_t error, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const BitgateHostFault fault = refusal(error, format, arguments);
+  va_end(arguments);
+  keep(fault);
+  noteIncident(fault);
   return finish(error);
 }
 

@@ -13,6 +13,9 @@ hipError_t finish(hipError_t error);
 // refused.
 [[gnu::format(printf, 2, 3)]] hipError_t fail(hipError_t error, const char* format, ...);
 
+// The same for a call whose work is not done (a launch, a copy, a free, a wait): an incident (incident.hpp).
+[[gnu::format(printf, 2, 3)]] hipError_t failWork(hipError_t error, const char* format, ...);
+
 // False when this CPU lacks x86-64-v3: then every call returns hipErrorNoDevice.
 bool cpuIsSupported();
 

@@ -48,7 +48,7 @@ bool isReached(const Recording& recording) {
 }
 
 hipError_t badEvent() {
-  return fail(hipErrorInvalidHandle, "the event does not exist, or has been destroyed");
+  return failWork(hipErrorInvalidHandle, "the event does not exist, or has been destroyed");
 }
 
 } // namespace

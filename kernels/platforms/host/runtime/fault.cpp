@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "incident.hpp"
 #include "memory.hpp"
 
 namespace bitgate_host {
@@ -76,7 +77,7 @@ BitgateHostFault describe(const RawFault& raw, const char* kernel, uint3 block, 
   fault.block[0] = block.x, fault.block[1] = block.y, fault.block[2] = block.z;
   fault.thread[0] = thread.x, fault.thread[1] = thread.y, fault.thread[2] = thread.z;
   std::snprintf(fault.kernel, sizeof fault.kernel, "%s", kernel);
-  char what[360];
+  char what[520];
   if (raw.kind == bitgateFaultWild)
     describeAddress(fault, raw, what, sizeof what);
   else
@@ -92,6 +93,7 @@ void raise(const BitgateHostFault& fault) {
   if (pending.load(std::memory_order_relaxed) != hipSuccess)
     return;
   last = fault;
+  noteIncident(fault);
   pending.store(fault.error, std::memory_order_release);
 }
 
@@ -109,14 +111,6 @@ void keep(const BitgateHostFault& fault) {
   std::lock_guard lock(guard);
   if (pending.load(std::memory_order_relaxed) == hipSuccess)
     last = fault; // else a kernel's fault waits to be reported, which is worth more
-}
-
-void noteRefusal(hipError_t error, const char* text) {
-  BitgateHostFault fault{};
-  fault.error = error;
-  fault.is_write = -1;
-  std::snprintf(fault.text, sizeof fault.text, "%s", text);
-  keep(fault);
 }
 
 } // namespace bitgate_host

@@ -11,7 +11,7 @@ struct RawFault {
   int kind = bitgateFaultNone;
   int isWrite = -1;
   uint64_t address = 0;
-  char detail[256] = {}; // the sentence's middle part, where the kind alone does not say it
+  char detail[520] = {}; // the sentence's middle part, where the kind alone does not say it
 };
 
 // Puts the fault into words with the place it happened. Takes the memory table's lock: never call it from a
@@ -25,9 +25,8 @@ hipError_t takePendingError();
 bool hasPendingError();
 void dropPendingError();
 
-// Keeps the sentence of a refused call for bitgateHostLastFault; not a pending error.
-void noteRefusal(hipError_t error, const char* text);
-// The same for a fault found by a call that returns its error itself.
+// Keeps a refused call, or a fault found by a call that returns its error itself, for bitgateHostLastFault;
+// not a pending error.
 void keep(const BitgateHostFault& fault);
 
 } // namespace bitgate_host

@@ -51,9 +51,9 @@ hipError_t hipFuncSetCacheConfig(const void* function, hipFuncCache_t) {
 
 hipError_t hipLaunchKernel(const void*, dim3, dim3, void**, size_t, hipStream_t) {
   BITGATE_ENTRY;
-  return fail(hipErrorNotSupported,
-              "hipLaunchKernel with an untyped function: the host cannot know the arguments' "
-              "sizes; use hipLaunchKernelGGL(kernel, grid, block, lds, stream, args...)");
+  return failWork(hipErrorNotSupported,
+                  "hipLaunchKernel with an untyped function: the host cannot know the arguments' "
+                  "sizes; use hipLaunchKernelGGL(kernel, grid, block, lds, stream, args...)");
 }
 
 hipError_t hipModuleLoad(hipModule_t*, const char*) {

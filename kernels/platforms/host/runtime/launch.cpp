@@ -1,6 +1,7 @@
 // Kernel launches: checked and copied when enqueued, run when the stream gets there; and the calls that a
 // kernel makes.
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,8 @@
 
 #include "block.hpp"
 #include "error.hpp"
+#include "fault.hpp"
+#include "host_pointer.hpp"
 #include "pool.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
@@ -39,10 +42,10 @@ struct Freed {
 
 class KernelWork final : public Work {
 public:
-  KernelWork(const LaunchRequest& request, const Settings& settings)
-      : name(plainName(request.name)),
+  KernelWork(const LaunchRequest& request, const PointerArgument* bad, const Settings& settings)
+      : hostPointer(bad ? *bad : PointerArgument{}), kernel(plainName(request.name)),
         arguments(std::aligned_alloc(64, (request.argumentBytes + 63) / 64 * 64)),
-        threads(threadsOf(settings)), launch{name.c_str(),
+        threads(threadsOf(settings)), launch{kernel.c_str(),
                                              request.invoke,
                                              arguments.get(),
                                              request.grid,
@@ -53,7 +56,8 @@ public:
                                              settings.placement,
                                              settings.poison,
                                              settings.ldsLimit,
-                                             sharedVariablesOf(request.function)} {
+                                             sharedVariablesOf(request.function),
+                                             tellsOfAccesses(request.function)} {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
@@ -61,6 +65,8 @@ public:
 
   void run() override {
     note(); // first, so that a kernel which never returns is on record
+    if (hostPointer.number)
+      return refuseHostPointer();
     size_t ldsUsed = 0;
     runBlocks(launch, threads, &ldsUsed);
     for (const SharedVariable& variable : *launch.shared)
@@ -69,7 +75,24 @@ public:
     lastLaunch.lds_bytes = ldsUsed;
   }
 
+  std::string name() const override { return "kernel " + kernel; }
+
 private:
+  // Its memory can be read here, and on no GPU.
+  void refuseHostPointer() const {
+    BitgateHostFault fault{};
+    fault.kind = bitgateFaultHostPointer;
+    fault.error = hipErrorIllegalAddress;
+    fault.is_write = -1;
+    fault.address = reinterpret_cast<uint64_t>(hostPointer.value);
+    std::snprintf(fault.kernel, sizeof fault.kernel, "%s", launch.name);
+    std::snprintf(fault.text, sizeof fault.text,
+                  "kernel %.120s, argument %u: 0x%" PRIx64 " points into the host's memory, which no GPU can "
+                  "read: allocate it with hipMalloc, hipHostMalloc or hipMallocManaged, or register it",
+                  fault.kernel, hostPointer.number, fault.address);
+    raise(fault);
+  }
+
   void note() const {
     std::lock_guard lock(guard);
     std::snprintf(lastLaunch.kernel, sizeof lastLaunch.kernel, "%s", launch.name);
@@ -82,15 +105,16 @@ private:
     ++lastLaunch.sequence;
   }
 
-  std::string name;
+  PointerArgument hostPointer; // number 0: none
+  std::string kernel;
   std::unique_ptr<void, Freed> arguments;
   unsigned threads;
   Launch launch;
 };
 
 hipError_t refuse(const LaunchRequest& r, hipError_t error, const char* why) {
-  return fail(error, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %zu LDS bytes refused: %s", r.name,
-              r.grid.x, r.grid.y, r.grid.z, r.block.x, r.block.y, r.block.z, r.dynamicLds, why);
+  return failWork(error, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %zu LDS bytes refused: %s",
+                  r.name, r.grid.x, r.grid.y, r.grid.z, r.block.x, r.block.y, r.block.z, r.dynamicLds, why);
 }
 
 } // namespace
@@ -101,6 +125,11 @@ using namespace bitgate_host;
 extern "C" {
 
 hipError_t __bitgate_launch(const LaunchRequest* request, hipStream_t stream) {
+  return __bitgate_launch_with_pointers(request, nullptr, 0, stream);
+}
+
+hipError_t __bitgate_launch_with_pointers(const LaunchRequest* request, const PointerArgument* pointers,
+                                          unsigned count, hipStream_t stream) {
   BITGATE_ENTRY;
   const LaunchRequest& r = *request;
   const Settings now = settings();
@@ -116,7 +145,10 @@ hipError_t __bitgate_launch(const LaunchRequest* request, hipStream_t stream) {
     return invalid("more LDS than a block may use (bitgateHostSetLdsLimit)");
   if (r.waveSize != 0 && r.waveSize != 32 && r.waveSize != 64)
     return invalid("a wave has 32 or 64 lanes");
-  return enqueue(stream, std::make_unique<KernelWork>(r, now));
+  const PointerArgument* const end = pointers + count;
+  const PointerArgument* const bad =
+      std::find_if(pointers, end, [](const PointerArgument& p) { return isHostPointer(p.value); });
+  return enqueue(stream, std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now));
 }
 
 void __bitgate_syncthreads(void) {

@@ -40,7 +40,7 @@ Lds::~Lds() {
       munmap(slot.base, slot.capacity + 2 * guardZone);
 }
 
-void Lds::beginBlock(int placement_, bool poison_, size_t limit_) {
+void Lds::beginBlock(int placement_, Poison poison_, size_t limit_) {
   used = 0;
   total = 0;
   placement = placement_;
@@ -92,7 +92,7 @@ void* Lds::region(const void* site, size_t bytes, size_t alignment) {
   if (!fits && !layOut(slot, bytes, alignment))
     return nullptr;
   if (poison)
-    std::memset(slot.begin, poisonByte, bytes);
+    std::memset(slot.begin, poison.byte, bytes);
   regions[used++] = {site, slot.begin, bytes};
   return slot.begin;
 }

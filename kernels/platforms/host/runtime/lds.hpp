@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "poison.hpp"
+
 namespace bitgate_host {
 
 constexpr size_t ldsAlignment = 16; // of dynamic shared memory
@@ -28,7 +30,7 @@ public:
   Lds(const Lds&) = delete;
   ~Lds();
 
-  void beginBlock(int placement, bool poison, size_t limit);
+  void beginBlock(int placement, Poison poison, size_t limit);
   // The region of `site`, made when this block has none yet. Null when it does not fit (see `wanted`).
   void* region(const void* site, size_t bytes, size_t alignment);
   // The first slack byte that the block wrote; mends the slack for the next block.
@@ -59,7 +61,7 @@ private:
   size_t total = 0;
   size_t limit = 0;
   int placement = 0;
-  bool poison = true;
+  Poison poison;
 };
 
 } // namespace bitgate_host

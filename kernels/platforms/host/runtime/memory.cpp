@@ -42,6 +42,7 @@ struct Buffer {
   MemoryKind kind;
   unsigned flags;
   bool freed = false;
+  bool lent = false;
   char name[64];
 };
 
@@ -199,7 +200,7 @@ void* allocate(const Request& request) {
   buffer->flags = request.flags;
   std::memset(inner, canaryByte, static_cast<size_t>(buffer->begin - inner));
   if (now.poison)
-    std::memset(buffer->begin, poisonByte, request.bytes);
+    std::memset(buffer->begin, now.poison.byte, request.bytes);
   char* const end = buffer->begin + request.bytes;
   std::memset(end, canaryByte, static_cast<size_t>(inner + pages - end));
   void* const pointer = buffer->begin;
@@ -226,6 +227,8 @@ FreeReport release(void* pointer, bool hostMemory) {
     report.result = FreeResult::NotTheBegin;
   else if ((buffer->kind == MemoryKind::Host) != hostMemory)
     report.result = FreeResult::WrongKind;
+  else if (buffer->lent)
+    report.result = FreeResult::Lent;
   if (report.result != FreeResult::Freed)
     return report;
   report.damaged = firstDamage(*buffer);
@@ -253,6 +256,15 @@ std::optional<BufferView> findBufferNear(uint64_t address) {
   std::lock_guard lock(buffers.guard);
   const Buffer* buffer = buffers.containing(address);
   return buffer ? std::optional(view(*buffer)) : std::nullopt;
+}
+
+bool lendBuffer(void* pointer, bool lent) {
+  Table& buffers = table();
+  std::lock_guard lock(buffers.guard);
+  Buffer* const buffer = buffers.at(pointer);
+  if (buffer)
+    buffer->lent = lent;
+  return buffer != nullptr;
 }
 
 bool nameBuffer(void* pointer, const char* name) {

@@ -13,7 +13,6 @@ namespace bitgate_host {
 enum class MemoryKind { Device, Host, Managed, Registered };
 
 constexpr size_t defaultAlignment = 16; // what a kernel may count on when nothing else was promised
-constexpr unsigned char poisonByte = 0xFF;
 constexpr unsigned char canaryByte = 0xCA;
 
 struct BufferView {
@@ -36,7 +35,7 @@ struct Request {
 // Null when the device's memory is used up or the system refuses.
 void* allocate(const Request& request);
 
-enum class FreeResult { Freed, Unknown, NotTheBegin, WrongKind, DoubleFree };
+enum class FreeResult { Freed, Unknown, NotTheBegin, WrongKind, DoubleFree, Lent };
 struct FreeReport {
   FreeResult result;
   std::optional<int64_t> damaged; // first byte of slack that was written, relative to the begin
@@ -49,6 +48,8 @@ std::optional<BufferView> findBuffer(uint64_t address);
 // The buffer whose mapping, guard pages included, contains the address; freed ones too.
 std::optional<BufferView> findBufferNear(uint64_t address);
 
+// A lent buffer cannot be freed until it is taken back. False when the pointer is no buffer's begin.
+bool lendBuffer(void* pointer, bool lent);
 bool nameBuffer(void* pointer, const char* name);
 // The first damaged byte; nothing when intact. `known` tells whether the pointer is a buffer's begin.
 std::optional<int64_t> checkCanary(void* pointer, bool& known);

@@ -6,6 +6,7 @@
 #include "bitgate_host.h"
 #include "error.hpp"
 #include "fault.hpp"
+#include "incident.hpp"
 #include "memory.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
@@ -31,7 +32,7 @@ Request request(size_t bytes, MemoryKind kind, unsigned flags) {
 }
 
 // A write outside a buffer that no guard page met comes to light here.
-void keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
+BitgateHostFault keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
   const bool past = offset >= 0;
   BitgateHostFault fault{};
   fault.kind = bitgateFaultGlobalCanary;
@@ -47,6 +48,7 @@ void keepDamage(const char* call, const BufferView& buffer, int64_t offset) {
                 past ? offset - static_cast<int64_t>(buffer.bytes) : -offset,
                 past ? "past the end" : "bytes before its begin", offset);
   keep(fault);
+  return fault;
 }
 
 hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
@@ -56,21 +58,23 @@ hipError_t freeNow(const char* call, void* pointer, bool hostMemory) {
   case FreeResult::Freed:
     if (!report.damaged)
       return hipSuccess;
-    keepDamage(call, report.buffer, *report.damaged);
+    noteIncident(keepDamage(call, report.buffer, *report.damaged));
     return finish(hipErrorIllegalAddress);
   case FreeResult::DoubleFree:
-    return fail(hipErrorInvalidValue, "%s: buffer %s has been freed already", call, name);
+    return failWork(hipErrorInvalidValue, "%s: buffer %s has been freed already", call, name);
   case FreeResult::NotTheBegin:
-    return fail(hipErrorInvalidValue,
-                "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call, pointer,
-                name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
+    return failWork(hipErrorInvalidValue,
+                    "%s: %p lies inside buffer %s, at byte offset %" PRId64 "; free its begin", call, pointer,
+                    name, static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - report.buffer.begin));
   case FreeResult::WrongKind:
-    return fail(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name,
-                hostMemory ? "device" : "host", hostMemory ? "hipFree" : "hipHostFree");
+    return failWork(hipErrorInvalidValue, "%s: buffer %s is %s memory; use %s", call, name,
+                    hostMemory ? "device" : "host", hostMemory ? "hipFree" : "hipHostFree");
+  case FreeResult::Lent:
+    return failWork(hipErrorInvalidValue, "%s: buffer %s belongs to the caller, who frees it", call, name);
   case FreeResult::Unknown:
     break;
   }
-  return fail(hipErrorInvalidValue, "%s: %p is no buffer of this runtime", call, pointer);
+  return failWork(hipErrorInvalidValue, "%s: %p is no buffer of this runtime", call, pointer);
 }
 
 hipError_t freeAfterWork(const char* call, void* pointer, bool hostMemory) {
@@ -160,7 +164,9 @@ hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
 hipError_t hipHostUnregister(void* pointer) {
   BITGATE_ENTRY;
   drainAll();
-  return unregisterHost(pointer) ? hipSuccess : finish(hipErrorHostMemoryNotRegistered);
+  return unregisterHost(pointer) ? hipSuccess
+                                 : failWork(hipErrorHostMemoryNotRegistered,
+                                            "hipHostUnregister: %p has not been registered", pointer);
 }
 
 hipError_t hipHostGetDevicePointer(void** devicePointer, void* hostPointer, unsigned) {
@@ -245,6 +251,13 @@ int bitgateHostMalloc(void** pointer, size_t bytes, size_t alignment, int placem
                 "placement %d 0 (right) or 1 (left)",
                 alignment, placement);
   return allocateInto("bitgateHostMalloc", pointer, {bytes, alignment, placement, MemoryKind::Device, 0});
+}
+
+int bitgateHostLendBuffer(void* pointer, int lent) {
+  BITGATE_ENTRY;
+  if (!lendBuffer(pointer, lent != 0))
+    return fail(hipErrorInvalidValue, "bitgateHostLendBuffer: %p is no buffer's begin", pointer);
+  return hipSuccess;
 }
 
 int bitgateHostNameBuffer(void* pointer, const char* name) {

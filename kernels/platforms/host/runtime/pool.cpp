@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "signals.hpp"
+#include "spin_watch.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -18,8 +19,14 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local BlockRunner* r
 
 struct RunnerOwner {
   std::unique_ptr<BlockRunner> runner = std::make_unique<BlockRunner>();
-  RunnerOwner() { runnerOfThread = runner.get(); }
-  ~RunnerOwner() { runnerOfThread = nullptr; }
+  RunnerOwner() {
+    runnerOfThread = runner.get();
+    watchForSpin(*runner);
+  }
+  ~RunnerOwner() {
+    forgetRunner(*runner);
+    runnerOfThread = nullptr;
+  }
 };
 
 // One launch while it runs.
@@ -46,10 +53,12 @@ struct Job {
 
 class Pool {
 public:
-  void run(Job& job, unsigned helpers) {
+  // `most` helpers may be wanted one day: they start with the first launch, so that no later one is seen to
+  // add a thread to the process.
+  void run(Job& job, unsigned helpers, unsigned most) {
+    grow(most);
     if (helpers) {
       std::lock_guard lock(guard);
-      grow(helpers);
       current = &job;
       wanted = helpers;
       wake.notify_all();
@@ -115,8 +124,10 @@ bool runBlocks(const Launch& launch, unsigned threads, size_t* ldsUsed) {
   const uint64_t blocks = static_cast<uint64_t>(launch.grid.x) * launch.grid.y * launch.grid.z;
   Job job{launch, blocks};
   const unsigned perStacks = workersForStacks(launch.block.x * launch.block.y * launch.block.z);
-  const auto workers = static_cast<unsigned>(std::min<uint64_t>({threads, perStacks, blocks}));
-  pool.run(job, workers - 1);
+  // One shadow, and one order in which blocks run: what it tells is the same each time.
+  const unsigned wanted = launch.races ? 1 : threads;
+  const auto workers = static_cast<unsigned>(std::min<uint64_t>({wanted, perStacks, blocks}));
+  pool.run(job, workers - 1, std::max(workers, threads) - 1);
   *ldsUsed = job.ldsUsed;
   return !job.faulted;
 }

@@ -18,6 +18,10 @@ uint64_t mix(uint64_t x) {
 
 } // namespace
 
+bool Schedule::wavesFirst() const {
+  return kind == bitgateHostForward || kind == bitgateHostReverse;
+}
+
 bool Schedule::varies() const {
   return kind == bitgateHostRandom;
 }

@@ -1,5 +1,6 @@
-// The order in which threads and blocks run: forward, reverse, or random from a seed. Pure functions, so that
-// an order depends on (seed, block, epoch) alone and never on how many OS threads there are.
+// The order in which threads and blocks run: forward, reverse, random from a seed, or in lockstep. Pure
+// functions, so that an order depends on (seed, block, epoch) alone and never on how many OS threads there
+// are.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,10 @@ struct Schedule {
   uint64_t block(uint64_t index, uint64_t count) const;
   // Whether two epochs of one block can differ in order.
   bool varies() const;
+  // Whether a wave runs to its next barrier or end, through its wave operations, before another starts. Then
+  // forward and reverse are each other's exact opposite: whatever two threads do between two barriers, or two
+  // lanes between two wave operations, happens in both orders.
+  bool wavesFirst() const;
 };
 
 } // namespace bitgate_host

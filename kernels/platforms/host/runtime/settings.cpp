@@ -46,6 +46,14 @@ unsigned threadsOf(const Settings& settings) {
   return wanted > 0 ? static_cast<unsigned>(std::min(wanted, 1024L)) : cores;
 }
 
+double spinLimitOf(const Settings& settings) {
+  if (settings.spinSeconds > 0)
+    return settings.spinSeconds;
+  const char* text = std::getenv("BITGATE_SPIN_SECONDS");
+  const double wanted = text ? std::strtod(text, nullptr) : 0;
+  return wanted > 0 ? wanted : 20;
+}
+
 size_t totalMemoryOf(const Settings& settings) {
   static const size_t machine =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -95,8 +103,8 @@ int bitgateHostSetTotalMemory(size_t bytes) {
 }
 
 int bitgateHostSetSchedule(int kind, uint64_t seed) {
-  return change(kind >= bitgateHostForward && kind <= bitgateHostRandom,
-                "the schedule is bitgateHostForward, bitgateHostReverse or bitgateHostRandom",
+  return change(kind >= bitgateHostForward && kind <= bitgateHostLockstep,
+                "the schedule is bitgateHostForward, -Reverse, -Random or -Lockstep",
                 [=](Settings& s) { s.schedule = kind, s.seed = seed; });
 }
 
@@ -107,13 +115,23 @@ int bitgateHostSetPlacement(int placement) {
 }
 
 int bitgateHostSetPoison(int on) {
-  return change(true, "", [=](Settings& s) { s.poison = on != 0; });
+  return change(true, "", [=](Settings& s) { s.poison.on = on != 0; });
+}
+
+int bitgateHostSetPoisonByte(unsigned byte) {
+  return change(byte <= 0xFF, "a byte of poison is 0 to 255",
+                [=](Settings& s) { s.poison.byte = static_cast<unsigned char>(byte); });
 }
 
 int bitgateHostSetStreamMode(int mode) {
   return change(mode == bitgateHostLazy || mode == bitgateHostEager,
                 "the stream mode is bitgateHostLazy or bitgateHostEager",
                 [=](Settings& s) { s.eager = mode == bitgateHostEager; });
+}
+
+int bitgateHostSetSpinLimit(double seconds) {
+  return change(seconds >= 0 && seconds <= 1e6, "the spin limit is 0 (default) to 1e6 seconds",
+                [=](Settings& s) { s.spinSeconds = seconds; });
 }
 
 int bitgateHostResetSettings(void) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "bitgate_host.h"
+#include "poison.hpp"
 
 namespace bitgate_host {
 
@@ -18,13 +19,15 @@ struct Settings {
   int schedule = bitgateHostForward;
   uint64_t seed = 0;
   int placement = bitgateHostRight;
-  bool poison = true;
+  Poison poison;
   bool eager = false;
+  double spinSeconds = 0; // 0: BITGATE_SPIN_SECONDS, or else 20
 };
 
 Settings settings();
 
 unsigned threadsOf(const Settings& settings);
+double spinLimitOf(const Settings& settings);
 size_t totalMemoryOf(const Settings& settings);
 
 } // namespace bitgate_host

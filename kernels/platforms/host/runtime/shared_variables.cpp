@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.hpp"
-
 extern "C" void* __tls_get_addr(void* index); // the dynamic loader's
 
 namespace bitgate_host {
@@ -158,11 +156,14 @@ SharedVariables sharedVariablesOf(const void* kernel) {
   return variables;
 }
 
-void poisonSharedVariables(const std::vector<SharedVariable>& variables) {
-  for (const SharedVariable& variable : variables) {
-    size_t index[2] = {variable.module, variable.offset};
-    std::memset(__tls_get_addr(index), poisonByte, variable.bytes);
-  }
+void* addressOf(const SharedVariable& variable) {
+  size_t index[2] = {variable.module, variable.offset};
+  return __tls_get_addr(index);
+}
+
+void poisonSharedVariables(const std::vector<SharedVariable>& variables, unsigned char byte) {
+  for (const SharedVariable& variable : variables)
+    std::memset(addressOf(variable), byte, variable.bytes);
 }
 
 } // namespace bitgate_host

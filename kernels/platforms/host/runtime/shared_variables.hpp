@@ -22,7 +22,10 @@ using SharedVariables = std::shared_ptr<const std::vector<SharedVariable>>;
 // (stripped).
 SharedVariables sharedVariablesOf(const void* kernel);
 
+// The calling OS thread's instance.
+void* addressOf(const SharedVariable& variable);
+
 // Fills the calling OS thread's instances with poison.
-void poisonSharedVariables(const std::vector<SharedVariable>& variables);
+void poisonSharedVariables(const std::vector<SharedVariable>& variables, unsigned char byte);
 
 } // namespace bitgate_host

@@ -7,6 +7,7 @@
 
 #include "bitgate_host.h"
 #include "block.hpp"
+#include "spin_watch.hpp"
 
 namespace bitgate_host {
 namespace {
@@ -61,6 +62,16 @@ void onSignal(int signal, siginfo_t* info, void* context) {
   registers[REG_RIP] = reinterpret_cast<greg_t>(&bitgate_fiber_resume);
 }
 
+// From the watch: this OS thread's block has run for too long. Where it does no more, there is nothing to do.
+void onSpin(int, siginfo_t*, void* context) {
+  BlockRunner* const runner = currentRunner();
+  if (!runner || !runner->spins())
+    return;
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  registers[REG_RSP] = reinterpret_cast<greg_t>(runner->landing());
+  registers[REG_RIP] = reinterpret_cast<greg_t>(&bitgate_fiber_resume);
+}
+
 // Python's faulthandler, or a user, may install theirs after us: looked at before each launch.
 void installHandlers() {
   std::lock_guard lock(guard);
@@ -76,6 +87,11 @@ void installHandlers() {
     sigemptyset(&ours.sa_mask);
     sigaction(handled[i], &ours, nullptr);
   }
+  struct sigaction spin = {};
+  spin.sa_sigaction = onSpin;
+  spin.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&spin.sa_mask);
+  sigaction(spinSignal(), &spin, nullptr);
 }
 
 // Mapped, not malloc'ed: sanitizers check the heap at thread exit.

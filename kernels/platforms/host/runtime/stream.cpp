@@ -1,6 +1,7 @@
 #include "stream.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -24,6 +25,8 @@ struct Op {
 struct Stream {
   unsigned flags = hipStreamDefault;
   int priority = 0;
+  bool lent = false;      // nobody but its owner may destroy it
+  bool destroyed = false; // and gone as soon as its work is done
   std::deque<Op> queue;
 
   bool blocking() const { return !(flags & hipStreamNonBlocking); }
@@ -51,9 +54,22 @@ public:
     return reinterpret_cast<hipStream_t>(number);
   }
 
-  bool erase(uint64_t number) {
+  // The handle ends at once, work that it still has goes on: as on GPUs, whose callers must have waited.
+  void destroy(uint64_t number) {
     std::lock_guard lock(guard);
-    return number >= firstNumber && streams.erase(number) == 1;
+    streams.at(number)->destroyed = true;
+    eraseIfOver(number);
+  }
+
+  // Pieces of work that streams other than `number` have not done, and the first of them in words.
+  uint64_t inFlight(uint64_t number, std::string& first) {
+    std::lock_guard lock(guard);
+    uint64_t found = 0;
+    for (const auto& [other, stream] : streams)
+      for (const Op& op : stream->queue)
+        if (other != number && op.work && !op.work->isBookkeeping() && !found++)
+          first = op.work->name() + (other == nullStream ? " on the null stream" : " on a stream of its own");
+    return found;
   }
 
   // The number behind a handle; false when there is no such stream.
@@ -64,7 +80,17 @@ public:
     else if (handle == hipStreamPerThread)
       number = ofThisThread();
     std::lock_guard lock(guard);
-    return streams.count(number) != 0;
+    const auto at = streams.find(number);
+    return at != streams.end() && !at->second->destroyed;
+  }
+
+  bool isLent(uint64_t number) {
+    std::lock_guard lock(guard);
+    return streams.at(number)->lent;
+  }
+  void lend(uint64_t number, bool lent) {
+    std::lock_guard lock(guard);
+    streams.at(number)->lent = lent;
   }
 
   unsigned flagsOf(uint64_t number) {
@@ -94,8 +120,10 @@ public:
       {
         std::lock_guard lock(guard);
         const auto at = streams.find(number);
-        if (at == streams.end() || at->second->queue.empty())
+        if (at == streams.end())
           return;
+        if (at->second->queue.empty())
+          return eraseIfOver(number);
         const Op& front = at->second->queue.front();
         next = front.sequence;
         after = front.after;
@@ -134,6 +162,12 @@ public:
   }
 
 private:
+  void eraseIfOver(uint64_t number) { // under guard
+    const auto at = streams.find(number);
+    if (at->second->destroyed && at->second->queue.empty())
+      streams.erase(at);
+  }
+
   std::vector<uint64_t> blockingStreams() {
     std::lock_guard lock(guard);
     std::vector<uint64_t> numbers;
@@ -181,7 +215,7 @@ Streams& streams() {
 }
 
 hipError_t badStream() {
-  return fail(hipErrorInvalidHandle, "the stream does not exist, or has been destroyed");
+  return failWork(hipErrorInvalidHandle, "the stream does not exist, or has been destroyed");
 }
 
 hipError_t push(hipStream_t handle, Op op) {
@@ -272,8 +306,10 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   uint64_t number;
   if (!streams().find(stream, number) || number < firstNumber)
     return badStream();
-  runUntil({number, ~0ull});
-  streams().erase(number);
+  if (streams().isLent(number))
+    return failWork(hipErrorInvalidHandle,
+                    "hipStreamDestroy: the stream belongs to the caller, who destroys it");
+  streams().destroy(number);
   return hipSuccess;
 }
 
@@ -356,6 +392,25 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
 hipError_t hipDeviceSynchronize(void) {
   BITGATE_ENTRY;
   return synchronizeAll();
+}
+
+int bitgateHostLendStream(void* stream, int lent) {
+  uint64_t number;
+  if (!streams().find(static_cast<hipStream_t>(stream), number))
+    return fail(hipErrorInvalidHandle, "bitgateHostLendStream: the stream does not exist");
+  streams().lend(number, lent != 0);
+  return hipSuccess;
+}
+
+uint64_t bitgateHostWorkInFlight(void* but, char* text, size_t bytes) {
+  uint64_t number;
+  std::string first;
+  if (!streams().find(static_cast<hipStream_t>(but), number))
+    number = ~0ull;
+  const uint64_t count = streams().inFlight(number, first);
+  if (text && bytes)
+    std::snprintf(text, bytes, "%s", first.c_str());
+  return count;
 }
 
 } // extern "C"

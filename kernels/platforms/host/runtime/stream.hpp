@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "hip/hip_runtime_api.h"
@@ -14,6 +15,8 @@ class Work {
 public:
   virtual ~Work() = default;
   virtual void run() = 0;
+  // What it is, for messages.
+  virtual std::string name() const { return "a copy, a fill or a host function"; }
   // Bookkeeping (events, frees) is done even when an earlier fault stops the device's own work.
   virtual bool isBookkeeping() const { return false; }
 };

@@ -5,11 +5,18 @@
 #include <cuda_runtime_api.h>
 
 #include "hip/hip_runtime_api.h"
+#include "incident.hpp"
 
 namespace bitgate_nvidia {
 
-// HIP kept CUDA's numbers except for these.
+// HIP's number of a CUDA error: they are the same except for some.
 hipError_t translate(cudaError_t error);
+// The same for the result of `call`, by default the HIP function that returns it: a failure is an incident.
+inline hipError_t finish(cudaError_t error, const void* address = nullptr,
+                         const char* call = __builtin_FUNCTION()) {
+  note(error, call, address);
+  return translate(error);
+}
 
 inline cudaStream_t cuda(hipStream_t stream) {
   return reinterpret_cast<cudaStream_t>(stream);

@@ -3,7 +3,7 @@
 
 #include "cuda.hpp"
 
-using bitgate_nvidia::translate;
+using bitgate_nvidia::finish;
 
 namespace {
 
@@ -55,28 +55,28 @@ constexpr Attribute attributes[] = {
 extern "C" {
 
 hipError_t hipInit(unsigned) {
-  return translate(cudaFree(nullptr));
+  return finish(cudaFree(nullptr));
 }
 hipError_t hipDriverGetVersion(int* version) {
-  return translate(cudaDriverGetVersion(version));
+  return finish(cudaDriverGetVersion(version));
 }
 hipError_t hipRuntimeGetVersion(int* version) {
-  return translate(cudaRuntimeGetVersion(version));
+  return finish(cudaRuntimeGetVersion(version));
 }
 hipError_t hipGetDeviceCount(int* count) {
-  return translate(cudaGetDeviceCount(count));
+  return finish(cudaGetDeviceCount(count));
 }
 hipError_t hipGetDevice(int* device) {
-  return translate(cudaGetDevice(device));
+  return finish(cudaGetDevice(device));
 }
 hipError_t hipSetDevice(int device) {
-  return translate(cudaSetDevice(device));
+  return finish(cudaSetDevice(device));
 }
 hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess)
-    return translate(error);
+    return finish(error);
   *device = ordinal;
   return ordinal >= 0 && ordinal < count ? hipSuccess : hipErrorInvalidDevice;
 }
@@ -85,7 +85,7 @@ hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
   cudaDeviceProp properties;
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error != cudaSuccess)
-    return translate(error);
+    return finish(error);
   if (length < 1)
     return hipErrorInvalidValue;
   std::strncpy(name, properties.name, static_cast<size_t>(length));
@@ -98,18 +98,18 @@ hipError_t hipDeviceGetUuid(hipUUID* uuid, hipDevice_t device) {
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error == cudaSuccess)
     std::memcpy(uuid->bytes, properties.uuid.bytes, sizeof uuid->bytes);
-  return translate(error);
+  return finish(error);
 }
 
 hipError_t hipDeviceGetPCIBusId(char* bus_id, int length, int device) {
-  return translate(cudaDeviceGetPCIBusId(bus_id, length, device));
+  return finish(cudaDeviceGetPCIBusId(bus_id, length, device));
 }
 
 hipError_t hipDeviceComputeCapability(int* major, int* minor, hipDevice_t device) {
   const cudaError_t error = cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, device);
-  return translate(error != cudaSuccess
-                       ? error
-                       : cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, device));
+  return finish(error != cudaSuccess
+                    ? error
+                    : cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, device));
 }
 
 hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
@@ -117,13 +117,13 @@ hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error == cudaSuccess)
     *bytes = properties.totalGlobalMem;
-  return translate(error);
+  return finish(error);
 }
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
   for (const Attribute& row : attributes)
     if (row.hip == attribute)
-      return translate(cudaDeviceGetAttribute(value, row.cuda, device));
+      return finish(cudaDeviceGetAttribute(value, row.cuda, device));
   return hipErrorNotSupported;
 }
 
@@ -131,7 +131,7 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t* properties, int device) 
   cudaDeviceProp found;
   const cudaError_t error = cudaGetDeviceProperties(&found, device);
   if (error != cudaSuccess)
-    return translate(error);
+    return finish(error);
   *properties = {};
   static_assert(sizeof properties->name == sizeof found.name);
   std::memcpy(properties->name, found.name, sizeof found.name);
@@ -151,35 +151,36 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t* properties, int device) 
 }
 
 hipError_t hipDeviceGetLimit(size_t* value, hipLimit_t limit) {
-  return translate(cudaDeviceGetLimit(value, static_cast<cudaLimit>(limit))); // 0 to 2 mean the same in both
+  return finish(cudaDeviceGetLimit(value, static_cast<cudaLimit>(limit))); // 0 to 2 mean the same in both
 }
 hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
-  return translate(cudaDeviceSetLimit(static_cast<cudaLimit>(limit), value));
+  return finish(cudaDeviceSetLimit(static_cast<cudaLimit>(limit), value));
 }
 hipError_t hipDeviceGetCacheConfig(hipFuncCache_t* config) {
-  return translate(cudaDeviceGetCacheConfig(reinterpret_cast<cudaFuncCache*>(config)));
+  return finish(cudaDeviceGetCacheConfig(reinterpret_cast<cudaFuncCache*>(config)));
 }
 hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
-  return translate(cudaDeviceSetCacheConfig(static_cast<cudaFuncCache>(config)));
+  return finish(cudaDeviceSetCacheConfig(static_cast<cudaFuncCache>(config)));
 }
 
 hipError_t hipDeviceSynchronize() {
-  return translate(cudaDeviceSynchronize());
+  return finish(cudaDeviceSynchronize());
 }
 hipError_t hipDeviceReset() {
-  return translate(cudaDeviceReset());
+  bitgate_nvidia::note("hipDeviceReset: it ended the memory and the streams of its caller");
+  return finish(cudaDeviceReset());
 }
 hipError_t hipSetDeviceFlags(unsigned flags) {
-  return translate(cudaSetDeviceFlags(flags & 7u));
+  return finish(cudaSetDeviceFlags(flags & 7u));
 }
 hipError_t hipGetDeviceFlags(unsigned* flags) {
-  return translate(cudaGetDeviceFlags(flags));
+  return finish(cudaGetDeviceFlags(flags));
 }
 hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
-  return translate(cudaDeviceCanAccessPeer(can_access, device, peer));
+  return finish(cudaDeviceCanAccessPeer(can_access, device, peer));
 }
 hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return translate(cudaDeviceGetStreamPriorityRange(least, greatest));
+  return finish(cudaDeviceGetStreamPriorityRange(least, greatest));
 }
 
 } // extern "C"

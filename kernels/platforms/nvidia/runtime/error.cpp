@@ -1,4 +1,7 @@
 // Error codes: HIP's numbers and names for CUDA's errors.
+#include <utility>
+
+#include "bitgate_nvidia.h"
 #include "cuda.hpp"
 
 namespace bitgate_nvidia {
@@ -76,12 +79,26 @@ hipError_t translate(cudaError_t error) {
 
 } // namespace bitgate_nvidia
 
+using bitgate_nvidia::finish;
 using bitgate_nvidia::translate;
+
+namespace {
+// Of a launch by this thread: it happened in the CUDA runtime of a kernel's library, so ours does not know
+// it.
+thread_local cudaError_t launch_error = cudaSuccess;
+} // namespace
 
 extern "C" {
 
-BITGATE_API hipError_t bitgateNvidiaTranslate(int cuda_error) {
+int bitgateNvidiaTranslate(int cuda_error) {
   return translate(static_cast<cudaError_t>(cuda_error));
+}
+
+int bitgateNvidiaLaunched(int cuda_error) {
+  const auto error = static_cast<cudaError_t>(cuda_error);
+  if (error != cudaSuccess)
+    launch_error = error;
+  return finish(error, nullptr, "the launch of a kernel");
 }
 
 const char* hipGetErrorName(hipError_t error) {
@@ -105,13 +122,16 @@ hipError_t hipDrvGetErrorString(hipError_t error, const char** text) {
 }
 
 hipError_t hipGetLastError() {
-  return translate(cudaGetLastError());
+  const cudaError_t launch = std::exchange(launch_error, cudaSuccess);
+  const cudaError_t error = cudaGetLastError();
+  return finish(error != cudaSuccess ? error : launch);
 }
 hipError_t hipPeekAtLastError() {
-  return translate(cudaPeekAtLastError());
+  const cudaError_t error = cudaPeekAtLastError();
+  return finish(error != cudaSuccess ? error : launch_error);
 }
 hipError_t hipExtGetLastError() {
-  return translate(cudaGetLastError());
+  return hipGetLastError();
 }
 
 } // extern "C"

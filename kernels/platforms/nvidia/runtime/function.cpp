@@ -6,20 +6,20 @@
 #include "cuda.hpp"
 
 using bitgate_nvidia::cuda;
-using bitgate_nvidia::translate;
+using bitgate_nvidia::finish;
 
 extern "C" {
 
 hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t lds_bytes,
                            hipStream_t stream) {
-  return translate(cudaLaunchKernel(function, grid, block, arguments, lds_bytes, cuda(stream)));
+  return finish(cudaLaunchKernel(function, grid, block, arguments, lds_bytes, cuda(stream)));
 }
 
 hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* function) {
   cudaFuncAttributes found{};
   const cudaError_t error = cudaFuncGetAttributes(&found, function);
   if (error != cudaSuccess)
-    return translate(error);
+    return finish(error);
   *attributes = {};
   attributes->binaryVersion = found.binaryVersion;
   attributes->cacheModeCA = found.cacheModeCA;
@@ -35,21 +35,21 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* funct
 }
 
 hipError_t hipFuncSetAttribute(const void* function, hipFuncAttribute attribute, int value) {
-  return translate(cudaFuncSetAttribute(function, static_cast<cudaFuncAttribute>(attribute), value));
+  return finish(cudaFuncSetAttribute(function, static_cast<cudaFuncAttribute>(attribute), value));
 }
 hipError_t hipFuncSetCacheConfig(const void* function, hipFuncCache_t config) {
-  return translate(cudaFuncSetCacheConfig(function, static_cast<cudaFuncCache>(config)));
+  return finish(cudaFuncSetCacheConfig(function, static_cast<cudaFuncCache>(config)));
 }
 
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_size,
                                                         size_t dynamic_lds) {
-  return translate(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds));
+  return finish(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_lds));
 }
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
                                                                  int block_size, size_t dynamic_lds,
                                                                  unsigned flags) {
-  return translate(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
-                                                                          dynamic_lds, flags));
+  return finish(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
+                                                                       dynamic_lds, flags));
 }
 // CUDA has this one as a C++ template only.
 hipError_t hipOccupancyMaxPotentialBlockSize(int*, int*, const void*, size_t, int) {
@@ -57,15 +57,15 @@ hipError_t hipOccupancyMaxPotentialBlockSize(int*, int*, const void*, size_t, in
 }
 
 hipError_t hipGetSymbolAddress(void** pointer, const void* symbol) {
-  return translate(cudaGetSymbolAddress(pointer, symbol));
+  return finish(cudaGetSymbolAddress(pointer, symbol));
 }
 hipError_t hipMemcpyToSymbol(const void* symbol, const void* src, size_t bytes, size_t offset,
                              hipMemcpyKind kind) {
-  return translate(cudaMemcpyToSymbol(symbol, src, bytes, offset, cuda(kind)));
+  return finish(cudaMemcpyToSymbol(symbol, src, bytes, offset, cuda(kind)));
 }
 hipError_t hipMemcpyFromSymbol(void* dst, const void* symbol, size_t bytes, size_t offset,
                                hipMemcpyKind kind) {
-  return translate(cudaMemcpyFromSymbol(dst, symbol, bytes, offset, cuda(kind)));
+  return finish(cudaMemcpyFromSymbol(dst, symbol, bytes, offset, cuda(kind)));
 }
 
 // Code objects are AMD's; there is nothing to load here, as on the host.

@@ -2,7 +2,7 @@
 #include "cuda.hpp"
 
 using bitgate_nvidia::cuda;
-using bitgate_nvidia::translate;
+using bitgate_nvidia::finish;
 
 namespace {
 
@@ -28,8 +28,8 @@ hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, siz
                         : reinterpret_cast<int (*)(unsigned long long, unsigned short, size_t, cudaStream_t)>(
                               function)(at, static_cast<unsigned short>(value), count, cuda(stream));
   if (error != 0)
-    return hipErrorInvalidValue;
-  return wait ? translate(cudaStreamSynchronize(cuda(stream))) : hipSuccess;
+    return finish(cudaErrorInvalidValue, nullptr, "hipMemsetD16 or D32");
+  return wait ? finish(cudaStreamSynchronize(cuda(stream)), nullptr, "hipMemsetD16 or D32") : hipSuccess;
 }
 
 } // namespace
@@ -37,62 +37,62 @@ hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, siz
 extern "C" {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
-  return translate(cudaMalloc(pointer, bytes));
+  return finish(cudaMalloc(pointer, bytes));
 }
 hipError_t hipExtMallocWithFlags(void** pointer, size_t bytes, unsigned) {
-  return translate(cudaMalloc(pointer, bytes));
+  return finish(cudaMalloc(pointer, bytes));
 }
 hipError_t hipMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  return translate(cudaMallocManaged(pointer, bytes, flags));
+  return finish(cudaMallocManaged(pointer, bytes, flags));
 }
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned flags) {
-  return translate(cudaHostAlloc(pointer, bytes, flags & 7u));
+  return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
 }
 hipError_t hipHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  return translate(cudaHostAlloc(pointer, bytes, flags & 7u));
+  return finish(cudaHostAlloc(pointer, bytes, flags & 7u));
 }
 hipError_t hipMallocHost(void** pointer, size_t bytes) {
-  return translate(cudaHostAlloc(pointer, bytes, 0));
+  return finish(cudaHostAlloc(pointer, bytes, 0));
 }
 hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
-  return translate(cudaMallocAsync(pointer, bytes, cuda(stream)));
+  return finish(cudaMallocAsync(pointer, bytes, cuda(stream)));
 }
 hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
-  return translate(cudaMallocPitch(pointer, pitch, width, height));
+  return finish(cudaMallocPitch(pointer, pitch, width, height));
 }
 hipError_t hipFree(void* pointer) {
-  return translate(cudaFree(pointer));
+  return finish(cudaFree(pointer), pointer);
 }
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
-  return translate(cudaFreeAsync(pointer, cuda(stream)));
+  return finish(cudaFreeAsync(pointer, cuda(stream)), pointer);
 }
 hipError_t hipHostFree(void* pointer) {
-  return translate(cudaFreeHost(pointer));
+  return finish(cudaFreeHost(pointer), pointer);
 }
 hipError_t hipFreeHost(void* pointer) {
-  return translate(cudaFreeHost(pointer));
+  return finish(cudaFreeHost(pointer), pointer);
 }
 hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return translate(cudaHostRegister(pointer, bytes, flags & 7u));
+  return finish(cudaHostRegister(pointer, bytes, flags & 7u));
 }
 hipError_t hipHostUnregister(void* pointer) {
-  return translate(cudaHostUnregister(pointer));
+  return finish(cudaHostUnregister(pointer));
 }
 hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
-  return translate(cudaHostGetDevicePointer(device_pointer, host_pointer, flags));
+  return finish(cudaHostGetDevicePointer(device_pointer, host_pointer, flags));
 }
 hipError_t hipHostGetFlags(unsigned* flags, void* pointer) {
-  return translate(cudaHostGetFlags(flags, pointer));
+  return finish(cudaHostGetFlags(flags, pointer));
 }
 hipError_t hipMemGetInfo(size_t* free, size_t* total) {
-  return translate(cudaMemGetInfo(free, total));
+  return finish(cudaMemGetInfo(free, total));
 }
 
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
   cudaPointerAttributes found{};
   const cudaError_t error = cudaPointerGetAttributes(&found, pointer);
   if (error != cudaSuccess)
-    return translate(error);
+    return finish(error);
   *attributes = {};
   attributes->type = static_cast<hipMemoryType>(found.type); // 0 to 3 mean the same in both
   attributes->device = found.device;
@@ -103,60 +103,60 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
 }
 
 hipError_t hipMemcpy(void* dst, const void* src, size_t bytes, hipMemcpyKind kind) {
-  return translate(cudaMemcpy(dst, src, bytes, cuda(kind)));
+  return finish(cudaMemcpy(dst, src, bytes, cuda(kind)));
 }
 hipError_t hipMemcpyAsync(void* dst, const void* src, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
-  return translate(cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream)));
+  return finish(cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream)));
 }
 hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, hipMemcpyKind kind,
                                hipStream_t stream) {
   const cudaError_t error = cudaMemcpyAsync(dst, src, bytes, cuda(kind), cuda(stream));
-  return translate(error != cudaSuccess ? error : cudaStreamSynchronize(cuda(stream)));
+  return finish(error != cudaSuccess ? error : cudaStreamSynchronize(cuda(stream)));
 }
 hipError_t hipMemcpyHtoD(hipDeviceptr_t dst, const void* src, size_t bytes) {
-  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice));
+  return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice));
 }
 hipError_t hipMemcpyDtoH(void* dst, hipDeviceptr_t src, size_t bytes) {
-  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToHost));
+  return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToHost));
 }
 hipError_t hipMemcpyDtoD(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes) {
-  return translate(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToDevice));
+  return finish(cudaMemcpy(dst, src, bytes, cudaMemcpyDeviceToDevice));
 }
 hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t dst, const void* src, size_t bytes, hipStream_t stream) {
-  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cuda(stream)));
+  return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cuda(stream)));
 }
 hipError_t hipMemcpyDtoHAsync(void* dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
-  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cuda(stream)));
+  return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cuda(stream)));
 }
 hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t bytes, hipStream_t stream) {
-  return translate(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, cuda(stream)));
+  return finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, cuda(stream)));
 }
 hipError_t hipMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                        hipMemcpyKind kind) {
-  return translate(cudaMemcpy2D(dst, dpitch, src, spitch, width, height, cuda(kind)));
+  return finish(cudaMemcpy2D(dst, dpitch, src, spitch, width, height, cuda(kind)));
 }
 hipError_t hipMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                             size_t height, hipMemcpyKind kind, hipStream_t stream) {
-  return translate(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, cuda(kind), cuda(stream)));
+  return finish(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, cuda(kind), cuda(stream)));
 }
 hipError_t hipMemset(void* dst, int value, size_t bytes) {
-  return translate(cudaMemset(dst, value, bytes));
+  return finish(cudaMemset(dst, value, bytes));
 }
 hipError_t hipMemsetAsync(void* dst, int value, size_t bytes, hipStream_t stream) {
-  return translate(cudaMemsetAsync(dst, value, bytes, cuda(stream)));
+  return finish(cudaMemsetAsync(dst, value, bytes, cuda(stream)));
 }
 hipError_t hipMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return translate(cudaMemset2D(dst, pitch, value, width, height));
+  return finish(cudaMemset2D(dst, pitch, value, width, height));
 }
 hipError_t hipMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
                             hipStream_t stream) {
-  return translate(cudaMemset2DAsync(dst, pitch, value, width, height, cuda(stream)));
+  return finish(cudaMemset2DAsync(dst, pitch, value, width, height, cuda(stream)));
 }
 hipError_t hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count) {
-  return translate(cudaMemset(dst, value, count));
+  return finish(cudaMemset(dst, value, count));
 }
 hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
-  return translate(cudaMemsetAsync(dst, value, count, cuda(stream)));
+  return finish(cudaMemsetAsync(dst, value, count, cuda(stream)));
 }
 
 // CUDA's runtime sets bytes only; wider patterns are the driver's.

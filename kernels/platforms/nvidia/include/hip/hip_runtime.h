@@ -9,30 +9,32 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "bitgate_nvidia.h"
 #include "hip/hip_runtime_api.h"
 
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
-// Our runtime's translation of a CUDA error that happened in this library's own copy of the CUDA runtime.
-extern "C" hipError_t bitgateNvidiaTranslate(int cuda_error);
-
 // A launch needs CUDA's own entry point: nvcc registers each kernel with the CUDA runtime inside its library.
 inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                         size_t lds_bytes, hipStream_t stream) {
-  return bitgateNvidiaTranslate(
-      cudaLaunchKernel(kernel, grid, block, arguments, lds_bytes, reinterpret_cast<cudaStream_t>(stream)));
+  return static_cast<hipError_t>(bitgateNvidiaLaunched(
+      cudaLaunchKernel(kernel, grid, block, arguments, lds_bytes, reinterpret_cast<cudaStream_t>(stream))));
 }
 #define hipLaunchKernel bitgate_nvidia_launch
 
 template <class Kernel>
 hipError_t bitgate_nvidia_active_blocks(int* blocks, Kernel kernel, int block_size, size_t dynamic_lds) {
-  return bitgateNvidiaTranslate(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, dynamic_lds));
+  return static_cast<hipError_t>(bitgateNvidiaTranslate(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, dynamic_lds)));
 }
 #define hipOccupancyMaxActiveBlocksPerMultiprocessor bitgate_nvidia_active_blocks
 
 #define hipLaunchKernelGGL(kernel, grid, block, lds_bytes, stream, ...)                                      \
-  (kernel)<<<dim3(grid), dim3(block), (lds_bytes), reinterpret_cast<cudaStream_t>(stream)>>>(__VA_ARGS__)
+  do {                                                                                                       \
+    (kernel)<<<dim3(grid), dim3(block), (lds_bytes),                                                         \
+               reinterpret_cast<cudaStream_t>(static_cast<hipStream_t>(stream))>>>(__VA_ARGS__);             \
+    (void)bitgateNvidiaLaunched(cudaGetLastError());                                                         \
+  } while (false)
 
 // HIP's wave operations take no mask: all lanes of the 32-wide warp take part, as HIP asks of convergent
 // code. CUDA still declares these names for old GPUs, hence macros.

@@ -43,6 +43,12 @@ struct LaunchRequest {
   unsigned waveSize; // 0: the default
 };
 
+// A kernel's argument that points to data: its place among the arguments, from 1.
+struct PointerArgument {
+  unsigned number;
+  const volatile void* value;
+};
+
 BITGATE_THREAD_VARIABLE(ThreadRecord*, self);
 } // namespace bitgate_host
 
@@ -59,4 +65,8 @@ BITGATE_API void* __bitgate_dynamic_lds(void);
 BITGATE_API const bitgate_host::WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits);
 [[noreturn]] BITGATE_API void __bitgate_assert_failed(const char* expression, const char* file, int line);
 BITGATE_API hipError_t __bitgate_launch(const bitgate_host::LaunchRequest* request, hipStream_t stream);
+// The same; the pointers among the arguments must not lead into the host's memory.
+BITGATE_API hipError_t __bitgate_launch_with_pointers(const bitgate_host::LaunchRequest* request,
+                                                      const bitgate_host::PointerArgument* pointers,
+                                                      unsigned count, hipStream_t stream);
 }

@@ -20,6 +20,10 @@ template <class... Params> struct KernelCall {
   }
 };
 
+template <class Param>
+inline constexpr bool pointsToData =
+    std::is_pointer_v<Param> && !std::is_function_v<std::remove_pointer_t<Param>>;
+
 // Enqueues `kernel` on `stream`. `waveSize` 0 takes the default. Errors of the configuration are returned;
 // faults of the kernel come with the next synchronising call.
 template <class... Params, class... Args>
@@ -42,7 +46,15 @@ hipError_t launch(const char* name, void (*kernel)(Params...), dim3 grid, dim3 b
                         dynamicLds,
                         waveSize};
   static_assert(alignof(KernelCall<Params...>) <= 64, "kernel parameters align to 64 bytes at most");
-  return __bitgate_launch(&request, stream);
+  PointerArgument pointers[sizeof...(Params) + 1];
+  unsigned number = 0, count = 0;
+  const auto note = [&](const auto& value) {
+    ++number;
+    if constexpr (pointsToData<std::remove_cvref_t<decltype(value)>>)
+      pointers[count++] = {number, value};
+  };
+  std::apply([&](const auto&... values) { (note(values), ...); }, call.arguments);
+  return __bitgate_launch_with_pointers(&request, pointers, count, stream);
 }
 
 } // namespace bitgate_host

@@ -1,0 +1,83 @@
+"""The child in which capsules are written and replayed: both run kernels, a replay those of somebody else."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+from bitgate.build import BuildError
+from bitgate.capsule.errors import CapsuleDefect
+from bitgate.capsule.folder import open_capsule
+from bitgate.capsule.replay import replay
+from bitgate.capsule.writing import Order, write
+from bitgate.errors import UsageError
+from bitgate.isolation.channel import Channel
+from bitgate.kernel.errors import LibraryError
+from bitgate.problem import parse_case_id
+from bitgate.record import Outcome
+
+ENTRY = f"{__name__}:serve"
+
+
+def serve(channel: Channel) -> None:
+    """Answer with the JSON document of the command, or ``{"defect": text}``: exit code 1 without a document."""
+    while (question := channel.next()) is not None:
+        try:
+            channel.answer((_written if question["ask"] == "write" else _replayed)(question))
+        except BuildError as error:
+            channel.answer({"defect": f"{error.output}\n{error}".lstrip()})
+        except (CapsuleDefect, LibraryError) as error:
+            channel.answer({"defect": f"bitgate: {error}"})
+        except UsageError as error:
+            channel.usage(str(error))
+        except Exception:
+            channel.error(traceback.format_exc())
+
+
+def _written(question: dict[str, Any]) -> dict[str, Any]:
+    order = Order(
+        parse_case_id(question["case"]),
+        question["target"],
+        question["kernel"],
+        tuple((name, value) for name, value in question["options"]),
+        question["fill"],
+        question["seed"],
+        tuple(map(Path, question["load"])),
+    )
+    written = write(order, Path(question["out"]))
+    manifest = written.manifest
+    return {
+        "capsule": question["out"],
+        "case": manifest.case,
+        "kernel": f"{manifest.family}.{manifest.instance}",
+        "target": manifest.target,
+        "wave_size": manifest.wave_size,
+        "steps": [step.kind for step in manifest.steps],
+        "names": [step.name for step in manifest.steps],
+        "digest": manifest.expected.digest,
+        "host_run": manifest.host_run,
+        "others": list(written.others),
+    }
+
+
+def _replayed(question: dict[str, Any]) -> dict[str, Any]:
+    capsule = open_capsule(Path(question["folder"]))
+    done = replay(capsule, question["target"], tuple(map(Path, question["load"])))
+    manifest, answer = capsule.manifest, done.answer
+    diagnosis = answer.diagnosis
+    return {
+        "capsule": question["folder"],
+        "case": manifest.case,
+        "kernel": f"{manifest.family}.{manifest.instance}",
+        "of": manifest.target,
+        "target": done.target.name,
+        "verdict": str(answer.outcome),
+        "reason": answer.reason,
+        "digest": answer.digest,
+        "expected_digest": manifest.expected.digest,
+        "diagnosis": None
+        if diagnosis is None
+        else {"kinds": list(diagnosis.kinds), "sentence": diagnosis.sentence, "evidence": diagnosis.evidence},
+        "exit": 0 if answer.outcome is Outcome.PASS else 1,
+    }

@@ -1,0 +1,270 @@
+"""What an entry of a ledger of known bugs may hold, checked field by field."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from bitgate.cases.expand import FACTORS
+from bitgate.cases.row import near
+from bitgate.checkout import relative
+from bitgate.device.targets import known as known_targets
+from bitgate.errors import UsageError
+from bitgate.exact.fill import FILLS
+from bitgate.problem import ConvProblem, DtypeSet, Pass, ProblemError, case_id, parse_case_id
+from bitgate.problem.elementwise import OPERATIONS
+from bitgate.problem.gemm import GEMM_LAYOUTS
+from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.record import KINDS, Outcome
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SECTION = "known_bug"
+FAILURES = (
+    Outcome.MISMATCH,
+    Outcome.NONDETERMINISTIC,
+    Outcome.CORRUPTED,
+    Outcome.CRASHED,
+    Outcome.HUNG,
+    Outcome.BUILD_FAILED,
+    Outcome.REFUSED,
+)
+"""Verdicts that a bug of a kernel may have. A lost case or device is none."""
+DIAGNOSED = FAILURES[:2]
+"""Those that say nothing without a diagnosis."""
+
+Get = Callable[[ConvProblem], Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A property of a problem, and the values that an entry is about."""
+
+    of: Get
+    values: tuple[Any, ...] = ()
+    least: int | None = None
+    most: int | None = None
+
+    def fits(self, problem: ConvProblem) -> bool:
+        value = self.of(problem)
+        if self.values:
+            return value in self.values
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+def _lengths(name: str) -> Get:
+    return lambda problem: "x".join(map(str, getattr(problem, name)))
+
+
+_LAYOUTS = tuple(name for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for names in table.values() for name in names)
+
+NUMBERS: dict[str, Get] = {
+    **{name: FACTORS[name] for name in ("gemms_count", "g", "ndim", "num_d")},
+    "n": lambda problem: problem.n,
+    "k": lambda problem: problem.k,
+    "c": lambda problem: problem.c,
+    "split_k": lambda problem: problem.split_k,
+}
+FLAGS: dict[str, Get] = {
+    **{name: FACTORS[name] for name in ("strided", "dilated")},
+    "gap": lambda problem: problem.gap,
+}
+NAMES: dict[str, tuple[Get, tuple[str, ...]]] = {
+    "pass": (lambda problem: problem.direction.value, tuple(one.value for one in Pass)),
+    "layout": (lambda problem: problem.layout, (*_LAYOUTS, *GEMM_LAYOUTS)),
+    "weight_layout": (lambda problem: problem.wei_layout, _LAYOUTS),
+    "op": (lambda problem: problem.op.name, tuple(OPERATIONS)),
+}
+LENGTHS: dict[str, Get] = {
+    name: _lengths(name) for name in ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+}
+FACTOR_NAMES = (*NUMBERS, *FLAGS, *NAMES, *LENGTHS, "dtypes")
+
+
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """The checked fields of each entry; none where there is no file. Raises UsageError naming file, line and field."""
+    try:
+        text = path.read_text()
+        document = tomllib.loads(text)
+    except FileNotFoundError:
+        return []
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+        raise UsageError(f"{path}: not a ledger of known bugs: {error}") from None
+    for name, rows in document.items():
+        if name != SECTION or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UsageError(f"{path}: '{name}': write [[{SECTION}]] above each entry, and nothing else")
+    headers = re.finditer(rf"^[ \t]*\[\[[ \t]*{SECTION}[ \t]*\]\]", text, re.MULTILINE)
+    lines = [text.count("\n", 0, header.start()) + 1 for header in headers]
+    rows = document.get(SECTION, [])
+    return [_entry(row, path, line) for row, line in zip(rows, lines or [1] * len(rows), strict=False)]
+
+
+def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
+    origin = f"{path}:{line}: [[{SECTION}]]"
+    for name in row:
+        if name not in _CHECKS:
+            raise UsageError(f"{origin}: {name}: no such field; {near(name, _CHECKS)}")
+    for name in ("kernel", "target", "verdict", "owner", "ticket", "expires"):
+        if name not in row:
+            raise UsageError(f"{origin}: {name}: is missing; {_WHY[name]}")
+    if "where" not in row and "case" not in row:
+        raise UsageError(
+            f"{origin}: where: is missing; say which problems fail: where = {{ pass = 'bwd_data', g = 1 }}"
+        )
+    fields: dict[str, Any] = {"origin": f"{relative(path)}:{line}", "kind": ""}
+    for name, value in row.items():
+        try:
+            fields[_PLURALS.get(name, name)] = _CHECKS[name](value)
+        except ValueError as error:
+            raise UsageError(f"{origin}: {name}: {error}") from None
+    if fields["verdict"] in DIAGNOSED and not fields["kind"]:
+        raise UsageError(
+            f"{origin}: kind: is missing; say as what a {fields['verdict']} is diagnosed: {', '.join(KINDS)}"
+        )
+    return fields
+
+
+_WHY = {
+    "kernel": "a glob over family.instance",
+    "target": "where it fails: host, gfx942, gfx9*, or a list",
+    "verdict": f"how it fails: {', '.join(FAILURES)}",
+    "owner": "who mends it",
+    "ticket": "where it is written down",
+    "expires": "until when it may fail, a date such as 2030-01-31",
+}
+_PLURALS = {"kernel": "kernels", "target": "targets", "case": "cases", "fill": "fills"}
+
+
+# ---------------------------------------------------------------------------------------- what a field may hold
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not items or not all(isinstance(item, str) and item.strip() for item in items):
+        raise ValueError(f"{value!r} is neither a text nor a list of texts")
+    return tuple(items)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{value!r} is no text")
+    return " ".join(value.split())
+
+
+def _targets(value: Any) -> tuple[str, ...]:
+    for item in _texts(value):
+        if not re.search(r"[*?\[]", item) and item not in known_targets() and not re.fullmatch(r"sm_\d{2,3}", item):
+            raise ValueError(f"no target is called '{item}'; {near(item, known_targets())}")
+    return _texts(value)
+
+
+def _verdict(value: Any) -> Outcome:
+    if value not in [one.value for one in FAILURES]:
+        raise ValueError(f"{value!r} is no failure of a kernel; known are {', '.join(FAILURES)}")
+    return Outcome(value)
+
+
+def _one_of(known: Iterable[str]) -> Callable[[Any], str]:
+    names = tuple(known)
+
+    def check(value: Any) -> str:
+        if value not in names:
+            raise ValueError(f"{value!r} is not known; {near(str(value), names)}")
+        return str(value)
+
+    return check
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value} is no date such as 2030-01-31") from None
+
+
+def _cases(value: Any) -> frozenset[str]:
+    try:
+        return frozenset(case_id(parse_case_id(text)) for text in _texts(value))
+    except ProblemError as error:
+        raise ValueError(str(error)) from None
+
+
+def _options(value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a table such as { flat_path_gate = 'off' }")
+    return {name: tuple(map(str, values if isinstance(values, list) else [values])) for name, values in value.items()}
+
+
+def _where(value: Any) -> dict[str, Wanted]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a table such as { pass = 'bwd_data', g = 1, gemms_count = { min = 2 } }")
+    return {name: _wanted(name, values) for name, values in value.items()}
+
+
+def _wanted(name: str, value: Any) -> Wanted:
+    if name in NUMBERS and isinstance(value, dict):
+        if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
+            raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
+        return Wanted(NUMBERS[name], least=value.get("min"), most=value.get("max"))
+    values = tuple(value) if isinstance(value, list) else (value,)
+    if not values:
+        raise ValueError(f"{name}: is an empty list")
+    if name in NUMBERS:
+        return Wanted(NUMBERS[name], tuple(_typed(name, one, int, "a number") for one in values))
+    if name in FLAGS:
+        return Wanted(FLAGS[name], tuple(_typed(name, one, bool, "true or false") for one in values))
+    if name in NAMES:
+        get, names = NAMES[name]
+        return Wanted(get, tuple(_named(name, one, names) for one in values))
+    if name in LENGTHS:
+        for one in values:
+            if not isinstance(one, str) or not re.fullmatch(r"\d+(x\d+)*", one):
+                raise ValueError(f"{name}: {one!r} is not like '3x3'")
+        return Wanted(LENGTHS[name], values)
+    if name == "dtypes":
+        return Wanted(FACTORS["dtypes"], tuple(_dtypes(one) for one in values))
+    raise ValueError(f"{name}: no such property of a problem; {near(name, FACTOR_NAMES)}")
+
+
+def _typed(name: str, value: Any, kind: type, words: str) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"{name}: {value!r} is not {words}")
+    return value
+
+
+def _named(name: str, value: Any, names: tuple[str, ...]) -> str:
+    if value not in names:
+        raise ValueError(f"{name}: {value!r} is not known; {near(str(value), names)}")
+    return str(value)
+
+
+def _dtypes(value: Any) -> str:
+    try:
+        return str(DtypeSet.parse(value))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"dtypes: {value!r}: {error}") from None
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "where": _where,
+    "case": _cases,
+    "kernel": _texts,
+    "target": _targets,
+    "options": _options,
+    "fill": lambda value: tuple(_one_of(FILLS)(one) for one in _texts(value)),
+    "verdict": _verdict,
+    "kind": _one_of(KINDS),
+    "owner": _text,
+    "ticket": _text,
+    "expires": _date,
+}

@@ -1,0 +1,56 @@
+"""The git checkout that a folder lies in: whose commit it is, and what a file is called there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+UNKNOWN = "unknown"
+PATIENCE_SECONDS = 20
+
+
+@lru_cache(maxsize=256)
+def commit(folder: Path) -> str:
+    """The commit that is checked out around ``folder``, with ``-dirty`` behind it if what is tracked was changed or the
+    folder holds files that git does not know; ``unknown`` outside of a checkout, or without git."""
+    told = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "-z")
+    match = re.search(r"^# branch\.oid ([0-9a-f]{40,64})$", told, re.MULTILINE)
+    if match is None:
+        return UNKNOWN
+    inside = f"{relative(folder.resolve())}/".removeprefix("./")
+    entries = told[match.end() :].split("\0")
+    changed = any(re.match(r"[12u] ", entry) for entry in entries)
+    unknown = [entry[2:] for entry in entries if entry.startswith("? ") and "__pycache__" not in entry]
+    mixed = any(path.startswith(inside) or inside.startswith(path) for path in unknown)
+    return f"{match[1]}-dirty" if changed or mixed else match[1]
+
+
+@lru_cache(maxsize=1024)
+def relative(file: Path) -> str:
+    """The file's path in its repository, found without asking git; else from the current folder, if it lies below."""
+    for folder in (file, *file.parents):
+        if (folder / ".git").exists():
+            return file.relative_to(folder).as_posix()
+    here = Path.cwd()
+    return (file.relative_to(here) if file.is_relative_to(here) else file).as_posix()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git says about a folder, empty if it does not. A hook's GIT_DIR would speak of another repository."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_SECONDS,
+            env=environment | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.replace("\0#", "\n#") if done.returncode == 0 else ""

@@ -1,0 +1,50 @@
+"""Plans made as pytest itself would make them: collected, for targets of any machine, and not run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from bitgate import checkout, rooms
+from bitgate.cases.plan import Plan
+from bitgate.cases.run_plan import RunPlan, make
+from bitgate.cli.run import PLUGIN, QUIET, Keeper
+from bitgate.errors import UsageError
+
+
+def make_run_plan(
+    tier: str,
+    targets: Sequence[str],
+    counts: Mapping[str, int],
+    suites: Path | None = None,
+    kernel: str = "",
+    load: Sequence[Path] = (),
+) -> RunPlan:
+    """What runs of a tier on these targets will plan, in shards. UsageError for what such a run would refuse."""
+    from bitgate.device.targets import platform_of
+
+    for target in targets:
+        platform_of(target)
+    plans = [_collected(tier, target, suites, kernel, load) for target in dict.fromkeys(targets)]
+    if empty := [plan.target for plan in plans if not plan.cases]:
+        raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
+    return make(tier, plans, counts, checkout.commit(suites or rooms.room("suites")))
+
+
+def _collected(tier: str, target: str, suites: Path | None, kernel: str, load: Sequence[Path]) -> Plan:
+    import pytest
+
+    where = [str(suites)] if suites else [str(rooms.room("suites")), f"--rootdir={rooms.root()}"]
+    stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--load": list(map(str, load))}
+    arguments = [f"{name}={value}" for name, values in stated.items() for value in values if value]
+    keeper = Keeper()
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = int(pytest.main([*where, *arguments, "--collect-only", "-qq", *QUIET, "-p", PLUGIN], plugins=[keeper]))
+    plan = keeper.run.plan if keeper.run else None
+    if code not in (0, 3) or plan is None:
+        lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
+        raise UsageError(f"{target}: the suites cannot be collected: {(lines or ['pytest said nothing'])[-1][:500]}")
+    return plan

@@ -1,0 +1,190 @@
+// The state of the process as bytes: looked at before and after each call of a library, and compared
+// (bitgate/isolation/state.py names the sections and says what a difference means). Two looks at an unchanged
+// process are equal byte for byte; nothing is allocated but what opendir takes.
+#include <cfenv>
+#include <clocale>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <initializer_list>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+extern char** environ;
+
+namespace {
+
+// Each section is a 32-bit length and as many bytes. What does not fit is counted, not written.
+class Sections {
+public:
+  Sections(uint8_t* begin, int64_t room) : out(begin), capacity(room) {}
+
+  void open() {
+    start = length;
+    put(uint32_t{0});
+  }
+  void close() {
+    const auto bytes = static_cast<uint32_t>(length - start - 4);
+    if (start + 4 <= capacity)
+      std::memcpy(out + start, &bytes, 4);
+  }
+  template <class T> void put(const T& value) { put(&value, sizeof value); }
+  void put(const void* data, size_t bytes) {
+    if (length + static_cast<int64_t>(bytes) <= capacity)
+      std::memcpy(out + length, data, bytes);
+    length += static_cast<int64_t>(bytes);
+  }
+  template <class Write> void section(Write write) {
+    open();
+    write();
+    close();
+  }
+
+  int64_t length = 0;
+
+private:
+  uint8_t* out;
+  int64_t capacity, start = 0;
+};
+
+template <class Each> void each_number(const char* folder, Each each) {
+  DIR* const directory = ::opendir(folder);
+  if (!directory)
+    return;
+  const int own = ::dirfd(directory);
+  while (const dirent* const entry = ::readdir(directory))
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+      if (const int number = std::atoi(entry->d_name); number != own)
+        each(number);
+  ::closedir(directory);
+}
+
+void put_file(Sections& out, const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return;
+  char buffer[1024];
+  for (ssize_t got; (got = ::read(file, buffer, sizeof buffer)) > 0;)
+    out.put(buffer, static_cast<size_t>(got));
+  ::close(file);
+}
+
+bool has_children() {
+  siginfo_t info = {};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+} // namespace
+
+// Writes at most `capacity` bytes; returns how many there are.
+extern "C" int64_t bitgate_process_state(uint8_t* data, int64_t capacity) {
+  Sections out(data, capacity);
+  out.section(
+      [&] { // fp_environment: x87's control word and MXCSR, without the flags that any arithmetic sets
+        std::fenv_t environment;
+        ::fegetenv(&environment);
+        uint16_t control;
+        std::memcpy(&control, &environment, sizeof control);
+        out.put(static_cast<uint32_t>(control));
+        out.put(_mm_getcsr() & ~0x3fu);
+      });
+  out.section([&] { // signal_handlers, for signals 1 to 64
+    for (int number = 1; number <= 64; ++number) {
+      struct sigaction action = {};
+      uint64_t address = 0;
+      if (::sigaction(number, nullptr, &action) == 0)
+        std::memcpy(&address, &action, sizeof address);
+      out.put(address);
+    }
+  });
+  out.section([&] { // signal_mask
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    out.put(&mask, 8);
+  });
+  out.section([&] { // alternate_stack
+    stack_t stack = {};
+    ::sigaltstack(nullptr, &stack);
+    out.put(stack.ss_sp);
+  });
+  out.section([&] { // working_directory
+    char path[4096];
+    if (::getcwd(path, sizeof path))
+      out.put(path, std::strlen(path));
+  });
+  out.section([&] { // environment
+    for (char** entry = environ; entry && *entry; ++entry)
+      out.put(*entry, std::strlen(*entry) + 1);
+  });
+  out.section([&] { // umask
+    const mode_t mask = ::umask(077);
+    ::umask(mask);
+    out.put(static_cast<uint32_t>(mask));
+  });
+  out.section([&] { // limits
+    for (int which = 0; which < RLIM_NLIMITS; ++which) {
+      rlimit limit = {};
+      ::getrlimit(static_cast<__rlimit_resource_t>(which), &limit);
+      out.put(static_cast<uint64_t>(limit.rlim_cur));
+      out.put(static_cast<uint64_t>(limit.rlim_max));
+    }
+  });
+  out.section([&] { // timers: which of the three are armed, then those of timer_create
+    for (const auto which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+      itimerval timer = {};
+      ::getitimer(which, &timer);
+      out.put(static_cast<uint8_t>(timer.it_value.tv_sec || timer.it_value.tv_usec));
+    }
+    put_file(out, "/proc/self/timers");
+  });
+  out.section([&] { out.put(static_cast<int32_t>(::getpriority(PRIO_PROCESS, 0))); }); // priority
+  out.section([&] {                                                                    // affinity
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ::sched_getaffinity(0, sizeof cores, &cores);
+    out.put(cores);
+  });
+  out.section([&] { // locale
+    if (const char* const name = std::setlocale(LC_ALL, nullptr))
+      out.put(name, std::strlen(name));
+  });
+  out.section([&] { // process_flags: dumpable, the signal at the parent's death
+    int at_death = 0;
+    ::prctl(PR_GET_PDEATHSIG, &at_death, 0, 0, 0);
+    out.put(static_cast<uint32_t>(::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)));
+    out.put(static_cast<uint32_t>(at_death));
+  });
+  out.section([&] { // subprocesses
+    if (has_children())
+      each_number("/proc/self/task", [&](int task) {
+        char path[64];
+        std::snprintf(path, sizeof path, "/proc/self/task/%d/children", task);
+        put_file(out, path);
+      });
+  });
+  out.section([&] { // threads
+    each_number("/proc/self/task", [&](int task) { out.put(static_cast<uint32_t>(task)); });
+  });
+  out.section([&] { // descriptors: number, device, inode
+    each_number("/proc/self/fd", [&](int number) {
+      struct stat status = {};
+      if (::fstat(number, &status) != 0)
+        return;
+      out.put(static_cast<uint64_t>(number));
+      out.put(static_cast<uint64_t>(status.st_dev));
+      out.put(static_cast<uint64_t>(status.st_ino));
+    });
+  });
+  return out.length;
+}

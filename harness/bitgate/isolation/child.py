@@ -1,0 +1,261 @@
+"""The parent's side: starts a child, asks it with a deadline, and ends it with all that it has started."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import bitgate
+from bitgate.errors import UsageError
+from bitgate.isolation.channel import LOST
+from bitgate.isolation.entry import STACKS
+
+TOKEN = "BITGATE_CHILD"
+"""Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
+
+LARGEST_ANSWER = 64 << 20
+LOOK_SECONDS = 0.2
+"""How often the parent looks whether a silent child has been stopped."""
+STACKS_SECONDS = 0.3
+GOODBYE_SECONDS = 2.0
+
+Output = Callable[[bytes], None]
+"""Hears what the child and its kernels print."""
+
+
+class Ended(Exception):
+    """The child came to an end instead of an answer. ``hung``: it had to be ended; ``status``: its exit code, or minus
+    the signal that it died of, if it ended by itself."""
+
+    def __init__(self, reason: str, *, hung: bool = False, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hung = hung
+        self.status = status
+
+
+class Child:
+    """``entry`` is the ``module:function`` that answers in the child. ``bare``: standard library only, which starts in
+    a few dozen ms. Not for several threads."""
+
+    def __init__(
+        self, entry: str, output: Output, *, bare: bool = False, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._output = output
+        self._token = secrets.token_hex(16)
+        self._inbox = bytearray()
+        self._open = True
+        questions, self._questions = os.pipe()
+        self._answers, answers = os.pipe()
+        self._printed, prints = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [*_python(bare), entry, str(questions), str(answers)],
+                stdin=subprocess.DEVNULL,
+                stdout=prints,
+                stderr=prints,
+                env={**(os.environ if environment is None else environment), TOKEN: self._token},
+                pass_fds=(questions, answers),
+                start_new_session=True,  # kill(0, ...) is no way to reach the parent
+            )
+        finally:
+            for descriptor in (questions, answers, prints):
+                os.close(descriptor)
+        self._death = _descriptor_of(self._process.pid)
+        self._selector = selectors.DefaultSelector()
+        for descriptor in self._descriptors:
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def is_usable(self) -> bool:
+        """False once the child has ended, or has said something that nobody asked for."""
+        if not self._open:
+            return False
+        with suppress(BlockingIOError):
+            self._inbox += os.read(self._answers, 1)
+        return not self._inbox and self._process.poll() is None
+
+    def ask(self, question: Mapping[str, Any], seconds: float, note: Callable[[Any], None] | None = None) -> Any:
+        """The child's answer. Ended if it ends, is stopped, talks gibberish or takes longer; it is gone then.
+
+        UsageError if the child says so; RuntimeError with its traceback for a defect of bitgate.
+        """
+        nonce = secrets.token_hex(8)
+        deadline = time.monotonic() + seconds
+        try:
+            self._send(json.dumps({"nonce": nonce, **question}).encode() + b"\n")
+            while True:
+                answer = self._line(deadline, seconds)
+                if not isinstance(answer, dict) or answer.get("nonce") != nonce:
+                    raise Ended("it wrote into the channel that its verdict comes through")
+                if "note" in answer:
+                    if note is not None:
+                        note(answer["note"])
+                elif "usage" in answer:
+                    raise UsageError(str(answer["usage"]))
+                elif "error" in answer:
+                    raise RuntimeError(str(answer["error"]))
+                else:
+                    return answer.get("answer")
+        except (Ended, KeyboardInterrupt):
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """End the child and everything that it has started. A second call does nothing."""
+        if not self._open:
+            return
+        self._open = False
+        with suppress(OSError):
+            os.close(self._questions)  # an idle child leaves by itself
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        kill_descendants(self._token)
+        self._drain()
+        self._selector.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+    @property
+    def _descriptors(self) -> list[int]:
+        return [self._answers, self._printed] + [self._death] * (self._death >= 0)
+
+    def _send(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(self._questions, data) :]
+        except BrokenPipeError:
+            raise self._end_of_it() from None
+
+    def _line(self, deadline: float, seconds: float) -> Any:
+        """The next line of the channel as JSON; None if it is none."""
+        while b"\n" not in self._inbox:
+            if len(self._inbox) > LARGEST_ANSWER:
+                raise Ended("it wrote into the channel that its verdict comes through")
+            self._wait(deadline, seconds)
+        line, _, rest = self._inbox.partition(b"\n")
+        self._inbox = bytearray(rest)
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+
+    def _wait(self, deadline: float, seconds: float) -> None:
+        """Until something has arrived in the inbox. Raises Ended."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise self._late(seconds)
+        ready = {key.fd for key, _ in self._selector.select(min(left, LOOK_SECONDS))}
+        if self._printed in ready:
+            self._drain()
+        if self._answers in ready:
+            data = os.read(self._answers, 1 << 20)
+            if not data:
+                raise self._end_of_it()
+            self._inbox += data
+        elif self._death in ready or (self._death < 0 and self._process.poll() is not None):
+            raise self._end_of_it()
+        elif not ready and (stopped := self._stopped_by()):
+            raise Ended(f"its process was stopped by {stopped}", hung=True)
+
+    def _stopped_by(self) -> str:
+        state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        return signal.Signals(state.si_status).name if state is not None else ""
+
+    def _late(self, seconds: float) -> Ended:
+        """Out of time: where did it stand?"""
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, STACKS)
+        end = time.monotonic() + STACKS_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            if self._selector.select(left):
+                self._drain()
+                time.sleep(0.01)
+        return Ended(f"no verdict within {seconds:g} s", hung=True)
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            while data := os.read(self._printed, 1 << 16):
+                self._output(data)
+                if len(data) < 1 << 16:
+                    return
+        # Nobody holds the other end any more: nothing will come, and it must not wake us again.
+        with suppress(KeyError):
+            if self._process.poll() is not None:
+                self._selector.unregister(self._printed)
+
+    def _end_of_it(self) -> Ended:
+        try:
+            status = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return Ended("it closed the channel that its verdict comes through")
+        if status == LOST:
+            return Ended("it closed or replaced the channel that its verdict comes through")
+        if status < 0:
+            return Ended(f"its process died of {signal_name(-status)}", status=status)
+        return Ended(f"its process ended with exit code {status} and no verdict", status=status)
+
+
+def _descriptor_of(process: int) -> int:
+    """Readable once the process has ended; -1 where a sandbox forbids that, and the end is looked for now and then."""
+    try:
+        return os.pidfd_open(process)
+    except OSError:
+        return -1
+
+
+def kill_descendants(token: str) -> None:
+    """Kill every process whose environment holds the token, until none is left."""
+    needle = f"{TOKEN}={token}".encode()
+    end = time.monotonic() + GOODBYE_SECONDS
+    while time.monotonic() < end:  # a busy machine takes its time over the dead
+        found = [pid for pid in _processes() if needle in _environment(pid)]
+        if not found:
+            return
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _processes() -> Sequence[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid()]
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _python(bare: bool) -> list[str]:
+    package = str(Path(bitgate.__file__).resolve().parent.parent)
+    code = f"import sys; sys.path.append({package!r}); from bitgate.isolation.entry import main; main()"
+    return [sys.executable, *(["-S", "-E", "-s"] if bare else []), "-c", code]

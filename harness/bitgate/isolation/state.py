@@ -1,0 +1,263 @@
+"""What a kernel's process looks like from inside, before and after a call: compared, and put in words.
+
+The looks themselves are bytes (exact/native/process_state.cpp), equal if nothing has changed, which is what they nearly
+always are; here they are read. Linux and glibc on x86-64, where bitgate runs.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import struct
+import time
+from collections.abc import Callable, Collection, Iterator
+from ctypes import CDLL, create_string_buffer
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+
+EXCUSABLE = ("threads", "descriptors", "subprocesses")
+"""What a declaration may say that its library changes; nothing else is ever excused."""
+
+NEVER_EXCUSED = ("fp_environment", "signal_handlers", "working_directory", "limits")
+"""What no library may change, not even by being loaded."""
+
+GRACE_SECONDS = 0.05
+"""A thread that has been joined, or a descriptor that another thread closes, may be gone a moment later."""
+
+DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/")
+"""Descriptors that drivers open and keep as they need them, whatever the library does."""
+
+Look = Callable[[], bytes]
+"""Takes a look at the process."""
+
+_FENV_BYTES = 32
+_CONTROL, _CSR = slice(0, 2), slice(28, 32)
+"""Of fenv_t: x87's control word, and MXCSR."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One look at the process. Field names are the words of reports."""
+
+    fp_environment: tuple[int, int]
+    """x87's control word, MXCSR without its flags."""
+    signal_handlers: tuple[int, ...]
+    signal_mask: bytes
+    alternate_stack: bytes
+    working_directory: str
+    environment: tuple[bytes, ...]
+    umask: int
+    limits: tuple[int, ...]
+    """Soft and hard, in turn."""
+    timers: bytes
+    """One byte for each of the three that are armed, then those of timer_create as the system lists them."""
+    priority: int
+    affinity: bytes
+    locale: bytes
+    process_flags: tuple[int, int]
+    """Dumpable; the signal at the parent's death."""
+    subprocesses: frozenset[int]
+    threads: frozenset[int]
+    descriptors: tuple[tuple[int, int, int], ...]
+    """Number, device, inode."""
+
+    @classmethod
+    def of(cls, look: bytes) -> State:
+        """The state that a look has seen."""
+        fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(look)
+        timers, priority, affinity, locale, flags, children, threads, descriptors = rest
+        return cls(
+            fp_environment=_two(_numbers("I", fp)),
+            signal_handlers=_numbers("Q", handlers),
+            signal_mask=mask,
+            alternate_stack=stack,
+            working_directory=folder.decode(errors="replace") or "(gone)",
+            environment=tuple(environment.split(b"\0")[:-1]),
+            umask=_numbers("I", umask)[0],
+            limits=_numbers("Q", limits),
+            timers=timers,
+            priority=_numbers("i", priority)[0],
+            affinity=affinity,
+            locale=locale,
+            process_flags=_two(_numbers("I", flags)),
+            subprocesses=frozenset(map(int, children.split())),
+            threads=frozenset(_numbers("I", threads)),
+            descriptors=tuple(struct.iter_unpack("<QQQ", descriptors)),
+        )
+
+
+Runtime = Callable[[], "tuple[int, int] | None"]
+"""Where the HIP runtime's code lies: the signal handlers that it installs are its own business."""
+
+
+def changes(before: State, after: State, runtime: Runtime, excused: Collection[str]) -> list[str]:
+    """What has changed between two looks, in words."""
+    found = []
+    for item in fields(State):
+        name = item.name
+        if name in excused:
+            continue
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new and (words := _WORDS[name](old, new, runtime)):
+            found.append(f"{name.replace('_', ' ')}: {words}")
+    return found
+
+
+def without_additions(before: State, after: State) -> State:
+    """``after`` without the threads and descriptors that came to those before; what was closed or replaced counts."""
+    known = {number for number, *_ in before.descriptors}
+    kept = tuple(item for item in after.descriptors if item[0] in known)
+    return replace(after, threads=before.threads, descriptors=kept)
+
+
+def settled(before: bytes, after: bytes, look: Look) -> bytes:
+    """``after``, or a later look if something has been added that may be about to go."""
+    end = time.monotonic() + GRACE_SECONDS
+    while after != before and _added(State.of(before), State.of(after)) and time.monotonic() < end:
+        time.sleep(0.002)
+        after = look()
+    return after
+
+
+def fp_environment() -> tuple[int, int]:
+    """x87's control word and MXCSR of this thread."""
+    buffer = create_string_buffer(_FENV_BYTES)
+    _math().fegetenv(buffer)
+    return int.from_bytes(buffer.raw[_CONTROL], "little"), int.from_bytes(buffer.raw[_CSR], "little")
+
+
+def restore_fp_environment(value: tuple[int, int]) -> None:
+    """Before the harness computes anything: a reference made with flushed subnormals would be wrong."""
+    buffer = create_string_buffer(_FENV_BYTES)
+    _math().fegetenv(buffer)
+    raw = bytearray(buffer.raw)
+    raw[_CONTROL] = value[0].to_bytes(2, "little")
+    raw[_CSR] = value[1].to_bytes(4, "little")
+    _math().fesetenv(create_string_buffer(bytes(raw), _FENV_BYTES))
+
+
+@lru_cache(maxsize=4)
+def code_of(path: Path) -> tuple[int, int] | None:
+    """Where a loaded library lies; None if it is not."""
+    begins, ends = [], []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if line.endswith(str(path)):
+            begin, _, end = line.split()[0].partition("-")
+            begins.append(int(begin, 16))
+            ends.append(int(end, 16))
+    return (min(begins), max(ends)) if begins else None
+
+
+@lru_cache(maxsize=1)
+def _math() -> CDLL:
+    return CDLL("libm.so.6")
+
+
+def _added(before: State, after: State) -> bool:
+    opened = set(after.descriptors) - set(before.descriptors)
+    return bool(
+        after.threads - before.threads
+        or after.subprocesses - before.subprocesses
+        or any(not _is_device_file(number) for number, *_ in opened)
+    )
+
+
+def _sections(look: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(look):
+        (size,) = struct.unpack_from("<I", look, at)
+        yield look[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+def _numbers(kind: str, section: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(section) // struct.calcsize(kind)}{kind}", section)
+
+
+def _two(numbers: tuple[int, ...]) -> tuple[int, int]:
+    first, second = numbers
+    return first, second
+
+
+def _handler_words(old: tuple[int, ...], new: tuple[int, ...], runtime: Runtime) -> str:
+    changed = [(number, now) for number, (was, now) in enumerate(zip(old, new, strict=True), 1) if was != now]
+    begin, end = (runtime() or (0, 0)) if changed else (0, 0)
+    return ", ".join(_signal(number) for number, address in changed if not begin <= address < end)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _fp_words(old: tuple[int, int], new: tuple[int, int], _: object) -> str:
+    bits = {0x8000: "flush to zero", 0x0040: "denormals are zero", 0x6000: "rounding", 0x1F80: "exception masks"}
+    changed = [words for mask, words in bits.items() if (old[1] ^ new[1]) & mask]
+    return ", ".join(changed + ["x87 control word"] * (old[0] != new[0]))
+
+
+def _environment_words(old: tuple[bytes, ...], new: tuple[bytes, ...], _: object) -> str:
+    names = sorted({entry.partition(b"=")[0].decode(errors="replace") for entry in set(old) ^ set(new)})
+    return ", ".join(names[:5]) or "their order"
+
+
+def _limit_words(old: tuple[int, ...], new: tuple[int, ...], _: object) -> str:
+    names = {getattr(resource, name): name for name in reversed(dir(resource)) if name.startswith("RLIMIT_")}
+    changed = dict.fromkeys(index // 2 for index, (was, now) in enumerate(zip(old, new, strict=True)) if was != now)
+    return ", ".join(names.get(number, str(number)) for number in changed)
+
+
+def _descriptor_words(old: tuple[tuple[int, int, int], ...], new: tuple[tuple[int, int, int], ...], _: object) -> str:
+    before, after = {fd: rest for fd, *rest in old}, {fd: rest for fd, *rest in new}
+    opened = [fd for fd in after if fd not in before and not _is_device_file(fd)]
+    closed = [fd for fd in before if fd not in after]
+    replaced = [fd for fd in after if fd in before and after[fd] != before[fd] and not _is_device_file(fd)]
+    parts = {"closed": closed, "opened": opened, "replaced": replaced}
+    return ", ".join(f"{', '.join(map(str, sorted(found)[:5]))} {what}" for what, found in parts.items() if found)
+
+
+def _is_device_file(descriptor: int) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").startswith(DEVICE_FILES)
+    except OSError:
+        return False
+
+
+def _ones(bits: bytes) -> int:
+    return sum(bin(byte).count("1") for byte in bits)
+
+
+def _more_words(what: str) -> Callable[[frozenset[int], frozenset[int], object], str]:
+    return lambda old, new, _: f"{len(new - old)} {what}" if new - old else ""
+
+
+def _now_words(old: object, new: object, _: object) -> str:
+    def show(value: object) -> str:
+        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        return text if text.isprintable() and len(text) < 80 else "another"
+
+    return f"was {show(old)}, is {show(new)}" if show(old) != show(new) else "changed"
+
+
+_WORDS: dict[str, Callable[..., str]] = {
+    "fp_environment": _fp_words,
+    "signal_handlers": _handler_words,
+    "signal_mask": lambda old, new, _: "changed",
+    "alternate_stack": lambda old, new, _: "replaced",
+    "working_directory": _now_words,
+    "environment": _environment_words,
+    "umask": lambda old, new, _: f"was {old:03o}, is {new:03o}",
+    "limits": _limit_words,
+    "timers": lambda old, new, _: "one is running" if any(new) else "stopped",
+    "priority": _now_words,
+    "affinity": lambda old, new, _: f"was {_ones(old)} cores, is {_ones(new)}",
+    "locale": _now_words,
+    "process_flags": lambda old, new, _: "changed",
+    "subprocesses": _more_words("left behind"),
+    "threads": _more_words("left running"),
+    "descriptors": _descriptor_words,
+}

@@ -1,0 +1,49 @@
+"""What a family declares about its instances holds before its own predicate is asked: operations, types, layouts,
+dimensions. One question for planning, ``verify``, fuzzing, shrinking, laws and the spine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from bitgate.kernel import registry
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.problem import ConvProblem
+
+
+@lru_cache(maxsize=1)
+def own_families() -> frozenset[str]:
+    """The names of bitgate's own families, which a loaded one cannot have."""
+    return frozenset(registry.families())
+
+
+def is_own(family: KernelFamily) -> bool:
+    """Is it one of bitgate's, rather than loaded?"""
+    return family.name in own_families()
+
+
+def declared_refusal(family: KernelFamily, instance: Instance, problem: ConvProblem) -> Refusal | None:
+    """The first declared set that the problem lies outside of, as a refusal."""
+    for clause, value, declared in (
+        ("operation", str(problem.operation), tuple(str(one) for one in family.operations_of(instance))),
+        ("dtypes", problem.dtypes.canonical, instance.dtypes),
+        ("ndims", problem.ndim, instance.ndims),
+        ("layouts", problem.layout, instance.layouts),
+    ):
+        if value not in declared:
+            stated = ", ".join(map(str, declared)) or "nothing"
+            return Refusal(clause, f"{value} is not among what {family.name}.{instance.name} declares ({stated})")
+    return None
+
+
+def harness_refusal(family: KernelFamily, instance: Instance, problem: ConvProblem) -> Refusal | None:
+    """The refusal that neither predicate nor library is asked about. None for bitgate's own: their predicates and
+    libraries answer for any problem, by clauses of their own, and the suites hold them to that."""
+    return None if is_own(family) else declared_refusal(family, instance, problem)
+
+
+def refusal_of(
+    family: KernelFamily, instance: Instance, problem: ConvProblem, options: Mapping[str, str]
+) -> Refusal | None:
+    """Why the instance does not take the problem: by what is declared, then by its predicate."""
+    return harness_refusal(family, instance, problem) or family.supports(problem, instance, options)

@@ -1,0 +1,27 @@
+"""What a user loads: declaration files from ``--load``, a case table's ``load`` and ``$BITGATE_LOAD``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from bitgate.kernel import registry
+
+VARIABLE = "BITGATE_LOAD"
+
+HINT = f"a kernel of yours is known once its declaration is loaded: --load FILE, or {VARIABLE}"
+"""The end of a message about a kernel that there is not."""
+
+
+def to_load(stated: Iterable[Path] | None) -> tuple[Path, ...]:
+    """The declarations of a command: those of its ``--load``, then those of the environment; each once, absolute."""
+    of_environment = os.environ.get(VARIABLE, "").split(os.pathsep)
+    paths = [*(stated or ()), *(Path(name) for name in of_environment if name)]
+    return tuple(dict.fromkeys(path.absolute() for path in paths))
+
+
+def loaded_names(load: Iterable[Path]) -> frozenset[str]:
+    """The names of the families that these declarations declare."""
+    files = (path / "declaration.py" if path.is_dir() else path for path in load)
+    return frozenset(registry.load_family(path.resolve()).name for path in files)

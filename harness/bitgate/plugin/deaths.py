@@ -1,0 +1,45 @@
+"""Workers that die again and again: a crash ends one case, but a machine on which nothing lives ends the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+BARREN = 5
+"""Deaths in a row that took no case with them: the workers do not even come to one."""
+
+MOST = 100
+"""Deaths of a run. A worker takes a second or two to start, and kernels crash in processes of their own."""
+
+
+class Deaths:
+    """Hooks of the process that hands out the tests."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.total = 0
+        self.barren = 0
+
+    def pytest_testnodedown(self, error: object) -> None:
+        if not error:
+            return
+        self.total += 1
+        self.barren += 1
+        if self.barren > BARREN:
+            self._stop(f"{self.barren} workers in a row died before they came to a case: run with -n0 to see why")
+        elif self.total > MOST:
+            self._stop(f"{self.total} workers died in this run: something is wrong with the machine, not with a case")
+
+    def pytest_handlecrashitem(self) -> None:
+        self.barren = 0
+
+    def pytest_runtest_logreport(self) -> None:
+        self.barren = 0
+
+    def _stop(self, why: str) -> None:
+        scheduler: Any = self.config.pluginmanager.get_plugin("dsession")
+        if scheduler is not None:
+            scheduler.shouldstop = why
+            # It would go on replacing workers while it waits for the last of them to end.
+            scheduler._max_worker_restart = 0

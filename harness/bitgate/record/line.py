@@ -1,0 +1,86 @@
+"""The types of a results line. Whatever wrote it, what passes here can be merged, counted and shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from bitgate.outside import Count, Name, NameOrNone, OddInput, Seconds, Short, Text, shaped
+from bitgate.record.verdict import Outcome
+
+
+class DeviceLine(Struct):
+    kind: Short
+    name: Short
+
+
+class CertificateLine(Struct):
+    bound: int
+    exact_range: int
+    density: float
+    sensitivity: float
+    holds: bool
+    note: Text = ""
+
+
+class DiagnosisLine(Struct):
+    kinds: list[Name]
+    sentence: Text
+    evidence: dict[str, Any]
+
+
+class StampLine(Struct):
+    id: Short
+    attempt: Count
+    time: Short
+    job: Short = ""
+    shard: Short = ""
+
+
+class Line(Struct):
+    """Keys that are not listed are left alone: a newer bitgate may say more under the same schema."""
+
+    schema: int
+    plan: Short
+    suite: NameOrNone
+    test: Text
+    case: Name
+    human: Text
+    kernel: Name
+    instance: Name
+    options: dict[Short, Short]
+    platform: Short
+    target: Name
+    device: DeviceLine
+    tier: Short
+    fill: Name
+    seed: Count
+    schedule: Short
+    verdict: Outcome
+    expected: bool
+    reason: Text
+    digest: Short
+    reference: Short
+    certificate: CertificateLine | None
+    dispatch: dict[str, Any]
+    seconds: dict[Short, Seconds]
+    diagnosis: DiagnosisLine | None
+    repro: Text
+    foreign: Text
+    fingerprint: dict[Short, Text]
+    error: dict[Short, float] = {}
+    run: StampLine | None = None
+    """Records from before runs were stamped have none."""
+    row: Text = ""
+    view: dict[str, Any] = {}
+    known_bug: dict[Short, Text] = {}
+    compared: bool = True
+
+
+def check_types(event: Any) -> None:
+    """OddInput with the place where an event differs from what a results line is."""
+    line = shaped(Line, event)
+    certificate = line.certificate
+    if certificate and max(abs(certificate.bound), abs(certificate.exact_range)) >> 1100:
+        raise OddInput("certificate: a bound of more than 1100 bits")

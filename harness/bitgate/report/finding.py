@@ -1,0 +1,49 @@
+"""What is wrong with a run, not with a kernel: something lost, damaged, twice there, or of another run. Always red."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+# What can be found, and what it means for whoever reads it.
+KINDS: dict[str, str] = {
+    "LostShard": "a shard left no results",
+    "Unreadable": "a file or a line of it is damaged",
+    "Unplanned": "a result that the plan does not have",
+    "Duplicated": "two jobs ran the same case, and nothing says which of them is the later attempt",
+    "OtherPlan": "shards of different plans",
+    "OtherTier": "results of different tiers",
+    "OtherCommit": "results of different commits",
+    "OtherBuild": "different builds of one kernel library",
+}
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``kind`` is one of KINDS; ``sentence`` says what, where, and what to do. ``target`` is empty for a whole run."""
+
+    kind: str
+    sentence: str
+    target: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.kind in KINDS, self.kind
+
+
+def some(names: Iterable[object]) -> str:
+    """The first few names, in order, and how many more there are."""
+    listed = sorted({str(name) for name in names})
+    more = len(listed) - SHOWN
+    return ", ".join(listed[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def distinct(values: Iterable[str]) -> list[str]:
+    """The values that are known, each once."""
+    return sorted({value for value in values if value not in ("", "unknown")})
+
+
+def first_words(findings: Sequence[Finding]) -> str:
+    """For a headline."""
+    return f"{len(findings)} findings about the run itself: {findings[0].sentence}" if findings else ""

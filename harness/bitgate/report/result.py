@@ -1,0 +1,78 @@
+"""What a verdict becomes in a report: the element, type and message of JUnit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bitgate.record import MEANING, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Result:
+    """``element`` is failure, error or skipped; ``lines`` tell more than ``message`` does."""
+
+    element: str
+    type: str
+    message: str
+    lines: tuple[str, ...] = ()
+
+
+# What a red verdict becomes. A failure says that the kernel is wrong, an error that it could not be told.
+RED: dict[Outcome, tuple[str, str]] = {
+    Outcome.PASS: ("failure", "ExpectedOtherwise"),
+    Outcome.MISMATCH: ("failure", "Mismatch"),
+    Outcome.NONDETERMINISTIC: ("failure", "Nondeterministic"),
+    Outcome.CORRUPTED: ("failure", "Corrupted"),
+    Outcome.BUILD_FAILED: ("failure", "CompileError"),
+    Outcome.REFUSED: ("failure", "Refused"),
+    Outcome.CRASHED: ("error", "Crash"),
+    Outcome.HUNG: ("error", "Timeout"),
+    Outcome.LOST: ("error", "Lost"),
+    Outcome.NOT_RUN: ("error", "NotRun"),
+    Outcome.INFRA: ("error", "DeviceLost"),
+}
+
+# A green verdict that compared nothing and is not an expected refusal: shown as skipped, never as passed.
+SKIPPED: dict[Outcome, str] = {Outcome.NOT_RUN: "unsupported", Outcome.KNOWN_BUG: "quarantined"}
+
+# The more telling type, where the reason names it.
+REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
+    (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
+    (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
+    (Outcome.INFRA, r"(?i)\bdisk\b", "HostDisk"),
+    (Outcome.INFRA, r"\bstored digest\b", "StoredDigest"),
+    (Outcome.NOT_RUN, r"(?i)\binterrupted\b", "Interrupted"),
+)
+
+
+def result_of(verdict: Verdict) -> Result | None:
+    """None for what passed."""
+    if not verdict.green:
+        element, kind = RED[verdict.outcome]
+        return Result(element, _telling_type(verdict) or kind, sentence_of(verdict), tuple(_lines(verdict)))
+    kind = SKIPPED.get(verdict.outcome, "")
+    return Result("skipped", kind, sentence_of(verdict)) if kind else None
+
+
+def sentence_of(verdict: Verdict) -> str:
+    """What is wrong, in one sentence. Where a ledger of known bugs has to do with it, the reason tells more."""
+    diagnosed = verdict.diagnosis.sentence if verdict.diagnosis else ""
+    said = (verdict.reason, diagnosed) if verdict.known_bug else (diagnosed, verdict.reason)
+    return next((text for text in said if text.strip()), MEANING[verdict.outcome])
+
+
+def _telling_type(verdict: Verdict) -> str:
+    if verdict.known_bug and verdict.outcome is not Outcome.KNOWN_BUG:
+        return "KnownBug"
+    for outcome, pattern, kind in REASON_TYPES:
+        if verdict.outcome is outcome and (match := re.search(pattern, verdict.reason)):
+            return match.expand(kind)
+    return ""
+
+
+def _lines(verdict: Verdict) -> list[str]:
+    told = [f"{verdict.outcome}: {MEANING[verdict.outcome]}", verdict.reason]
+    if verdict.diagnosis:
+        told.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
+    return told

@@ -1,0 +1,24 @@
+"""A small case that cannot fail on a sound device: run before the device is lent again behind a case that broke it."""
+
+from __future__ import annotations
+
+from bitgate.problem import parse_case_id
+from bitgate.record import Outcome
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.spine import verify
+
+CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
+
+
+def distress(session: Session) -> str:
+    """What is wrong with the device, in words; empty if the naive kernel still computes there."""
+    problem = parse_case_id(CASE)
+    kernel = session.reference_kernel(problem)
+    if kernel is None:
+        return f"no naive kernel for {session.target.name} could try it"
+    family, instance = kernel
+    verdict = verify(PlannedCase(problem, family.name, instance.name, target=session.target.name), session)
+    if verdict.outcome is Outcome.PASS:
+        return ""
+    return f"the naive kernel ends in {verdict.outcome} on {CASE}: {verdict.reason}"

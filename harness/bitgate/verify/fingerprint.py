@@ -1,0 +1,117 @@
+"""What a verdict says about machine and code: ``record.FINGERPRINT``, each filled in by every run."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bitgate import checkout, rooms
+from bitgate.build.rocm import find_rocm_runtime
+from bitgate.device.device import Device
+from bitgate.device.targets import Target
+from bitgate.errors import UsageError
+from bitgate.record import FINGERPRINT, UNKNOWN
+
+NO_GUARDS = "none"
+"""Nothing was launched between guards."""
+
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+_AMD_DRIVER = Path("/sys/module/amdgpu/version")
+_AMD_MODULE = Path("/sys/module/amdgpu")
+
+
+def fingerprint(
+    target: Target,
+    places: Sequence[Path],
+    *,
+    build: str = UNKNOWN,
+    compiler: str = UNKNOWN,
+    device: Device | None = None,
+) -> dict[str, str]:
+    """Of a case on ``target``. ``places`` are the folders of its kernel and of its suites; what only an open device can
+    tell is unknown without one."""
+    told = {
+        "build": build,
+        "host": platform.node() or UNKNOWN,
+        "os": _system(),
+        "gpu": "none" if target.platform == "host" else _gpu(device) if device else target.device_name,
+        "driver": _driver(target.platform),
+        "runtime": _runtime(device) if device else UNKNOWN,
+        "compiler": compiler,
+        "commit": _commit(tuple(places)),
+        "guards": NO_GUARDS,
+    }
+    return {name: told[name] for name in FINGERPRINT}
+
+
+@lru_cache(maxsize=1)
+def _system() -> str:
+    """``Linux 6.1.0-18-amd64 x86_64, Debian GNU/Linux 12 (bookworm)``."""
+    kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
+    try:
+        return f"{kernel}, {platform.freedesktop_os_release()['PRETTY_NAME']}"
+    except (OSError, KeyError):
+        return kernel
+
+
+@lru_cache
+def _driver(platform_name: str) -> str:
+    """The version of the kernel's driver; the host needs none. amdgpu of the Linux kernel itself has no version."""
+    if platform_name == "host":
+        return "none"
+    if platform_name == "nvidia":
+        match = re.search(r"Kernel Module\D*([\d.]+)", _text(_NVIDIA_DRIVER))
+        return match[1] if match else UNKNOWN
+    return _text(_AMD_DRIVER) or (f"amdgpu of Linux {platform.release()}" if _AMD_MODULE.exists() else UNKNOWN)
+
+
+def _runtime(device: Device) -> str:
+    version = _asked(device.hip, "hipRuntimeGetVersion")
+    if version is None:
+        return UNKNOWN
+    if device.target.platform == "nvidia":  # our layer says what the CUDA runtime says
+        return f"CUDA {version // 1000}.{version % 1000 // 10}, under bitgate's HIP layer"
+    hip = f"HIP {version // 10**7}.{version // 10**5 % 100}.{version % 10**5}"
+    return f"{hip} on bitgate's host runtime" if device.target.platform == "host" else f"ROCm {_rocm()}, {hip}"
+
+
+def _rocm() -> str:
+    try:
+        library = find_rocm_runtime().resolve()
+    except UsageError:
+        return UNKNOWN
+    return _text(library.parent.parent / ".info" / "version") or UNKNOWN
+
+
+def _gpu(device: Device) -> str:
+    name = _asked(device.hip, "hipDeviceGetName", 256, device.index)
+    text = name.decode(errors="replace") if isinstance(name, bytes) else str(name or "")
+    return text.strip("\0 ") or device.target.device_name
+
+
+def _asked(hip: Any, function: str, *arguments: int) -> Any:
+    """What a HIP function tells; None if it fails, or if this hip-python takes it otherwise."""
+    try:
+        status, value = getattr(hip, function)(*arguments)
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return None
+    return value if int(status) == 0 else None
+
+
+@lru_cache
+def _commit(places: tuple[Path, ...]) -> str:
+    """The owner's: that of the kernel, else of the suites, if they lie elsewhere than bitgate's own."""
+    own = rooms.root()
+    owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
+    return next((commit for place in owners if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

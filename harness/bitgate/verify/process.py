@@ -1,0 +1,252 @@
+"""Kernels in a process of their own, as their callers see it: a planned case goes in, a verdict comes out.
+
+Whatever a kernel does to the process, the case has its verdict and the next one has a sound process: one that died,
+hung or was changed is replaced.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from bitgate import rooms
+from bitgate.device.targets import named, platform_of
+from bitgate.isolation.child import Child, Ended, Output
+from bitgate.problem import human
+from bitgate.problem.foreign import ck_profiler_line
+from bitgate.record import Outcome, RecordError, Verdict, from_event
+from bitgate.verify.fingerprint import fingerprint
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repro import repro_line
+from bitgate.verify.server import ENTRY, Hear, judged, open_session, to_json
+from bitgate.verify.session import Session
+
+TIME_LIMIT = 600.0
+"""Seconds that a case may take unless one asks for less."""
+
+CANARY_SECONDS = 300.0
+
+OPEN_SECONDS = 900.0
+"""To open a device or to load a library, builds included."""
+
+BITS = "bitgate.verify.spine:verify"
+LAWS = "bitgate.metamorphic.hold:hold"
+"""Who judges: a function in the child from a planned case and a Session to its verdict."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a process of kernels is opened with; the fields are those of ``Session``."""
+
+    target: str
+    load: tuple[Path, ...] = ()
+    overlay: Mapping[str, Path] = field(default_factory=dict)
+    suites: tuple[Path, ...] | None = None
+    repeats_all: bool = True
+    environment: Mapping[str, str] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "load": [str(path.absolute()) for path in self.load],
+            "overlay": {name: str(path.absolute()) for name, path in self.overlay.items()},
+            "suites": None if self.suites is None else [str(path.absolute()) for path in self.suites],
+            "repeats_all": self.repeats_all,
+        }
+
+
+def to_stderr(data: bytes) -> None:
+    """What kernels print is not on stdout, where answers of commands are."""
+    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.flush()
+
+
+class CaseProcess:
+    """Started when the first case comes, replaced when one has spent it; end it, or use it in a ``with``.
+
+    ``progress`` hears of builds, ``output`` what kernels print.
+    """
+
+    def __init__(self, opening: Opening, *, progress: Say | None = None, output: Output = to_stderr) -> None:
+        self.opening = opening
+        self._progress = progress
+        self._output = output
+        self._child: Child | None = None
+        self._prepared: set[tuple[str, str]] = set()
+        self._broken: dict[str, str] = {}
+        self._is_suspect = False
+        """Has a case broken the device's context, or its process, since the canary last passed?"""
+
+    def __enter__(self) -> CaseProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End the process. The next case would start another one."""
+        if self._child is not None:
+            child, self._child = self._child, None
+            child.end()
+        self._prepared.clear()
+
+    def verify(
+        self,
+        planned: PlannedCase,
+        seconds: float = TIME_LIMIT,
+        *,
+        by: str = BITS,
+        dump: Path | None = None,
+        trace: Hear | None = None,
+    ) -> Verdict:
+        """The verdict of one planned case, within ``seconds`` once its library is loaded.
+
+        ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
+        """
+        started = perf_counter()
+        if planned.family in self._broken:
+            return self._ended(planned, Outcome.CRASHED, self._broken[planned.family], started)
+        if distress := self._sound_out():
+            return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
+        child = self._prepare(planned.family, planned.raced)
+        if isinstance(child, Ended):
+            return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
+        started = perf_counter()  # building and loading is no part of the case
+        question = {
+            "ask": "verify",
+            "planned": to_json(planned),
+            "by": by,
+            "dump": str(dump.absolute()) if dump else "",
+            "trace": trace is not None,
+            "seconds": seconds,
+        }
+        try:
+            answer = child.ask(question, seconds, lambda note: self._hear(note, trace))
+            verdict = from_event(answer["verdict"])
+        except Ended as ended:
+            self._replace()
+            return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
+        except (RecordError, KeyError, TypeError) as error:
+            self._replace()
+            return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
+        if answer["spent"]:
+            self._replace()
+        return verdict
+
+    def _replace(self) -> None:
+        """The next case gets another process; on a GPU a small case of ours goes first."""
+        self.end()
+        self._is_suspect = platform_of(self.opening.target) != "host"
+
+    def _sound_out(self) -> str:
+        """What is wrong with a device that a case has broken; empty if it is sound again, or was all the time."""
+        if not self._is_suspect:
+            return ""
+        try:
+            distress = str(self._opened().ask({"ask": "canary"}, CANARY_SECONDS, self._hear))
+        except Ended as ended:
+            self.end()
+            return f"a small case of the naive kernel: {ended.reason}"
+        self._is_suspect = bool(distress)
+        return distress
+
+    def _prepare(self, family: str, raced: str) -> Child | Ended:
+        """A child that has the family's library loaded; Ended if loading it ends the child, and always will."""
+        child = self._opened()
+        if (family, raced) in self._prepared:
+            return child
+        try:
+            child.ask({"ask": "prepare", "family": family, "raced": raced}, OPEN_SECONDS, self._hear)
+        except Ended as ended:
+            self.end()
+            self._broken[family] = f"while its library was loaded: {ended.reason}"
+            return Ended(self._broken[family], hung=ended.hung)
+        self._prepared.add((family, raced))
+        return child
+
+    def _opened(self) -> Child:
+        if self._child is not None and self._child.is_usable:
+            return self._child
+        self.end()
+        child = Child(ENTRY, self._output, environment=self.opening.environment)
+        try:
+            child.ask({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS, self._hear)
+        except Ended as ended:
+            raise RuntimeError(
+                f"the process for kernels of {self.opening.target} does not start: {ended.reason}"
+            ) from None
+        except BaseException:
+            child.end()
+            raise
+        self._child = child
+        return child
+
+    def _hear(self, note: Any, trace: Hear | None = None) -> None:
+        if isinstance(note, dict) and "progress" in note:
+            if self._progress is not None:
+                self._progress(str(note["progress"]))
+        elif trace is not None and isinstance(note, dict):
+            trace(note)
+
+    def _ended(self, planned: PlannedCase, outcome: Outcome, reason: str, started: float) -> Verdict:
+        """The verdict on a case that left nobody to speak for it."""
+        target = named(planned.target)
+        places = [path.resolve().parent for path in self.opening.load]
+        places += self.opening.suites or [rooms.room("suites")]
+        return Verdict(
+            key=planned.key,
+            outcome=outcome,
+            reason=reason,
+            suite=planned.suite,
+            test=planned.test,
+            tier=planned.tier,
+            platform=target.platform,
+            device_kind=target.kind,
+            device_name=target.device_name,
+            seconds={"total": perf_counter() - started},
+            repro=repro_line(planned, self.opening.load),
+            foreign=ck_profiler_line(planned.problem) or "",
+            human=human(planned.problem),
+            fingerprint=fingerprint(target, places),
+        )
+
+
+class ThisProcess:
+    """A CaseProcess that is none: kernels run right here, where a debugger is attached. A verdict of it vouches for
+    nothing, since a kernel can do what it likes to whoever reads it."""
+
+    def __init__(self, opening: Opening, *, progress: Say | None = None) -> None:
+        self.opening = opening
+        self._progress = progress
+
+    def __enter__(self) -> ThisProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Nothing to end."""
+
+    @cached_property
+    def _session(self) -> Session:
+        return open_session(self.opening.as_json(), self._progress or (lambda line: None))
+
+    def verify(
+        self,
+        planned: PlannedCase,
+        seconds: float = TIME_LIMIT,
+        *,
+        by: str = BITS,
+        dump: Path | None = None,
+        trace: Hear | None = None,
+    ) -> Verdict:
+        """As ``CaseProcess.verify``, without a deadline."""
+        return judged(planned, self._session, by, dump, trace)

@@ -1,0 +1,46 @@
+"""One more launch of a case that is green, on other data: a kernel that is right twice on the same data may count its
+launches, or remember a result by the shape of its problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bitgate.record import Verdict
+from bitgate.verify.case import Case
+from bitgate.verify.judging import judge
+from bitgate.verify.running import How, Launch, run_once
+from bitgate.verify.session import reference_kind
+
+OTHER_SEED = 1_000_003
+"""Added to the case's own."""
+
+DEAR_FLOPS = 100_000_000
+"""From here on the reference of other data costs too much, whatever the launch does."""
+
+
+def is_repeated(case: Case) -> bool:
+    """Cheap cases are, as often as the session asks for: all, or the first of each instance in this process."""
+    planned, session = case.planned, case.session
+    cheap = planned.problem.flops < DEAR_FLOPS and session.is_cheap(planned.problem)
+    return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel)
+
+
+def repeat(case: Case, launch: Launch, how: How) -> Verdict | None:
+    """The verdict if the launch shows something wrong. The case then speaks of it alone."""
+    planned, session, problem = case.planned, case.session, case.planned.problem
+    seed = planned.seed + OTHER_SEED
+    inputs = session.inputs(problem, case.instance, planned.fill, seed)
+    kind = reference_kind(problem, inputs.certificate.holds, case.family.is_reference)
+    reference = session.reference(problem, case.instance, planned.fill, seed, kind)
+    run = run_once(session.device, launch, inputs.tensors, reference.tensor, how)
+    if run.result is not None and reference.judge is not None and not reference.judge.outside(run.result.logical).any():
+        run.result = None
+    for part, value in run.seconds.items():
+        case.seconds[part] += value
+    if not (run.crash or run.damage or run.result is not None):
+        return None
+    case.inputs, case.reference, case.runs = inputs, reference, [run]
+    verdict = judge(case)
+    words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words}), is wrong: "
+    diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=words + verdict.diagnosis.sentence)
+    return replace(verdict, reason=words + verdict.reason, diagnosis=diagnosis)

@@ -1,0 +1,161 @@
+"""The child in which kernels run: opens a target once, and answers planned cases with verdicts.
+
+Both ends of its questions are here: how a planned case is spelled in JSON, and what becomes of it.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bitgate.build.errors import BuildError
+from bitgate.errors import UsageError
+from bitgate.isolation.channel import Channel
+from bitgate.kernel.errors import LibraryError
+from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.record import Key, Outcome, Verdict, to_event
+from bitgate.verify.canary import distress
+from bitgate.verify.dump import Dump
+from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.trace import Tracer
+
+ENTRY = f"{__name__}:serve"
+
+SPIN_SECONDS = "BITGATE_SPIN_SECONDS"
+LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.6
+"""Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier."""
+
+Hear = Callable[[dict[str, Any]], None]
+"""Hears what the first launch of a case ran (``Tracer``)."""
+
+
+def to_json(planned: PlannedCase) -> dict[str, Any]:
+    """All that decides the verdict, and whose test it is: a suite takes no PASS that shows nothing."""
+    key: Key = planned.key
+    return {
+        **{**vars(key), "options": list(key.options)},
+        "tier": planned.tier,
+        "suite": planned.suite,
+        "test": planned.test,
+        "expect": [planned.expect.kind, planned.expect.clause],
+        "reference": planned.reference,
+        "zero_result": planned.zero_result,
+    }
+
+
+def from_json(document: Mapping[str, Any]) -> PlannedCase:
+    return PlannedCase(
+        problem=_problem(document["case"]),
+        family=document["kernel"],
+        instance=document["instance"],
+        options=tuple((name, value) for name, value in document["options"]),
+        fill=document["fill"],
+        seed=document["seed"],
+        schedule=document["schedule"],
+        target=document["target"],
+        tier=document["tier"],
+        suite=document["suite"],
+        test=document["test"],
+        expect=Expectation(*document["expect"]),
+        reference=document["reference"],
+        zero_result=document["zero_result"],
+    )
+
+
+@lru_cache(maxsize=256)
+def _problem(case: str) -> ConvProblem:
+    """One object for the cases of a problem, which follow each other: what it computes of itself is kept."""
+    return parse_case_id(case)
+
+
+def serve(channel: Channel) -> None:
+    """Answer until the parent has no more questions."""
+    server = Server(channel)
+    answers: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "open": server.open,
+        "canary": server.canary,
+        "prepare": server.prepare,
+        "verify": server.verify,
+    }
+    while (question := channel.next()) is not None:
+        try:
+            channel.answer(answers[question.pop("ask")](question))
+        except UsageError as error:
+            channel.usage(str(error))
+        except Exception:
+            channel.error(traceback.format_exc())
+
+
+def open_session(opening: Mapping[str, Any], progress: Callable[[str], None]) -> Session:
+    """The session that an opening asks for."""
+    return Session(
+        opening["target"],
+        load=tuple(map(Path, opening["load"])),
+        overlay={name: Path(path) for name, path in opening["overlay"].items()},
+        suites=None if opening["suites"] is None else [Path(path) for path in opening["suites"]],
+        repeats_all=opening["repeats_all"],
+        progress=progress,
+    )
+
+
+def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, trace: Hear | None) -> Verdict:
+    """The verdict by the judge whose ``module:function`` is named."""
+    more: dict[str, Any] = {}
+    if dump is not None:
+        more["observer"] = Dump(dump)
+    if trace is not None:
+        more["on_run"] = Tracer(planned, session, trace)
+    module, _, judge = by.partition(":")
+    verdict: Verdict = getattr(import_module(module), judge)(planned, session, **more)
+    return verdict
+
+
+class Server:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        assert self._session is not None
+        return self._session
+
+    def open(self, question: dict[str, Any]) -> None:
+        """The target, with its runtime."""
+        self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
+        _ = self._session.device
+
+    def canary(self, question: dict[str, Any]) -> str:
+        """What is wrong with the device; empty if nothing is."""
+        return distress(self.session)
+
+    def prepare(self, question: dict[str, Any]) -> None:
+        """A family's library, built and loaded, so that no case is charged for it. What is wrong with it each of its
+        cases will say."""
+        try:
+            self.session.library(question["family"], question["raced"])
+        except (BuildError, LibraryError):
+            return
+
+    def verify(self, question: dict[str, Any]) -> dict[str, Any]:
+        """``spent``: the process is not what it was, and no place for another case."""
+        if (host := self.session.device.host) is not None and SPIN_SECONDS not in os.environ:
+            # A thread that waits for what never comes is to be told as such before the case's time is up.
+            host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question["seconds"]))
+        dump = Path(question["dump"]) if question["dump"] else None
+        trace = self._channel.note if question["trace"] else None
+        verdict = judged(from_json(question["planned"]), self.session, question["by"], dump, trace)
+        return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
+
+    def _is_spent(self, verdict: Verdict) -> bool:
+        """After a fault a GPU's context gives errors for ever; the host's runtime has none that last."""
+        if verdict.diagnosis is not None and "process" in verdict.diagnosis.evidence:
+            return True
+        on_gpu = self.session.target.platform != "host"
+        return on_gpu and verdict.outcome in (Outcome.CRASHED, Outcome.INFRA, Outcome.CORRUPTED)

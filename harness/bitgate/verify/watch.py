@@ -1,0 +1,78 @@
+"""What a library does to its process beside its work: looked at around each of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import create_string_buffer, string_at
+from dataclasses import fields
+
+from bitgate.device.device import Device
+from bitgate.device.loaded import mapped_runtimes
+from bitgate.exact import native
+from bitgate.isolation import state
+from bitgate.isolation.state import State
+from bitgate.kernel.library import KernelLibrary
+
+_buffer = create_string_buffer(1 << 16)
+
+
+class Watch:
+    """Begins with the look before the call; ``changes`` takes the one behind it."""
+
+    def __init__(self, device: Device, library: KernelLibrary) -> None:
+        self._device = device
+        self._library = library
+        self._current = self._current_device()
+        self._library.wrote_problem = False
+        self._before = look()
+
+    def changes(self) -> list[str]:
+        """What the call has changed, in words. The floating-point environment is as before then: whoever computes
+        next is not to suffer from it. All else stays changed; the process is not to be used for another case."""
+        found = []
+        after = look()
+        if after != self._before:
+            before, now = State.of(self._before), State.of(state.settled(self._before, after, look))
+            if now.fp_environment != before.fp_environment:
+                state.restore_fp_environment(before.fp_environment)
+            if not self._library.has_launched:  # a first launch may start pools of threads, and open what it keeps
+                now = state.without_additions(before, now)
+            found = state.changes(before, now, _runtime, self._library.family.changes)
+        if (current := self._current_device()) != self._current:
+            found.append(f"current device: was {self._current}, is {current}")
+        if self._library.wrote_problem:
+            found.append("arguments: the problem, which is const, was written")
+        return found
+
+    def _current_device(self) -> int:
+        return int(self._device.hip.hipGetDevice()[1])
+
+
+def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
+    """The library, which then knows what loading it has changed of all that is never excused. The floating-point
+    environment is as before."""
+    before = State.of(look())
+    library = load()
+    after = State.of(look())
+    state.restore_fp_environment(before.fp_environment)
+    excusable = {item.name for item in fields(State)} - {*state.NEVER_EXCUSED}
+    library.loading_changed = state.changes(before, after, _runtime, excusable)
+    return library
+
+
+def look() -> bytes:
+    """The process as it is now (exact/native/process_state.cpp)."""
+    global _buffer
+    take = native.library()("bitgate_process_state")
+    while (length := take(_buffer, len(_buffer))) > len(_buffer):
+        _buffer = create_string_buffer(2 * length)
+    return string_at(_buffer, length)
+
+
+def in_words(changes: list[str]) -> str:
+    return f"it changed its process: {'; '.join(changes)}"
+
+
+def _runtime() -> tuple[int, int] | None:
+    runtimes = mapped_runtimes()
+    return state.code_of(runtimes[0]) if runtimes else None

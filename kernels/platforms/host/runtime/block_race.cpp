@@ -1,0 +1,129 @@
+// Races between the threads of a block, and between blocks: what the shadow is told of, and what is said when
+// it finds one.
+#include <cstdio>
+#include <dlfcn.h>
+#include <string_view>
+
+#include "block.hpp"
+
+namespace bitgate_host {
+namespace {
+
+// "folder/libname.so+0x1234": the harness makes a source line of it. The folder tells flavours apart.
+struct Site {
+  char text[128];
+
+  explicit Site(uint64_t instruction) {
+    Dl_info info{};
+    if (!dladdr(reinterpret_cast<void*>(instruction), &info) || !info.dli_fname) {
+      std::snprintf(text, sizeof text, "an unknown place");
+      return;
+    }
+    const std::string_view path = info.dli_fname;
+    const size_t name = path.rfind('/');
+    const size_t folder = name == path.npos || name == 0 ? path.npos : path.rfind('/', name - 1);
+    std::snprintf(text, sizeof text, "%.100s+0x%llx", info.dli_fname + (folder == path.npos ? 0 : folder + 1),
+                  static_cast<unsigned long long>(instruction - reinterpret_cast<uint64_t>(info.dli_fbase)));
+  }
+};
+
+// The instruction whose low half was kept, in the library of one that is known.
+uint64_t completed(uint32_t low, uint64_t near) {
+  const auto distance = static_cast<int32_t>(low - static_cast<uint32_t>(near));
+  return near + static_cast<uint64_t>(static_cast<int64_t>(distance));
+}
+
+} // namespace
+
+void BlockRunner::watchRaces() {
+  if (!launch->races) {
+    races.reset();
+    return;
+  }
+  if (!races)
+    races = std::make_unique<RaceWatch>();
+  races->shadow.beginLaunch();
+  for (const SharedVariable& variable : *launch->shared)
+    races->shadow.addLds(addressOf(variable), variable.bytes);
+}
+
+void BlockRunner::forgetMeetings() {
+  races->shadow.beginStretch();
+  races->lastMeeting.fill(0);
+  for (Wave& wave : waves)
+    wave.meetings = 0;
+}
+
+void BlockRunner::noteMeeting(Wave& wave, unsigned firstThread) {
+  if (wave.meetings < 0xFFFF)
+    ++wave.meetings;
+  const uint64_t lanes = wave.slots[wave.current].active;
+  for (unsigned lane = 0; lane < launch->waveSize; ++lane)
+    if (lanes >> lane & 1)
+      races->lastMeeting[firstThread + lane] = wave.meetings;
+}
+
+// The running thread stops here: what it read and has not updated since was no guess.
+void BlockRunner::settleGuesses() {
+  if (!races->shadow.guesses.empty()) {
+    const RaceShadow::Guess guess = races->shadow.guesses.front();
+    raced(guess.access, guess.found);
+  }
+}
+
+void BlockRunner::fence() {
+  if (running && races)
+    races->shadow.fence();
+}
+
+void BlockRunner::access(uint64_t address, uint64_t bytes, bool write, bool atomic, const void* from) {
+  if (!running || !races || !bytes)
+    return;
+  inCallback = true;
+  const unsigned wave = current >> laneShift;
+  const RaceAccess access{address, bytes, write, atomic, static_cast<const char*>(from) - 1};
+  const RacePlace at{static_cast<uint32_t>(blockNumber), races->shadow.stretch,
+                     static_cast<uint16_t>(current), waves[wave].meetings};
+  const auto found = races->shadow.note(access, at, {laneShift, races->lastMeeting.data()});
+  inCallback = false;
+  if (found)
+    raced(access, *found);
+  if (spunFor != 0) {
+    spinning();
+    leave();
+  }
+}
+
+void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
+  RawFault fault;
+  fault.kind = bitgateFaultRace;
+  fault.isWrite = access.write;
+  fault.address = access.address;
+  const dim3& grid = launch->grid;
+  const uint64_t block = found.other.block;
+  const uint3 thread = index[found.other.thread];
+  const bool sameBlock = found.other.block == static_cast<uint32_t>(blockNumber);
+  const unsigned otherWave = found.other.thread >> laneShift;
+  const bool sameWave = sameBlock && otherWave == current >> laneShift;
+  const auto here = reinterpret_cast<uint64_t>(access.from);
+  const Site at(here), other(completed(found.other.from, here));
+  const auto kind = [](bool atomic, bool write) {
+    return atomic ? (write ? "atomic update" : "atomic read") : write ? "write" : "read";
+  };
+  std::snprintf(
+      fault.detail, sizeof fault.detail,
+      "race on %.63s, offset %llu: its %s of %llu bytes at %s and the %s by block (%llu,%llu,%llu), "
+      "thread (%u,%u,%u) at %s have %s between them",
+      found.where, static_cast<unsigned long long>(found.offset), kind(access.atomic, access.write),
+      static_cast<unsigned long long>(access.bytes), at.text, kind(found.other.atomic, found.otherWrote),
+      static_cast<unsigned long long>(block % grid.x),
+      static_cast<unsigned long long>(block / grid.x % grid.y),
+      static_cast<unsigned long long>(block / (static_cast<uint64_t>(grid.x) * grid.y)), thread.x, thread.y,
+      thread.z, other.text,
+      sameWave    ? "neither a barrier nor a wave operation"
+      : sameBlock ? "no barrier"
+                  : "nothing that orders blocks");
+  abandon(fault);
+}
+
+} // namespace bitgate_host

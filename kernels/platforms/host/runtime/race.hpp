@@ -1,0 +1,131 @@
+// Who touched which cell of LDS and device memory in this launch, and whether two accesses race. Fed by
+// kernels that are compiled with -fsanitize=thread, whose callbacks are ours (race_callbacks.cpp). Such
+// launches run on one OS thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace bitgate_host {
+
+// A thread at the moment of its access. `meeting` counts the wave operations that its wave has completed
+// since the last barrier: lanes that met are ordered.
+struct RacePlace {
+  uint32_t block;
+  uint32_t stretch; // RaceShadow::stretch
+  uint16_t thread;
+  uint16_t meeting;
+};
+
+struct RaceAccess {
+  uint64_t address;
+  uint64_t bytes;
+  bool write;
+  bool atomic;
+  const void* from; // the instruction
+};
+
+// What is remembered of an access.
+struct RaceSlot {
+  uint32_t from; // the low half of the instruction's address
+  uint32_t block;
+  uint32_t stretch; // 0: no access yet
+  uint16_t meeting;
+  uint16_t thread : 10, atomic : 1;
+};
+
+// The wave that a thread belongs to, and the last meeting since the barrier that each thread of the block
+// took part in.
+struct RaceOrder {
+  unsigned laneShift;
+  const uint16_t* lastMeeting;
+};
+
+struct RaceFound {
+  RaceSlot other;
+  bool otherWrote;
+  bool lds;
+  uint64_t offset; // in the buffer, the LDS struct or the shared variable
+  char where[64];  // the buffer's name, or LDS
+};
+
+class RaceShadow {
+public:
+  RaceShadow() = default;
+  RaceShadow(const RaceShadow&) = delete;
+  ~RaceShadow() { release(); }
+
+  // Before a launch: nobody has touched anything.
+  void beginLaunch();
+  void beginBlock();
+  // Between two barriers of one block: no two stretches have the same number, of whatever block or launch.
+  void beginStretch() { ++stretch; }
+  uint32_t stretch = 1;
+  // LDS of the block that runs: `begin` stays where it is from block to block, mostly.
+  void addLds(const void* begin, size_t bytes);
+
+  // Notes the access; the earlier one that it races with, if there is one.
+  std::optional<RaceFound> note(const RaceAccess& access, const RacePlace& at, const RaceOrder& order);
+
+  // A plain read of a cell that others update with atomics is no race where the same thread goes on to update
+  // it with one, as in `seen = *cell; do ... while (atomicCAS(cell, ...) != ...)`. Those that are open until
+  // then, of the thread that runs.
+  struct Guess {
+    RaceAccess access;
+    RaceFound found;
+  };
+  std::vector<Guess> guesses;
+  void fence() { fenced = true; }
+
+private:
+  struct Cell {
+    // Of each kind the last, and the last of whoever is furthest from it: another block, else another wave,
+    // else another thread.
+    RaceSlot writers[2], readers[2];
+  };
+  struct Region {
+    uint64_t begin = 0, end = 0;
+    bool lds = false;
+    unsigned shift = 2; // a cell is 1 << shift bytes
+    Cell* cells = nullptr;
+    size_t mapped = 0;
+    char name[64] = {};
+  };
+  struct Page {
+    uint64_t number = ~0ull;
+    Region* region = nullptr; // null: nothing of ours
+  };
+
+  Region* regionAt(uint64_t address);
+  Region* lookUp(uint64_t address);
+  bool layOut(Region& region, unsigned shift);
+  void drop(Region& region);
+  void release();
+  bool isOfThisLaunch(const RaceSlot& slot) const { return slot.stretch >= firstStretch; }
+  void remember(RaceSlot (&slots)[2], const RaceSlot& now, bool lds, unsigned laneShift) const;
+  bool races(const RaceSlot& before, bool lds, const RaceAccess& access, const RacePlace& at,
+             const RaceOrder& order) const;
+  bool orderedByFence(uint32_t block) const;
+  void synchronise(uint64_t address, uint32_t block);
+
+  std::vector<std::unique_ptr<Region>> regions;
+  std::array<Page, 1024> pages;
+  // What a fence and an atomic operation after it publish: blocks by the atomic's address, and the addresses
+  // that the running block has met in turn.
+  std::unordered_map<uint64_t, std::unordered_set<uint32_t>> released;
+  std::vector<uint64_t> acquired;
+  bool fenced = false;
+  uint32_t firstStretch = 1; // of the launch
+  size_t mapped = 0;         // bytes of all cells
+};
+
+// Whether the kernel's library is instrumented.
+bool tellsOfAccesses(const void* kernel);
+
+} // namespace bitgate_host

@@ -1,0 +1,96 @@
+#include "incident.hpp"
+
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+
+#include "bitgate_nvidia.h"
+#include "cuda.hpp"
+
+namespace bitgate_nvidia {
+namespace {
+
+constexpr uint64_t kept = 64;
+
+std::mutex guard;
+std::array<BitgateNvidiaIncident, kept> latest; // under guard, as the count
+uint64_t count = 0;
+
+void add(const BitgateNvidiaIncident& incident) {
+  std::lock_guard lock(guard);
+  latest[count++ % kept] = incident;
+}
+
+// A context that had one of these does nothing any more.
+bool endsTheContext(cudaError_t error) {
+  switch (error) {
+  case cudaErrorIllegalAddress:
+  case cudaErrorMisalignedAddress:
+  case cudaErrorInvalidAddressSpace:
+  case cudaErrorInvalidPc:
+  case cudaErrorIllegalInstruction:
+  case cudaErrorHardwareStackError:
+  case cudaErrorLaunchFailure:
+  case cudaErrorLaunchTimeout:
+  case cudaErrorAssert:
+  case cudaErrorECCUncorrectable:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// HIP's names tell which calls a caller can do without.
+bool mayFail(std::string_view call) {
+  for (const std::string_view word :
+       {"Get", "Query", "CanAccess", "Occupancy", "Malloc", "HostAlloc", "HostRegister", "SetLimit",
+        "SetCacheConfig", "FuncSetAttribute", "hipInit", "hipSetDevice", "ComputeCapability", "TotalMem",
+        "ElapsedTime"})
+    if (call.find(word) != call.npos)
+      return true;
+  return false;
+}
+
+} // namespace
+
+void note(cudaError_t error, const char* call, const void* address) {
+  if (error == cudaSuccess || error == cudaErrorNotReady || (mayFail(call) && !endsTheContext(error)))
+    return;
+  BitgateNvidiaIncident incident{};
+  incident.error = translate(error);
+  incident.address = reinterpret_cast<uint64_t>(address);
+  if (address != nullptr)
+    std::snprintf(incident.text, sizeof incident.text, "%s of %p: %s", call, address,
+                  cudaGetErrorString(error));
+  else
+    std::snprintf(incident.text, sizeof incident.text, "%s: %s", call, cudaGetErrorString(error));
+  add(incident);
+}
+
+void note(const char* text) {
+  BitgateNvidiaIncident incident{};
+  std::snprintf(incident.text, sizeof incident.text, "%s", text);
+  add(incident);
+}
+
+} // namespace bitgate_nvidia
+
+using namespace bitgate_nvidia;
+
+extern "C" {
+
+uint64_t bitgateNvidiaIncidents(void) {
+  std::lock_guard lock(guard);
+  return count;
+}
+
+int bitgateNvidiaIncident(uint64_t number, BitgateNvidiaIncident* incident) {
+  std::lock_guard lock(guard);
+  if (incident == nullptr || number >= count || number + kept < count)
+    return 1;
+  *incident = latest[number % kept];
+  return 0;
+}
+
+} // extern "C"

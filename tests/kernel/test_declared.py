@@ -1,0 +1,119 @@
+"""What a family declares holds before its predicate is asked, and its predicate before its library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bitgate.fuzz.lane import lanes
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declared import declared_refusal, harness_refusal, is_own, refusal_of
+from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.kernel.registry import families
+from bitgate.problem import ConvProblem, Pass, parse_case_id
+from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.verify.selection import select_for
+from bitgate.verify.session import Session
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "pointwise"
+
+
+def never_asked(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    raise AssertionError("the predicate is asked about what is not declared")
+
+
+def takes_all(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    return None
+
+
+def no_prediction(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    return None
+
+
+INSTANCE = Instance("plain", "all", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION)
+THEIRS = KernelFamily(
+    name="theirs",
+    operations=(Pass.FWD,),
+    sources=(),
+    folder=Path("."),
+    platforms=("host",),
+    instances=(INSTANCE,),
+    options=(),
+    supports=never_asked,
+    dispatch=no_prediction,
+)
+
+
+@pytest.mark.parametrize(
+    ("case", "clause"),
+    [
+        ("bwd_data_f16_nhwgc_n1k8c8_y1x1_h4x4", "operation"),
+        ("fwd_bf16_nhwgc_n1k8c8_y1x1_h4x4", "dtypes"),
+        ("fwd_f16_ctf8ocp_nhwgc_n1k8c8_y1x1_h4x4", "dtypes"),
+        ("fwd_f16_nwgc_n1k8c8_y1_h4", "ndims"),
+        ("fwd_f16_gnhwc_n1k8c8_y1x1_h4x4", "layouts"),
+    ],
+)
+def test_what_is_not_declared_is_refused_and_nobody_is_asked(case: str, clause: str) -> None:
+    refusal = refusal_of(THEIRS, INSTANCE, parse_case_id(case), {})
+    assert refusal is not None
+    assert refusal.clause == clause
+    assert "theirs.plain declares" in refusal.text
+
+
+def test_what_is_declared_is_the_predicates_business() -> None:
+    problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4")
+    assert refusal_of(replace(THEIRS, supports=takes_all), INSTANCE, problem, {}) is None
+    with pytest.raises(AssertionError, match="the predicate is asked"):
+        refusal_of(THEIRS, INSTANCE, problem, {})
+
+
+def test_verify_plans_a_refusal_by_the_declared_set() -> None:
+    selection = select_for(parse_case_id("fwd_f32_nhwgc_n1k8c8_y1x1_h4x4"), [(THEIRS, INSTANCE)], {})
+    assert [expect.clause for _, _, expect in selection.refusing] == ["dtypes"]
+    assert not selection.supporting
+
+
+def test_bitgates_own_libraries_are_asked_about_anything() -> None:
+    family = families()["nongrouped_bwd_data"]
+    problem = parse_case_id("bwd_data_f16_ngchw_n1k8c8_y1x1_h4x4")
+    declared = declared_refusal(family, family.instances[0], problem)
+    assert declared is not None
+    assert declared.clause in ("dtypes", "layouts")
+    assert harness_refusal(family, family.instances[0], problem) is None
+    assert is_own(family)
+    assert not is_own(THEIRS)
+
+
+def test_a_loaded_family_is_nobodys_reference() -> None:
+    """Whatever it declares: ``--reference gpu`` and the checksums of large cases rest on bitgate's own."""
+    problem = parse_case_id("fwd_f32_nhwgc_n1k8c8_y1x1_h4x4")
+    session = Session("host")
+    assert session.reference_kernel(problem) is not None
+    session.families = {"theirs": replace(families()["naive_conv"], name="theirs")}
+    assert session.reference_kernel(problem) is None
+
+
+def test_fuzzing_keeps_to_the_layout_that_each_instance_declares() -> None:
+    """Two instances make a lane of two layouts; a predicate that does not look at them was given both."""
+    instances = tuple(
+        replace(INSTANCE, name=layout, layouts=(layout,), ndims=(0,), dtypes=("f16",)) for layout in ("rrr", "rcr")
+    )
+    gemm = replace(THEIRS, operations=(Pass.GEMM,), instances=instances, supports=takes_all)
+    (lane,) = set(lanes([(gemm, instance) for instance in instances]))
+    planned = list(lane.cases(seed=0, visit=0, target="host"))
+    assert {case.instance for case in planned} == {"rrr", "rcr"}
+    assert {case.problem.layout for case in planned if case.instance == "rrr"} == {"rrr"}
+    assert {case.problem.layout for case in planned if case.instance == "rcr"} == {"rcr"}
+
+
+def test_declarations_come_from_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_LOAD", f"{EXAMPLE}:more.py:")
+    assert to_load([Path("mine.py")]) == (Path("mine.py").absolute(), EXAMPLE, Path("more.py").absolute())
+    assert to_load([EXAMPLE]) == (EXAMPLE, Path("more.py").absolute())
+    monkeypatch.delenv("BITGATE_LOAD")
+    assert to_load(None) == ()
+    assert loaded_names([EXAMPLE]) == loaded_names([EXAMPLE / "declaration.py"]) == {"pointwise"}

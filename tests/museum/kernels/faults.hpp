@@ -1,0 +1,114 @@
+// Kernels that fault, hide a fault, or leave work and errors behind in the runtime.
+#pragma once
+
+#include <cassert>
+
+#include "memory.hpp"
+#include "visit.hpp"
+
+namespace museum {
+
+__global__ void divide(int dividend, int divisor, float* result) {
+  if (threadIdx.x == 0 && dividend / divisor == 3)
+    result[0] = 1;
+}
+
+EXHIBIT(divides_by_zero) {
+  healthy(visit);
+  beside(visit, "divide", divide, 7, 0, visit.y);
+}
+
+__global__ void trapping() {
+  if (threadIdx.x == 0)
+#if defined(BITGATE_PLATFORM_NVIDIA)
+    __trap();
+#else
+    __builtin_trap();
+#endif
+}
+
+EXHIBIT(traps) {
+  healthy(visit);
+  beside(visit, "trapping", trapping);
+}
+
+__device__ inline float deeper_inside(const volatile float* above, int depth) {
+  volatile float frame[256];
+  frame[0] = *above;
+  return depth == 0 ? frame[0] : deeper_inside(frame, depth - 1) + frame[0];
+}
+
+__global__ void too_deep(float* result, int depth) {
+  const float start = 1;
+  if (threadIdx.x == 0 && deeper_inside(&start, depth) == 3)
+    result[0] = 1;
+}
+
+EXHIBIT(stack_overflow_inside_the_kernel) {
+  healthy(visit);
+  beside(visit, "too_deep", too_deep, visit.y, 1 << 20);
+}
+
+__global__ void some_wait() {
+  if (threadIdx.x != 3)
+    __syncthreads();
+}
+
+EXHIBIT(barrier_not_reached_by_all) {
+  healthy(visit);
+  beside(visit, "some_wait", some_wait);
+}
+
+// The fault is asked for and thrown away, then the work is done well.
+EXHIBIT(swallows_a_fault) {
+  bitgate::Context other{visit.context.record, visit.context.stream, visit.context.wave_size};
+  bitgate::launch(other, "write_at", write_at, dim3(1), dim3(block_size), 0, static_cast<float*>(nullptr),
+                  int64_t{0});
+  (void)hipDeviceSynchronize();
+  (void)hipGetLastError();
+  healthy(visit);
+}
+
+EXHIBIT(swallows_a_failed_call) {
+  void* memory = nullptr;
+  (void)hipMalloc(&memory, ~size_t{0} / 2);
+  (void)hipGetLastError();
+  healthy(visit);
+}
+
+EXHIBIT(leaves_an_error_pending) {
+  healthy(visit);
+  (void)hipSetDevice(4711);
+}
+
+EXHIBIT(reports_a_failure) {
+  healthy(visit);
+  visit.context.error = hipErrorUnknown;
+}
+
+EXHIBIT(own_stream_never_waited_for) {
+  hipStream_t own = nullptr;
+  (void)hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
+  compute(visit, own, visit.y);
+  record(visit);
+}
+
+// The result is right by the way it should go; beside it more is under way.
+EXHIBIT(work_left_on_its_own_stream) {
+  static float* memory = nullptr;
+  static hipStream_t own = nullptr;
+  if (memory == nullptr) {
+    (void)hipMalloc(reinterpret_cast<void**>(&memory), 1 << 20);
+    (void)hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
+  }
+  healthy(visit);
+  compute(visit, own, memory);
+}
+
+EXHIBIT(resets_the_device) {
+  healthy(visit);
+  (void)hipDeviceSynchronize();
+  (void)hipDeviceReset();
+}
+
+} // namespace museum

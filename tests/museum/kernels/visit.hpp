@@ -1,0 +1,115 @@
+// What every exhibit is made of: one healthy kernel, a visit of it by bitgate, and a macro that hangs an
+// exhibit up.
+//
+//   y[g,n,k,i] = sum_c x[g,n,c,i] * w[g,k,c]        1x1 filters, stride 1, no padding, f32
+#pragma once
+
+#include <chrono>
+
+#include "bitgate/conv_predicates.hpp"
+#include "bitgate/registry.hpp"
+
+namespace museum {
+
+using bitgate::axes;
+using bitgate::ConvShape;
+using bitgate::Strides;
+
+inline constexpr int block_size = 64;
+
+// One call of bitgate_run, with the tensors by name.
+struct Visit {
+  const bitgate::Request& request;
+  const bitgate_buffers& buffers;
+  bitgate::Context& context;
+  ConvShape shape;
+  const float* x;
+  const float* w;
+  float* y;
+  int64_t cells; // of y
+
+  Visit(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context);
+};
+
+__device__ inline int64_t offset_of(const Strides& strides, int64_t group, int64_t row, int64_t column,
+                                    const int64_t (&at)[axes]) {
+  int64_t offset = group * strides.group + row * strides.row + column * strides.column;
+  for (int axis = 0; axis < axes; ++axis)
+    offset += at[axis] * strides.spatial[axis];
+  return offset;
+}
+
+// Where the cell of that number lies in each tensor; `c` is to be added to the operands.
+struct Place {
+  int64_t x, w, y;
+};
+
+__device__ inline Place place_of(const ConvShape& shape, int64_t cell) {
+  int64_t rest = cell / shape.k, at[axes];
+  const int64_t k = cell % shape.k;
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    at[axis] = rest % shape.output[axis];
+    rest /= shape.output[axis];
+  }
+  const int64_t image = rest % shape.images, group = rest / shape.images;
+  return {offset_of(shape.x, group, image, 0, at), group * shape.w.group + k * shape.w.row,
+          offset_of(shape.y, group, image, k, at)};
+}
+
+__device__ inline float sum_of(const float* x, const float* w, const Place& place, const ConvShape& shape) {
+  float sum = 0;
+  for (int64_t c = 0; c < shape.c; ++c)
+    sum += x[place.x + c * shape.x.column] * w[place.w + c * shape.w.column];
+  return sum;
+}
+
+int32_t supports(const bitgate::Request& request, bitgate_reason* reason);
+
+// Writes what ran into the record, as the declaration predicts it.
+void record(Visit& visit);
+
+// The healthy kernel on a stream, not recorded among the launches.
+void compute(Visit& visit, hipStream_t stream, float* y);
+
+// What a right kernel does: one launch, and its record.
+void healthy(Visit& visit);
+
+inline dim3 blocks_of(const Visit& visit) {
+  return dim3(static_cast<unsigned>((visit.cells + block_size - 1) / block_size));
+}
+
+// A kernel of a few threads that goes wrong, beside the healthy one.
+template <class... Params, class... Args>
+void beside(Visit& visit, const char* name, void (*kernel)(Params...), const Args&... args) {
+  bitgate::launch(visit.context, name, kernel, dim3(1), dim3(block_size), 0, args...);
+}
+
+template <void (*act)(Visit&)>
+void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+  Visit visit(request, buffers, context);
+  act(visit);
+}
+
+bitgate::Instance described(const char* name, decltype(bitgate::Instance::run) run,
+                            decltype(bitgate::Instance::supports) supports = museum::supports,
+                            decltype(bitgate::Instance::workspace_bytes) workspace = bitgate::no_workspace);
+
+// Nothing here lasts for ever: if nobody ends it, a museum must not keep a machine busy.
+inline constexpr double longest_seconds = 30;
+
+inline bool is_over(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > longest_seconds;
+}
+
+inline void spin() {
+  for (const auto start = std::chrono::steady_clock::now(); !is_over(start);) {
+  }
+}
+
+} // namespace museum
+
+// EXHIBIT(name) { ... } is an instance of that name; the body is its bitgate_run.
+#define EXHIBIT(name)                                                                                        \
+  static void name(museum::Visit&);                                                                          \
+  static const bitgate::Registration name##_registered{museum::described(#name, museum::run<name>)};         \
+  static void name([[maybe_unused]] museum::Visit& visit)

@@ -1,0 +1,12 @@
+// A library that crashes when its process ends: after the verdict, which is right.
+#include <cstdlib>
+
+#include "bitgate/registry.hpp"
+
+namespace bitgate {
+const Family family{"museum_crash_on_unload", nullptr, 0};
+} // namespace bitgate
+
+[[gnu::destructor]] static void crash() {
+  std::abort();
+}

@@ -1,0 +1,64 @@
+"""Behind a case that broke a GPU, a small case of ours goes first; until it passes, nobody else's fault is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitgate.problem import parse_case_id
+from bitgate.record import Outcome
+from bitgate.verify import canary, process
+from bitgate.verify.canary import distress
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.session import Session
+
+SICK = Path(__file__).parent / "sick" / "declaration.py"
+
+
+def planned(illness: str) -> PlannedCase:
+    problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
+    return PlannedCase(problem, "sick", "fwd_f32", options=(("illness", illness),))
+
+
+def test_a_sound_device_has_nothing_to_say() -> None:
+    assert distress(Session("host")) == ""
+
+
+def test_a_device_that_computes_wrongly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session("host", load=(SICK,))
+    kernel = session.family("sick"), session.family("sick").instances[0]
+    monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
+    monkeypatch.setattr(canary, "CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
+    monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))
+    assert distress(session).startswith("the naive kernel ends in MISMATCH")
+
+
+def _wrong(case: PlannedCase) -> Any:
+    from bitgate.record import Verdict
+
+    return Verdict(case.key, Outcome.MISMATCH, "one cell is wrong")
+
+
+@pytest.mark.parametrize(("said", "outcome"), [("", Outcome.PASS), ("it is dead", Outcome.INFRA)])
+def test_it_goes_first_behind_a_case_that_took_its_process(
+    monkeypatch: pytest.MonkeyPatch, said: str, outcome: Outcome
+) -> None:
+    """As on a GPU: the host's device is part of the process and needs no canary."""
+    asked: list[str] = []
+    with CaseProcess(Opening("host", (SICK,))) as kernels:
+        monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
+        ask = process.Child.ask
+
+        def listen(child: Any, question: Any, *more: Any) -> Any:
+            asked.append(question["ask"])
+            return said if question["ask"] == "canary" else ask(child, question, *more)
+
+        monkeypatch.setattr(process.Child, "ask", listen)
+        assert kernels.verify(planned("none")).outcome is Outcome.PASS
+        assert "canary" not in asked
+        assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
+        assert kernels.verify(planned("none")).outcome is outcome
+        assert asked.count("canary") == 1
