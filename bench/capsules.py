@@ -21,7 +21,7 @@ from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import select
-from bitgate.problem import Pass, parse_case_id
+from bitgate.operation import parse_case_id
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 CASES = ("{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1", "{}_{}_{}_g1n2k16c16_y1x1_h12x12")
@@ -49,7 +49,7 @@ def one(family: KernelFamily, target: str, folder: Path) -> bool:
     instance = family.on(target).instances[0]
     operation = family.operations_of(instance)[0]
     layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
-    texts = (GEMM_CASE,) if operation is Pass.GEMM else CASES
+    texts = (GEMM_CASE,) if operation == "gemm" else CASES
     problems = [parse_case_id(text.format(operation, instance.dtypes[0], layout)) for text in texts]
     problem = next((one for one in problems if family.supports(one, instance, {}) is None), problems[0])
     begun = time.perf_counter()

@@ -25,7 +25,7 @@ from bitgate.coverage.generate import close
 from bitgate.coverage.pool import draw
 from bitgate.coverage.survey import Space, Survey
 from bitgate.coverage.table import EVERYTHING, Row
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = "tests/coverage/data/ck_bwd_data_shapes.csv"

@@ -23,7 +23,7 @@ from bitgate import rooms
 from bitgate.build import overlay as overlays
 from bitgate.coverage.batch import Batch
 from bitgate.fuzz.planting import SITES, Planted, plant
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 MAIN = "from bitgate.cli.main import main; main()"
 

@@ -28,7 +28,8 @@ from bitgate.exact.digest import digest
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Verdict
 from bitgate.verify.on_device import reference_on_device
 from bitgate.verify.planned import PlannedCase
@@ -173,7 +174,7 @@ def planned(session: Session, problem: ConvProblem) -> list[PlannedCase]:
         fitting = [
             instance
             for instance in family.instances
-            if problem.operation in family.operations_of(instance)
+            if problem.operation.name in family.operations_of(instance)
             and session.target.platform in family.platforms
             and family.supports(problem, instance, {o.name: o.production for o in family.options}) is None
         ]

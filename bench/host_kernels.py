@@ -30,7 +30,8 @@ from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import select
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 CASES = ("fwd_{}_nhwgc_g1n2k256c256_y3x3_h28x28_p1x1", "bwd_data_{}_nhwgc_g1n2k256c256_y3x3_h28x28_p1x1")
 SGEMM_SIDE = 1024

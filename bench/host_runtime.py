@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bitgate.build.builder import Builder
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import Pass
 
 MIB = 1 << 20
 SIZES = (("1 KiB", 1024, 2000), ("1 MiB", MIB, 100), ("64 MiB", 64 * MIB, 3))

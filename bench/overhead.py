@@ -23,7 +23,7 @@ from time import perf_counter
 import pytest
 
 from bitgate import rooms
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Verdict, read
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.selection import candidates, select_for

@@ -27,8 +27,8 @@ from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, parse_case_id
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import Accumulation, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 T = TypeVar("T")
 

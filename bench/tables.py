@@ -42,7 +42,7 @@ from bitgate.fuzz.draw import work
 from bitgate.fuzz.planting import Planted, plant
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

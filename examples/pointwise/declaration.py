@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem
 
 LAYOUTS = ("nwgc", "gnwc", "nhwgc", "gnhwc", "ndhwgc", "gndhwc")
 
@@ -37,7 +37,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="pointwise",
-    operations=(Pass.BWD_DATA,),
+    operations=("bwd_data",),
     sources=("pointwise.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, GemmProblem, Pass, Tensor
-from bitgate.problem.accumulation import F32_ACCUMULATION
-from bitgate.problem.gemm import GEMM_LAYOUTS
+from bitgate.operation import F32_ACCUMULATION, Tensor
+from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
 PROMISED_ALIGNMENT = 16
 MAX_LENGTH = 2**30
@@ -120,7 +120,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="batched_gemm",
-    operations=(Pass.GEMM,),
+    operations=("gemm",),
     sources=(
         "library.hip.cpp",
         *(f"batched_gemm_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),

@@ -11,7 +11,8 @@ from bitgate.kernel import backward_weight as common
 from bitgate.kernel.backward_weight import POINTWISE_STRIDE_1, Shape
 from bitgate.kernel.channels_last import channels_last
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass, Tensor
+from bitgate.operation import Tensor
+from bitgate.operations.convolution import ConvProblem
 
 # tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 SHAPES_16 = (
@@ -63,7 +64,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="bwd_weight_explicit",
-    operations=(Pass.BWD_WEIGHT,),
+    operations=("bwd_weight",),
     sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from bitgate.kernel import backward_weight as common
 from bitgate.kernel.backward_weight import PAIR_16, PAIR_32, PAIR_MIXED
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 
 ROWS = (
     ("f32", "f32", PAIR_32),
@@ -36,7 +36,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="bwd_weight_multiple_d",
-    operations=(Pass.BWD_WEIGHT,),
+    operations=("bwd_weight",),
     sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from bitgate.kernel import backward_weight as common
 from bitgate.kernel.backward_weight import PAIR_16, PAIR_32
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 
 ROWS = (("f32", "f32", PAIR_32), ("f16", "f16", PAIR_16), ("bf16", "bf16", PAIR_16))
 
@@ -31,7 +31,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="bwd_weight_two_stage",
-    operations=(Pass.BWD_WEIGHT,),
+    operations=("bwd_weight",),
     sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -12,8 +12,8 @@ from pathlib import Path
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.kernel.image_chunks import image_chunks
-from bitgate.problem import ConvProblem, Pass, SubGemm, Tensor, gemms_count, sub_gemm_rows, sub_gemms
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
 
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
@@ -221,7 +221,7 @@ OPTIONS = (
 
 FAMILY = KernelFamily(
     name="grouped_bwd_data",
-    operations=(Pass.BWD_DATA,),
+    operations=("bwd_data",),
     sources=(
         "library.hip.cpp",
         *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),

@@ -8,7 +8,7 @@ from pathlib import Path
 from bitgate.kernel import backward_weight as common
 from bitgate.kernel.backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, POINTWISE, POINTWISE_STRIDE_1, Shape
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 
 SHAPES_16 = (
     *PAIR_16,
@@ -62,7 +62,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="grouped_bwd_weight",
-    operations=(Pass.BWD_WEIGHT,),
+    operations=("bwd_weight",),
     sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -13,8 +13,8 @@ from pathlib import Path
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.kernel.image_chunks import image_chunks
-from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass
 
 I32_ACCUMULATION = Accumulation(DTYPES["i32"])
 PROMISED_ALIGNMENT = 16
@@ -123,7 +123,7 @@ def _instance(
         block_size=waves * wave,
         wave_size=wave,
         fragment=fragment,
-        operations=(Pass.FWD,),
+        operations=("fwd",),
     )
 
 
@@ -236,7 +236,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="grouped_fwd",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=(
         "library.hip.cpp",
         *(f"grouped_fwd_{group}{wave}.hip.cpp" for group in GROUPS for wave in ("", "_w32")),

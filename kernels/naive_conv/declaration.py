@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import CONVOLUTIONS, DTYPES, ConvProblem, Pass
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import DTYPES, Accumulation
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 
 # Translation unit -> the types that it holds, with all three passes.
 GROUPS = {

@@ -10,8 +10,8 @@ from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass, Tensor, gemms_count, sub_gemm_rows, sub_gemms
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
 PROMISED_ALIGNMENT = 16
 MAX_COORDINATE = 2**30
@@ -134,7 +134,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="nongrouped_bwd_data",
-    operations=(Pass.BWD_DATA,),
+    operations=("bwd_data",),
     sources=("library.hip.cpp", *(f"nongrouped_bwd_data_{dtype}.hip.cpp" for dtype in TILES)),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

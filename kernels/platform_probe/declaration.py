@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem, Pass
 
 PROBES = {
     "wave": ("device", 256),
@@ -51,7 +51,7 @@ OPTIONS = (
 
 FAMILY = KernelFamily(
     name="platform_probe",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("library.hip.cpp", "device.hip.cpp", "fragments.hip.cpp"),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

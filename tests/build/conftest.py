@@ -9,8 +9,7 @@ import pytest
 
 from bitgate.build import Builder, Cache
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 ONE = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int one() { return SHARED; }\n'
 TWO = '#include "bitgate/abi.h"\nextern "C" BITGATE_EXPORT int two() { return 2; }\n'
@@ -25,7 +24,7 @@ def family(tmp_path: Path) -> KernelFamily:
     (folder / "shared.hpp").write_text("#define SHARED 1\n")
     return KernelFamily(
         name="pair",
-        operations=(Pass.FWD,),
+        operations=("fwd",),
         sources=("one.hip.cpp", "two.hip.cpp"),
         folder=folder,
         platforms=("host",),

@@ -14,12 +14,12 @@ from bitgate.cli.main import run
 DECLARATION = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operations.convolution import Pass
+from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="mine",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("mine.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),

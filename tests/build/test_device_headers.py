@@ -11,8 +11,7 @@ import pytest
 from bitgate.build import Builder, BuildError, Cache
 from bitgate.build.code_object import read
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
@@ -70,7 +69,7 @@ def compiled(tmp_path: Path):
         (tmp_path / "unit.hip.cpp").write_text(source)
         family = KernelFamily(
             name="every",
-            operations=(Pass.FWD,),
+            operations=("fwd",),
             sources=("unit.hip.cpp",),
             folder=tmp_path,
             platforms=("amd",),

@@ -9,8 +9,7 @@ import pytest
 
 from bitgate.build.matrix_check import kernels_of, missing, mnemonics, required
 from bitgate.kernel.declaration import Instance
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 MATRIX = Instance(
     "wide", "unit", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION, (64, 32, 32), (8, 8, 4), 64, 64, (32, 32, 8)
@@ -62,7 +61,7 @@ def test_kernels_belong_to_the_instance_whose_numbers_and_types_they_hold():
     assert kernels_of(replace(MATRIX, fragment=(16, 16, 16)), [WIDE, NARROW]) == ()
     assert kernels_of(replace(MATRIX, dtypes=("bf16",)), [WIDE, NARROW]) == ()
     mixed = WIDE.replace(TYPES, "7TypesOfILi5ELi6ELi5ELi5ELi6EE")  # A: f8, B: bf8, C: f8, factors f8 and bf8
-    forward = replace(MATRIX, dtypes=("f8ocp_bf8ocp_f8ocp",), operations=(Pass.FWD,))
+    forward = replace(MATRIX, dtypes=("f8ocp_bf8ocp_f8ocp",), operations=("fwd",))
     assert kernels_of(forward, [WIDE, mixed]) == (mixed,)
     assert kernels_of(replace(forward, dtypes=("bf8ocp_f8ocp_f8ocp",)), [WIDE, mixed]) == ()
     rounded = WIDE.replace(TYPES, "7TypesOfILi2ELi2ELi2ELi5ELi5EE")
@@ -77,7 +76,7 @@ def test_a_unit_without_kernels_and_a_unit_of_unknown_ones():
 
 
 def of(dtypes, wave=64):
-    return replace(MATRIX, dtypes=(dtypes,), wave_size=wave, operations=(Pass.FWD,))
+    return replace(MATRIX, dtypes=(dtypes,), wave_size=wave, operations=("fwd",))
 
 
 @pytest.mark.parametrize(

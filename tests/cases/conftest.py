@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass, gemms_count
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem, gemms_count
 
 
 def _supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -35,7 +35,7 @@ def family() -> KernelFamily:
     """Three instances with vectors of 8, 4 and 1; the last one takes f16 only."""
     return KernelFamily(
         name="toy",
-        operations=(Pass.BWD_DATA,),
+        operations=("bwd_data",),
         sources=(),
         folder=Path("."),
         platforms=("host", "amd"),

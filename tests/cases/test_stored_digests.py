@@ -21,7 +21,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.fill import FillPlan, TensorFill, make_inputs
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.stored import FILE, key_of, read, read_reasons
 
 STORED = {key: entry for path in sorted(rooms.room("suites").glob(f"*/{FILE}")) for key, entry in read(path).items()}

@@ -20,7 +20,7 @@ from bitgate.cases.table import load_set, set_names
 from bitgate.device.targets import platform_of
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
-from bitgate.problem import gemms_count, never_written_fraction
+from bitgate.operations.convolution import gemms_count, never_written_fraction
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
 TABLES = sorted(rooms.room("suites").glob("*/cases.toml"))

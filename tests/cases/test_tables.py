@@ -10,7 +10,7 @@ import pytest
 from bitgate.cases.expand import expand
 from bitgate.cases.table import load_set, set_names
 from bitgate.errors import UsageError
-from bitgate.problem import case_id
+from bitgate.operation import case_id
 
 Write = Callable[..., Path]
 

@@ -1,4 +1,4 @@
-"""Column arithmetic agrees with the definitions in bitgate.problem, for any problem."""
+"""Column arithmetic agrees with the definitions in bitgate.operation, for any problem."""
 
 from math import prod
 
@@ -7,10 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bitgate.coverage.batch import Batch
-from bitgate.problem import ConvProblem, DtypeSet, Pass, gemms_count, never_written_fraction, sub_gemms
-from bitgate.problem.conv import ProblemError
-from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS, Elementwise
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet, Elementwise, ProblemError
+from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, never_written_fraction, sub_gemms
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 
 @st.composite
@@ -21,8 +20,8 @@ def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
         return tuple(draw(st.lists(st.integers(low, high), min_size=ndim, max_size=ndim)))
 
     def operand(*read_by: Pass) -> Elementwise:
-        choices = ("pass", *OPERAND_OPERATIONS) if direction in read_by else ("pass",)
-        return OPERATIONS[draw(st.sampled_from(choices))]
+        choices = ("pass", *OPERAND_ELEMENTWISE) if direction in read_by else ("pass",)
+        return ELEMENTWISE[draw(st.sampled_from(choices))]
 
     try:
         return ConvProblem(
@@ -40,7 +39,7 @@ def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
             dilation=axes(1, 5),
             left_pad=axes(0, 5),
             right_pad=axes(0, 5),
-            op=OPERATIONS[draw(st.sampled_from(sorted(OPERATIONS)))],
+            op=ELEMENTWISE[draw(st.sampled_from(sorted(ELEMENTWISE)))],
             in_op=operand(Pass.FWD, Pass.BWD_WEIGHT),
             wei_op=operand(Pass.FWD, Pass.BWD_DATA),
             gap=draw(st.booleans()),

@@ -15,7 +15,7 @@ from bitgate.coverage.factors import FACTORS
 from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Ranked, Survey, surveys
 from bitgate.coverage.table import Question
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 TABLE = Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv"
 NAMES = [factor.name for factor in FACTORS[Pass.BWD_DATA]]

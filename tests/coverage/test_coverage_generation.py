@@ -12,7 +12,7 @@ from bitgate.coverage.generate import Closing, close, write_rows
 from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Space, Survey, surveys
 from bitgate.coverage.table import EVERYTHING, Question, Row
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 
 @lru_cache

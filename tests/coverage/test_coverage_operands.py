@@ -9,8 +9,8 @@ from bitgate.coverage.generate import close
 from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Space, Survey, surveys
 from bitgate.coverage.table import EVERYTHING, Question
-from bitgate.problem import Pass
-from bitgate.problem.elementwise import OPERAND_OPERATIONS
+from bitgate.operation import OPERAND_ELEMENTWISE
+from bitgate.operations.convolution import Pass
 
 OPERANDS = ("in_op", "wei_op")
 HEADER = ("N", "K", "C", "filter", "input", "pass")
@@ -53,7 +53,7 @@ def test_generated_forward_tables_have_every_operation_on_either_operand() -> No
     assumptions = Assumptions.parse(["dtypes=f32", "layout=nhwgc"], ())
     rows = close(Survey(Space(Pass.FWD, EVERYTHING, assumptions), [], 2), 1.0, seed=1).rows
     for operand in OPERANDS:
-        assert {getattr(row.problem, operand).name for row in rows} == {"pass", *OPERAND_OPERATIONS}
+        assert {getattr(row.problem, operand).name for row in rows} == {"pass", *OPERAND_ELEMENTWISE}
 
 
 def test_only_forward_has_them() -> None:

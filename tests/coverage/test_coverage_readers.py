@@ -8,7 +8,8 @@ from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.readers import read
 from bitgate.coverage.table import Question, spread
 from bitgate.errors import UsageError
-from bitgate.problem import Pass, case_id
+from bitgate.operation import case_id
+from bitgate.operations.convolution import Pass
 
 DATA = Path(__file__).parent / "data"
 CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"

@@ -13,7 +13,8 @@ from bitgate.coverage.holes import Term
 from bitgate.coverage.pool import witnesses
 from bitgate.coverage.solve import has, search, shrink
 from bitgate.coverage.survey import Space
-from bitgate.problem import CONVOLUTIONS, Pass, gemms_count, human
+from bitgate.operation import human
+from bitgate.operations.convolution import CONVOLUTIONS, Pass, gemms_count
 
 FACTOR = {factor.name: (index, factor) for index, factor in enumerate(FACTORS[Pass.BWD_DATA])}
 

@@ -14,7 +14,7 @@ from bitgate.coverage.ran import Ran, predicted, read_ran
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict, append
 from bitgate.verify.planned import PlannedCase
 

@@ -13,8 +13,7 @@ from bitgate.device.device import Device
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import named
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 POKE = """
 #include "bitgate/abi.h"
@@ -52,7 +51,7 @@ def poke_family(tmp_path_factory: pytest.TempPathFactory) -> KernelFamily:
     (folder / "poke.hip.cpp").write_text(POKE)
     return KernelFamily(
         name="poke",
-        operations=(Pass.FWD,),
+        operations=("fwd",),
         sources=("poke.hip.cpp",),
         folder=folder,
         platforms=("host",),

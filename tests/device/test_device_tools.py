@@ -19,7 +19,7 @@ from bitgate.exact.checksum import WeightPlan, weighted_sum
 from bitgate.exact.digest import digest, finish
 from bitgate.exact.fill import TensorFill, make_tensor
 from bitgate.exact.tensor import HostTensor, has_gaps
-from bitgate.problem import DTYPES, Tensor, parse_case_id
+from bitgate.operation import DTYPES, Tensor, parse_case_id
 
 INTEGER_TYPES = tuple(DTYPES.values())
 REAL_TYPES = tuple(DTYPES[name] for name in ("f64", "f32", "f16", "bf16"))

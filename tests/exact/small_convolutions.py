@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, Accumulation, DtypeSet
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 UNIFORM = ("f64", "f32", "f16", "bf16", "i8")
 EVERY = (*UNIFORM, "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
@@ -38,7 +37,7 @@ def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ..
     types = draw(st.sampled_from(dtypes))
     direction = draw(st.sampled_from(passes))
     operand_ops = {
-        f"{name}_op": OPERATIONS[draw(st.sampled_from(("pass", "pass", *OPERAND_OPERATIONS)))]
+        f"{name}_op": ELEMENTWISE[draw(st.sampled_from(("pass", "pass", *OPERAND_ELEMENTWISE)))]
         for name, written_by in (("in", Pass.BWD_DATA), ("wei", Pass.BWD_WEIGHT))
         if direction is not written_by
     }
@@ -57,7 +56,7 @@ def convolutions(draw, dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ..
         dilation=dilation,
         left_pad=left,
         right_pad=right,
-        op=draw(st.sampled_from(list(OPERATIONS.values()))),
+        op=draw(st.sampled_from(list(ELEMENTWISE.values()))),
         gap=draw(st.booleans()),
         **operand_ops,
     )
@@ -96,7 +95,7 @@ def through_operation(problem: ConvProblem, operand: str, values: np.ndarray) ->
 
 def passing(problem: ConvProblem) -> ConvProblem:
     """The problem without any operation."""
-    return replace(problem, **dict.fromkeys(("op", "in_op", "wei_op"), OPERATIONS["pass"]))
+    return replace(problem, **dict.fromkeys(("op", "in_op", "wei_op"), ELEMENTWISE["pass"]))
 
 
 def exact_sums(problem: ConvProblem, inputs: dict[str, HostTensor]) -> np.ndarray:

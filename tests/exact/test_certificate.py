@@ -15,9 +15,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, ConvProblem, Pass, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.operation import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.operations.convolution import ConvProblem, Pass
 
 SPLIT_BF16 = Accumulation(DTYPES["f32"], partial=DTYPES["bf16"])
 
@@ -33,7 +32,7 @@ def absolute(inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
 @settings(max_examples=80, deadline=None)
 def test_no_sum_of_absolute_values_exceeds_the_bound(problem: ConvProblem, seed: int) -> None:
     multiplied = factors(problem, inputs_of(problem, seed=seed))
-    plain = replace(problem, in_op=OPERATIONS["pass"], wei_op=OPERATIONS["pass"])
+    plain = replace(problem, in_op=ELEMENTWISE["pass"], wei_op=ELEMENTWISE["pass"])
     assert exact_sums(plain, absolute(multiplied)).max() <= measure_bound(problem, multiplied).value
 
 

@@ -15,11 +15,10 @@ from bitgate.exact.certificate import measure_bound
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.reference import exact_reference
-from bitgate.problem import ConvProblem, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.operation import ELEMENTWISE, F32_ACCUMULATION, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
-PASS = OPERATIONS["pass"]
+PASS = ELEMENTWISE["pass"]
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,9 +14,8 @@ from small_convolutions import EVERY, convolutions, inputs_of
 from bitgate.exact import counter, native
 from bitgate.exact.digest import combine, digest, finish
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, parse_case_id
-from bitgate.problem.conv import Tensor
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES, Tensor, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 
 def packed(values: np.ndarray, dtype: str, lengths: tuple[int, ...]) -> HostTensor:

@@ -15,9 +15,8 @@ from bitgate.exact import counter
 from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill, terms
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import GAP_PATTERN
-from bitgate.problem import ConvProblem, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 FILLS = st.one_of(
     st.builds(TensorFill, st.just("integer"), st.integers(1, 100), st.integers(0, counter.FULL_DENSITY)),

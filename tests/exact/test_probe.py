@@ -14,9 +14,8 @@ from small_convolutions import EVERY, convolutions, exact_sums, inputs_of, terms
 from bitgate.exact.certificate import certify
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.probe import ROLES, met, ones, product_of_ones
-from bitgate.problem import DTYPES, ConvProblem, parse_case_id
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 SEEDS = st.integers(0, 3)
 
@@ -42,7 +41,7 @@ def test_ones_never_meet_and_the_other_operand_is_never_zero(problem: ConvProble
 @settings(max_examples=20, deadline=None)
 @given(convolutions(), SEEDS)
 def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem, seed: int) -> None:
-    problem = replace(problem, op=OPERATIONS["pass"])
+    problem = replace(problem, op=ELEMENTWISE["pass"])
     inputs = inputs_of(problem, "probe", seed)
     hot, other = hot_operand(problem, seed)
     sums = exact_sums(problem, inputs)

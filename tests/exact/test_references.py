@@ -13,8 +13,8 @@ from bitgate.exact import native, reference
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import InexactError, exact_reference
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor
-from bitgate.problem import CONVOLUTIONS, ConvProblem, Pass, parse_case_id
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Dtype, parse_case_id
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 
 
 def expected(problem: ConvProblem, sums: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
-from bitgate.problem import DTYPES
+from bitgate.operation import DTYPES
 
 FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
 

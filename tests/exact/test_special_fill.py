@@ -10,8 +10,8 @@ from small_convolutions import EVERY, convolutions
 from bitgate.exact.fill import definition, make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.special import specials
-from bitgate.problem import DTYPES, ConvProblem, parse_case_id
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import DTYPES, Accumulation, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 SHAPE = "nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_d1x2_p1x2_q0x1"
 TYPES = (*EVERY, "bf16_f32_bf16", "bf8ocp_f8ocp_f8ocp", "f8fnuz_bf8fnuz_f8fnuz", "f16_ctf8ocp", "f16_ctbf8fnuz")

@@ -15,7 +15,8 @@ from bitgate.fuzz.draw import SIZES, draw_round, even, work
 from bitgate.fuzz.lane import lanes
 from bitgate.fuzz.planting import QUANTITIES, SITES, Condition, plant
 from bitgate.kernel.registry import select
-from bitgate.problem import CONVOLUTIONS, Pass, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import CONVOLUTIONS, Pass
 
 COLUMNS = {"layout": (0, 1), "gap": (0, 1), "numd": (0, 0, 3)}
 

@@ -11,7 +11,8 @@ from bitgate.fuzz.failure import Found, is_failure, write_rows
 from bitgate.fuzz.shrink import Shrinker
 from bitgate.fuzz.smaller import measure, smaller
 from bitgate.kernel.registry import families
-from bitgate.problem import gemms_count, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import gemms_count
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 

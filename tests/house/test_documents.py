@@ -19,7 +19,7 @@ import typer
 
 from bitgate import rooms
 from bitgate.cli.main import COMMANDS, run
-from bitgate.problem.foreign import benchdnn
+from bitgate.operation.foreign import benchdnn
 
 CHECKOUT = rooms.root()
 DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -77,8 +77,8 @@ def every_option() -> frozenset[str]:
     asked = [sys.executable, "-m", "pytest", "suites", "--help"]
     told = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     bench = "".join(path.read_text() for path in (CHECKOUT / "bench").glob("*.py"))
-    read = {f"--{name}" for values in benchdnn.DEFAULTS.values() for name in values}
-    read |= {f"--{name}" for name in (*benchdnn.MAKERS, "batch", "reset", "cfg")}
+    read = {f"--{name}" for driver in benchdnn.drivers().values() for name in driver.defaults}
+    read |= {f"--{name}" for name in (*benchdnn.drivers(), "batch", "reset", "cfg")}
     return frozenset(found | read | set(_OPTION.findall(told)) | set(_OPTION.findall(bench)))
 
 

@@ -11,8 +11,7 @@ import pytest
 from bitgate import rooms
 from bitgate.build import Cache, find_host_compiler
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 SOURCE = Path(__file__).with_name("tiny_kernel.c")
 
@@ -22,7 +21,7 @@ def tiny_family(tmp_path: Path) -> KernelFamily:
     """The declaration that tiny_kernel.c keeps to."""
     return KernelFamily(
         name="tiny",
-        operations=(Pass.BWD_DATA,),
+        operations=("bwd_data",),
         sources=("tiny_kernel.c",),
         folder=SOURCE.parent,
         platforms=("host",),

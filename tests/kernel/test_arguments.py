@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.arguments import c_options, c_problem
 from bitgate.kernel.dispatch import spans
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 sizes = st.integers(1, 5)
 

@@ -13,8 +13,8 @@ from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.kernel.declared import declared_refusal, harness_refusal, is_own, refusal_of
 from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Pass, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.selection import select_for
 from bitgate.verify.session import Session
 
@@ -36,7 +36,7 @@ def no_prediction(problem: ConvProblem, instance: Instance, options: Mapping[str
 INSTANCE = Instance("plain", "all", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION)
 THEIRS = KernelFamily(
     name="theirs",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=(),
     folder=Path("."),
     platforms=("host",),
@@ -102,7 +102,7 @@ def test_fuzzing_keeps_to_the_layout_that_each_instance_declares() -> None:
     instances = tuple(
         replace(INSTANCE, name=layout, layouts=(layout,), ndims=(0,), dtypes=("f16",)) for layout in ("rrr", "rcr")
     )
-    gemm = replace(THEIRS, operations=(Pass.GEMM,), instances=instances, supports=takes_all)
+    gemm = replace(THEIRS, operations=("gemm",), instances=instances, supports=takes_all)
     (lane,) = set(lanes([(gemm, instance) for instance in instances]))
     planned = list(lane.cases(seed=0, visit=0, target="host"))
     assert {case.instance for case in planned} == {"rrr", "rcr"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitgate.kernel.image_chunks import image_chunks
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 
 @given(st.integers(1, 400), st.integers(1, 3), st.integers(1, 4), st.integers(0, 5000))

@@ -16,7 +16,7 @@ from bitgate.kernel.abi import Status
 from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 CASE = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6_s3_p1")
 REFUSED = parse_case_id("bwd_data_f32_nhwgc_n1k4c3_y3_h6_s3_p1")
@@ -179,12 +179,12 @@ def test_a_sound_library_is_probed_once(
 DECLARATION = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operations.convolution import Pass
+from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="tiny",
-    operations=(Pass.BWD_DATA,),
+    operations=("bwd_data",),
     sources=(),
     folder=Path(__file__).parent,
     platforms=("host",),

@@ -12,12 +12,12 @@ from bitgate.kernel import registry
 GOOD = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operations.convolution import Pass
+from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="theirs",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("theirs.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),
@@ -66,8 +66,8 @@ def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path
     ("old", "new", "message"),
     [
         ("FAMILY =", "FAMLY =", "defines no FAMILY"),
-        ("Pass.FWD", "Pass.FORWARD", r"declaration\.py:9: AttributeError"),
-        ("(Pass.FWD,),", "(Pass.FWD,", r"declaration\.py:\d+: SyntaxError"),
+        ('operations=("fwd",)', "operations=(FWD,)", r"declaration\.py:\d+: NameError"),
+        ('("fwd",),', '("fwd",', r"declaration\.py:\d+: SyntaxError"),
         ('("theirs.hip.cpp",)', "()", "name sources, or a prebuilt library: one of the two"),
         ('"large", "large"', '"small", "large"', "instance 'small' is listed twice"),
         ('"large", "large"', '"Large", "large"', "instance name 'Large' may hold a-z, 0-9 and _ only"),

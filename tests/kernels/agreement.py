@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bitgate.kernel.declaration import KernelFamily, Refusal
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 Said = Mapping[str, "tuple[Refusal | None, Refusal | None]"]
 """Instance -> refusal of the declaration, refusal of the library."""

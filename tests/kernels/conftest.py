@@ -23,7 +23,8 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Dtype, Pass, parse_case_id
+from bitgate.operation import Dtype, parse_case_id
+from bitgate.operations.convolution import ConvProblem, Pass
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]

@@ -15,8 +15,8 @@ from bitgate.kernel.abi import Status
 from bitgate.kernel.channels_last import channels_last
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
-from bitgate.problem import ProblemError, parse_case_id
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 FAMILIES = {"bwd_data": families()["grouped_bwd_data"], "fwd": families()["grouped_fwd"]}
 ANY = {"bwd_data": "{}_32x32x{}_a1b1c1", "fwd": "{}_32x32x{}_a1b1c1_odd_c"}

@@ -9,7 +9,7 @@ import pytest
 
 from bitgate import rooms
 from bitgate.kernel.registry import families
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
-from bitgate.problem import parse_case_id
-from bitgate.problem.gemm import GEMM_LAYOUTS
+from bitgate.operation import parse_case_id
+from bitgate.operations.gemm import GEMM_LAYOUTS
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

@@ -19,7 +19,7 @@ from bitgate.capsule.matching import LaunchMismatch, check
 from bitgate.capsule.writing import Order, make
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.registry import families
-from bitgate.problem import Pass, parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.verify.session import Session
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
@@ -75,7 +75,7 @@ def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]
     problems = [
         parse_case_id(case.format(operation, instance.dtypes[0], layout))
         for operation in family.operations_of(instance)
-        for case in (GEMM_CASES if operation is Pass.GEMM else CASES)
+        for case in (GEMM_CASES if operation == "gemm" else CASES)
     ]
     kernel = f"{family.name}.{instance.name}"
     ways: list[tuple[tuple[str, str], ...]] = [()]

@@ -12,7 +12,7 @@ import pytest
 from bitgate import rooms
 from bitgate.build import flags
 from bitgate.build.toolchain import find_host_compiler
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES
 
 SOURCE = Path(__file__).parent / "fragment_lanes" / "host.cpp"
 PITCH_A, PITCH_B = 41, 23

@@ -19,7 +19,7 @@ import pytest
 
 from bitgate import rooms
 from bitgate.build.toolchain import find_device_compiler
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang's clang (pip install ziglang)")
 

@@ -8,7 +8,8 @@ from agreement import instances_in, runs
 
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
-from bitgate.problem import gemms_count, parse_case_id, sub_gemms
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import gemms_count, sub_gemms
 
 FAMILY = families()["grouped_bwd_data"]
 DTYPES = ("f32", "f16", "bf16")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.registry import families
-from bitgate.problem import ProblemError, parse_case_id
+from bitgate.operation import ProblemError, parse_case_id
 
 FAMILY = families()["grouped_fwd"]
 ANY = "f16_32x32x32_a1b1c1_odd_c"

@@ -9,7 +9,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
-from bitgate.problem import ProblemError, parse_case_id
+from bitgate.operation import ProblemError, parse_case_id
 from bitgate.verify.dispatch_check import PREDICTED
 
 FAMILY = families()["grouped_bwd_data"]

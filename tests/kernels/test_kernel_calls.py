@@ -12,7 +12,7 @@ import pytest
 
 from bitgate.kernel.abi import EXPORTS, CBuffers, CDispatchRecord, CLaunch, COption, COptions, CReason, Status, sized
 from bitgate.kernel.arguments import c_buffers, c_options, c_problem
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 
 PROBLEM = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6x6_s2_p1")
 INSTANCE = b"f32_32x32x16_a1b1c1"

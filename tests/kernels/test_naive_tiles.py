@@ -8,8 +8,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.problem import ConvProblem, ProblemError, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, ProblemError, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 DTYPES = ("f64", "f32", "f16", "bf16", "i8", "f8ocp", "bf8fnuz", "f16_ctf8ocp")

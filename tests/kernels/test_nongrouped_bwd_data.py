@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
-from bitgate.problem import ProblemError, parse_case_id, sub_gemms
+from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operations.convolution import sub_gemms
 
 FAMILY = families()["nongrouped_bwd_data"]
 DTYPES = ("f32", "f16", "bf16", "i8")

@@ -13,7 +13,7 @@ from bitgate import rooms
 from bitgate.build.flags import host_compile
 from bitgate.build.toolchain import find_host_compiler
 from bitgate.exact.rounding import largest, rounded, smallest
-from bitgate.problem import DTYPES
+from bitgate.operation import DTYPES
 
 FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
 NARROW = (*FLOAT8, "f16", "bf16")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, Pass, Tensor, parse_case_id
+from bitgate.operation import Tensor, parse_case_id
+from bitgate.operations.convolution import ConvProblem, Pass
 
 TWO_31 = 2**31
 
@@ -87,7 +88,7 @@ GEMMS = (
 
 
 def problems(operation: Pass, dtypes: str) -> list[ConvProblem]:
-    if operation is Pass.GEMM:
+    if operation == "gemm":
         return [parse_case_id(f"gemm_{dtypes}_{layout}_{size}") for size in GEMMS for layout in ("rcr", "rrr", "ccr")]
     return [parse_case_id(f"{operation}_{dtypes}_{layout}_{shape}") for shape, layouts in SHAPES for layout in layouts]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

@@ -13,7 +13,8 @@ from bitgate.metamorphic.data import Cells, Data, replaced, small_data
 from bitgate.metamorphic.hold import break_of, hold
 from bitgate.metamorphic.kernel import PASSES, Kernel
 from bitgate.metamorphic.laws import LAWS
-from bitgate.problem import ConvProblem, Pass, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.record import Outcome
 from bitgate.verify.planned import Expectation, PlannedCase
 from bitgate.verify.session import Session

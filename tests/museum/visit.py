@@ -170,8 +170,8 @@ def _told(verdict: Verdict | None) -> tuple[str, str]:
 
 
 def _id(exhibit: Exhibit) -> str:
-    from bitgate.problem import case_id
-    from bitgate.problem.foreign import problems_of
+    from bitgate.operation import case_id
+    from bitgate.operation.foreign import problems_of
 
     (problem,) = problems_of(exhibit.case)
     return case_id(problem)

@@ -47,9 +47,9 @@ from bitgate.coverage.readers import read as read_shapes
 from bitgate.errors import UsageError
 from bitgate.faults.fault import read_faults
 from bitgate.kernel import registry
+from bitgate.operation import ProblemError, case_id, parse_case_id
+from bitgate.operation.foreign import problems_of
 from bitgate.plugin.run import _selection
-from bitgate.problem import ProblemError, case_id, parse_case_id
-from bitgate.problem.foreign import problems_of
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
 from bitgate.report import merge
 

@@ -16,8 +16,7 @@ import pytest
 from bitgate.build.builder import Builder
 from bitgate.device.host import Fault, HostRuntime
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 
 KERNELS = Path(__file__).parent / "kernels"
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION = 0, 1, 2, 9
@@ -46,7 +45,7 @@ def build_kernels(builder: Builder) -> Callable[..., Path]:
         return builder.family(
             KernelFamily(
                 name=f"runtime_test_{name}",
-                operations=(Pass.FWD,),
+                operations=("fwd",),
                 sources=sources or (f"{name}.hip.cpp",),
                 folder=folder,
                 platforms=("host",),

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bitgate.problem import ConvProblem, Pass, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.diagnose import Scene
 from bitgate.verify.poison import poison_bits
 

@@ -9,7 +9,7 @@ import pytest
 
 from bitgate.device.errors import HipError
 from bitgate.device.ledger import HipLedger, Incident
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.aftermath import Aftermath, after_launch
 from bitgate.verify.planned import PlannedCase

@@ -11,7 +11,7 @@ import pytest
 
 from bitgate import rooms
 from bitgate.faults.fault import Fault, read_faults
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

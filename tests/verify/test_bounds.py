@@ -9,8 +9,7 @@ from bitgate.errors import UsageError
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
 from bitgate.verify.bounds import bounded_reference, nan_class
 from bitgate.verify.poison import poison_bits, poisoned
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome
 from bitgate.verify import canary, process
 from bitgate.verify.canary import distress

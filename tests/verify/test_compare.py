@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.compare import compare
 from bitgate.verify.planned import PlannedCase

@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 import pytest
 
-from bitgate.problem import sub_gemms
+from bitgate.operations.convolution import sub_gemms
 from bitgate.record import KINDS
 from bitgate.verify.diagnose import diagnose
 from bitgate.verify.diagnose.sub_gemm_cells import owners

@@ -9,8 +9,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.reference import exact_reference
 from bitgate.fuzz.draw import SIZES, draw_round
-from bitgate.problem import CONVOLUTIONS, ConvProblem, Pass, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, parse_case_id
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.verify.diagnose import RULES, Scene, diagnose
 from bitgate.verify.poison import poison_bits
 

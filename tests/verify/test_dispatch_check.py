@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
-from bitgate.problem import parse_case_id, sub_gemms
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import sub_gemms
 from bitgate.verify.dispatch_check import dispatch_disagreement
 
 PROBLEM = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y5x13_h15x39_s5x13_p2x3")  # 65 sub-GEMMs in three buckets

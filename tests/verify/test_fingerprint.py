@@ -15,7 +15,7 @@ from bitgate import checkout, rooms
 from bitgate.build.builder import Builder
 from bitgate.device.targets import Target
 from bitgate.metamorphic.hold import hold
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions

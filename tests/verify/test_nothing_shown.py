@@ -16,8 +16,8 @@ from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.metamorphic.hold import hold
-from bitgate.problem import DTYPES, ConvProblem, parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
+from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Outcome, from_event, to_event
 from bitgate.verify.bounds import Bounds, bounded_reference
 from bitgate.verify.planned import PlannedCase

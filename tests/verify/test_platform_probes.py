@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bitgate.kernel.registry import families
-from bitgate.problem import DTYPES, DtypeSet, parse_case_id
+from bitgate.operation import DTYPES, DtypeSet, parse_case_id
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.platform import PROBES, Finding, Fragment, Workbench, sentence_of

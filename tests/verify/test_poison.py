@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitgate.exact.tensor import GAP_PATTERN
-from bitgate.problem import DTYPES, parse_case_id
+from bitgate.operation import DTYPES, parse_case_id
 from bitgate.verify.poison import PATTERNS, SCRATCH_BYTES, SECOND_PATTERNS, poison_bits, poisoned, unwritten
 
 

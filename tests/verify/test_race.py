@@ -16,7 +16,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.kernel.arguments import find_instance
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line

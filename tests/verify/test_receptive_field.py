@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
 from bitgate.verify.diagnose import diagnose
 
 CASES = {

@@ -10,8 +10,7 @@ import pytest
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import plan_fill
-from bitgate.problem import parse_case_id
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, parse_case_id
 from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify import spine
 from bitgate.verify.planned import PlannedCase

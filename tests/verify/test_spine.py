@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.errors import UsageError
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.planned import Expectation, PlannedCase

@@ -11,8 +11,9 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent, SubGemmRecord
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, parse_case_id, sub_gemms
-from bitgate.problem.foreign import parse_foreign
+from bitgate.operation import parse_case_id
+from bitgate.operation.foreign import parse_foreign
+from bitgate.operations.convolution import ConvProblem, sub_gemms
 from bitgate.verify.trace import launch_lines, perf_line, tensor_lines
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")

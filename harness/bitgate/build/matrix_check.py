@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bitgate.kernel.declaration import Instance, wave_sizes
-from bitgate.problem import Dtype, DtypeSet, Pass
+from bitgate.operation import Dtype, DtypeSet
+from bitgate.operations.convolution import Pass
 
-OPERATIONS = {64: "v_mfma", 32: "v_wmma"}
+ELEMENTWISE = {64: "v_mfma", 32: "v_wmma"}
 """What a matrix instruction's name begins with, by the lanes of a wave."""
 
 NO_WMMA = ("f32", "f64")
@@ -19,7 +20,7 @@ NO_WMMA = ("f32", "f64")
 FLOAT8_FLAVOURS = {"gfx942": "fnuz", "gfx950": "ocp", "gfx12": "ocp"}
 """Beginning of a target -> the flavour of its instructions for 8-bit floats. Others are multiplied as bf16."""
 
-ROLES = {Pass.FWD: (0, 1, 2), Pass.GEMM: (0, 1, 2), Pass.BWD_DATA: (2, 1, 0), Pass.BWD_WEIGHT: (2, 0, 1)}
+ROLES = {Pass.FWD: (0, 1, 2), "gemm": (0, 1, 2), Pass.BWD_DATA: (2, 1, 0), Pass.BWD_WEIGHT: (2, 0, 1)}
 """A, B and C of an implicit GEMM, as places among the forward pass's x, w and y."""
 
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
@@ -79,7 +80,7 @@ def required(instance: Instance, target: str) -> tuple[str, ...]:
     if instance.fragment is None or (wave == 32 and instance.dtypes[0] in NO_WMMA):
         return ()
     factors = {row[3:] for row in operand_types(instance)}
-    return tuple(sorted(f"{OPERATIONS[wave]}_{_signature(a, b, target)}" for a, b in factors))
+    return tuple(sorted(f"{ELEMENTWISE[wave]}_{_signature(a, b, target)}" for a, b in factors))
 
 
 def _signature(a: Dtype, b: Dtype, target: str) -> str:

@@ -12,7 +12,7 @@ from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, Tensor
+from bitgate.operation import Problem, Tensor
 from bitgate.record import Diagnosis, Outcome
 from bitgate.verify.bounds import Judge
 from bitgate.verify.compare import compare
@@ -24,7 +24,7 @@ from bitgate.verify.poison import poison_bits
 class Question:
     """What a result is judged by. ``judge`` decides about cells whose bits may differ; None: no bit may."""
 
-    problem: ConvProblem
+    problem: Problem
     inputs: Mapping[str, HostTensor]
     reference: HostTensor
     judge: Judge | None

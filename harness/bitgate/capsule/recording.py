@@ -31,7 +31,7 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def waves_of(device: Device, lanes: int) -> Iterator[None]:
 def record(
     device: Device,
     library: KernelLibrary,
-    problem: ConvProblem,
+    problem: Problem,
     instance: str,
     options: dict[str, str],
     memory: Memory,

@@ -25,7 +25,7 @@ from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
-from bitgate.problem import ConvProblem, ProblemError, parse_case_id
+from bitgate.operation import Problem, ProblemError, parse_case_id
 from bitgate.verify.session import Session
 
 
@@ -98,7 +98,7 @@ def _question(capsule: Capsule) -> Question:
     return Question(problem, inputs, reference, restored(expected.tolerance, reference, capsule.array), None)
 
 
-def _tensor(capsule: Capsule, problem: ConvProblem, name: str, data: NDArray[Any]) -> HostTensor:
+def _tensor(capsule: Capsule, problem: Problem, name: str, data: NDArray[Any]) -> HostTensor:
     tensor = problem.tensors.get(name)
     if tensor is None or data.nbytes != tensor.bytes:
         raise UsageError(f"{capsule.folder}: the case has no tensor {name} of {data.nbytes} bytes")

@@ -14,7 +14,7 @@ from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
-from bitgate.problem import parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.record import Outcome
 
 ENTRY = f"{__name__}:serve"

@@ -30,10 +30,9 @@ from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.arguments import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
-from bitgate.problem import ConvProblem, Tensor, case_id, human
-from bitgate.problem.foreign import ck_profiler_line
-from bitgate.problem.gemm import GemmProblem
-from bitgate.problem.layout import input_letters, output_letters, weight_letters
+from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
+from bitgate.operations.convolution.layout import input_letters, output_letters, weight_letters
+from bitgate.operations.gemm import GemmProblem
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
 from bitgate.verify.selection import candidates, select_for
@@ -46,7 +45,7 @@ README = "README.txt"
 class Order:
     """What is asked for. ``kernel`` is a glob over family.instance; the first instance that takes the problem is it."""
 
-    problem: ConvProblem
+    problem: Problem
     target: str
     kernel: str | None = None
     options: tuple[tuple[str, str], ...] = ()
@@ -112,7 +111,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             about=ABOUT,
             case=case_id(problem),
             human=human(problem),
-            ck_profiler=ck_profiler_line(problem) or "",
+            ck_profiler=foreign_line(problem) or "",
             family=family.name,
             instance=instance.name,
             options=options,
@@ -134,7 +133,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
 
 
 def _buffers(
-    problem: ConvProblem, inputs: dict[str, HostTensor], workspace: int, files: dict[str, bytes]
+    problem: Problem, inputs: dict[str, HostTensor], workspace: int, files: dict[str, bytes]
 ) -> tuple[BufferSpec, ...]:
     """Inputs, the result and the workspace; the data of inputs goes to ``files``."""
     specs = [_tensor_buffer(problem, tensor.tensor, "input", tensor, files) for tensor in inputs.values()]
@@ -149,7 +148,7 @@ def _buffers(
 
 
 def _tensor_buffer(
-    problem: ConvProblem,
+    problem: Problem,
     tensor: Tensor,
     role: Literal["input", "output"],
     data: HostTensor | None,
@@ -166,7 +165,7 @@ def _tensor_buffer(
     return BufferSpec(tensor.name, role, tensor.bytes, DEFAULT_ALIGNMENT, content, pattern, view)
 
 
-def _axes(problem: ConvProblem, tensor: Tensor) -> str:
+def _axes(problem: Problem, tensor: Tensor) -> str:
     """A letter for each axis of a tensor's logical shape; D tensors are shaped like the result."""
     if isinstance(problem, GemmProblem):
         return {"in": "bmk", "wei": "bnk"}.get(tensor.name, problem.result_letters)
@@ -174,7 +173,7 @@ def _axes(problem: ConvProblem, tensor: Tensor) -> str:
     return letters[tensor.name](problem.ndim) if tensor.name in letters else problem.result_letters
 
 
-def _images(problem: ConvProblem, inputs: dict[str, HostTensor], buffers: tuple[BufferSpec, ...]) -> dict[str, Bytes]:
+def _images(problem: Problem, inputs: dict[str, HostTensor], buffers: tuple[BufferSpec, ...]) -> dict[str, Bytes]:
     known = {name: tensor.storage for name, tensor in inputs.items()}
     known[problem.result] = poisoned(problem.tensors[problem.result]).storage
     return {spec.name: image(spec, known.get(spec.name)) for spec in buffers}
@@ -191,7 +190,7 @@ def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeO
     return tuple(found)
 
 
-def _expected(problem: ConvProblem, reference: Reference, files: dict[str, bytes]) -> Expected:
+def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -> Expected:
     def save(file: str, array: NDArray[Any]) -> File:
         files[file] = npy(array)
         return named(file, files[file])

@@ -20,8 +20,7 @@ from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.problem import ConvProblem
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.stored import FILE, Reason, StaleDigests, StoredDigest, key_of, read, read_reasons, write
@@ -38,7 +37,7 @@ class Wish:
 
     suite: str
     key: str
-    problem: ConvProblem
+    problem: Problem
     plan: FillPlan
     accumulation: Accumulation
 

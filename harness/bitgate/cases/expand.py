@@ -9,9 +9,10 @@ from itertools import product
 from typing import Any
 
 from bitgate.cases.row import AXES, Row, RowError
-from bitgate.problem import ConvProblem, ProblemError, gemms_count, parse_case_id
-from bitgate.problem.gemm import GEMM_LAYOUTS
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import Problem, ProblemError, parse_case_id
+from bitgate.operations.convolution import gemms_count
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operations.gemm import GEMM_LAYOUTS
 
 _NDIM = {name: ndim for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for ndim, names in table.items() for name in names}
 _NDIM |= dict.fromkeys(GEMM_LAYOUTS, 0)
@@ -22,7 +23,7 @@ class Candidate:
     """One problem with everything that a row decides; which kernels run it comes later."""
 
     row: Row
-    problem: ConvProblem
+    problem: Problem
     options: tuple[tuple[str, str], ...]
     fill: str
     seed: int
@@ -80,7 +81,7 @@ def _dimensions(shape: str) -> int:
     return max((len(numbers.split("x")) for numbers in lists), default=0)
 
 
-def _problem(chosen: Mapping[str, Any], row: Row) -> ConvProblem:
+def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
     text = chosen.get("case") or _case_text(chosen, row)
     try:
         problem = parse_case_id(text)
@@ -107,7 +108,7 @@ def _kept(chosen: Mapping[str, Any], smoke: Mapping[str, tuple[Any, ...]]) -> bo
     return all(chosen.get(axis) in values for axis, values in smoke.items() if axis != "instances")
 
 
-FACTORS: dict[str, Callable[[ConvProblem], Any]] = {
+FACTORS: dict[str, Callable[[Problem], Any]] = {
     "gemms_count": gemms_count,
     "g": lambda problem: problem.g,
     "ndim": lambda problem: problem.ndim,

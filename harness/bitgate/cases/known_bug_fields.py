@@ -16,10 +16,9 @@ from bitgate.checkout import relative
 from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
-from bitgate.problem import ConvProblem, DtypeSet, Pass, ProblemError, case_id, parse_case_id
-from bitgate.problem.elementwise import OPERATIONS
-from bitgate.problem.gemm import GEMM_LAYOUTS
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, DtypeSet, Problem, ProblemError, case_id, operations, parse_case_id
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operations.gemm import GEMM_LAYOUTS
 from bitgate.record import KINDS, Outcome
 
 if sys.version_info >= (3, 11):
@@ -41,7 +40,7 @@ FAILURES = (
 DIAGNOSED = FAILURES[:2]
 """Those that say nothing without a diagnosis."""
 
-Get = Callable[[ConvProblem], Any]
+Get = Callable[[Problem], Any]
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Wanted:
     least: int | None = None
     most: int | None = None
 
-    def fits(self, problem: ConvProblem) -> bool:
+    def fits(self, problem: Problem) -> bool:
         value = self.of(problem)
         if self.values:
             return value in self.values
@@ -78,10 +77,10 @@ FLAGS: dict[str, Get] = {
     "gap": lambda problem: problem.gap,
 }
 NAMES: dict[str, tuple[Get, tuple[str, ...]]] = {
-    "pass": (lambda problem: problem.direction.value, tuple(one.value for one in Pass)),
+    "pass": (lambda problem: problem.operation.name, tuple(operations())),
     "layout": (lambda problem: problem.layout, (*_LAYOUTS, *GEMM_LAYOUTS)),
     "weight_layout": (lambda problem: problem.wei_layout, _LAYOUTS),
-    "op": (lambda problem: problem.op.name, tuple(OPERATIONS)),
+    "op": (lambda problem: problem.op.name, tuple(ELEMENTWISE)),
 }
 LENGTHS: dict[str, Get] = {
     name: _lengths(name) for name in ("filter", "input", "stride", "dilation", "left_pad", "right_pad")

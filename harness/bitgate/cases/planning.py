@@ -21,7 +21,8 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import HINT, loaded_names
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, case_id, gemms_count, human
+from bitgate.operation import Problem, case_id, human
+from bitgate.operations.convolution import gemms_count
 from bitgate.verify.planned import Expectation, PlannedCase
 
 Runner = tuple[KernelFamily, Instance]
@@ -171,7 +172,7 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
     problem = candidate.problem
     options: dict[str, dict[str, str]] = {}
     for family, instance in meant:
-        if problem.operation not in family.operations_of(instance):
+        if problem.operation.name not in family.operations_of(instance):
             continue
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
@@ -211,7 +212,7 @@ def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setti
     )
 
 
-def _one_each(problem: ConvProblem, runners: Sequence[Runner]) -> list[Runner]:
+def _one_each(problem: Problem, runners: Sequence[Runner]) -> list[Runner]:
     """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
     by_family: dict[str, list[Runner]] = {}
     for runner in runners:

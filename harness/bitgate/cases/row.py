@@ -12,7 +12,7 @@ from typing import Any
 from bitgate.checkout import relative
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
-from bitgate.problem import Pass
+from bitgate.operation import operations
 
 SMOKE, REGRESSION = "smoke", "regression"
 TIERS = (SMOKE, REGRESSION)
@@ -279,7 +279,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": _NAME,
     "why": _sentence,
     "case": _texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
-    "pass": _texts("|".join(Pass), "fwd, bwd_data, bwd_weight or gemm"),
+    "pass": _texts("|".join(operations()), f"one of {', '.join(operations())}"),
     "shape": _texts(
         r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+|(b\d+)?m\d+n\d+k\d+",
         "g1n4k128c64_y3x3_h28x28_s3x3_p1x1 or b2m64n64k32",

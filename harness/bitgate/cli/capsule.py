@@ -12,8 +12,8 @@ import typer
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
 from bitgate.kernel.loading import to_load
-from bitgate.problem import ProblemError, case_id
-from bitgate.problem.foreign import problems_of
+from bitgate.operation import ProblemError, case_id
+from bitgate.operation.foreign import problems_of
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
 

@@ -51,7 +51,7 @@ def coverage(
     from bitgate.coverage.survey import surveys
     from bitgate.coverage.table import Question, empty_table
     from bitgate.errors import UsageError
-    from bitgate.problem.foreign import in_words
+    from bitgate.operation.foreign import in_words
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
@@ -108,8 +108,8 @@ def _where(text: str) -> tuple[str, str]:
 
 
 def _document(table: Table, found: list[Survey], assume: list[str], top: int) -> dict[str, Any]:
-    from bitgate.problem import case_id
-    from bitgate.problem.foreign import reasons
+    from bitgate.operation import case_id
+    from bitgate.operation.foreign import reasons
 
     passes: list[dict[str, Any]] = []
     uncovered: list[dict[str, Any]] = []

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, GemmProblem, Pass, ProblemError, case_id, human, never_written_fraction
-from bitgate.problem.drawing import residue_map, sub_gemm_table
-from bitgate.problem.foreign import ck_profiler_line, problems_of
+from bitgate.operation import ProblemError, case_id, foreign_line, human
+from bitgate.operation.foreign import problems_of
+from bitgate.operations.convolution import ConvProblem, Pass, never_written_fraction
+from bitgate.operations.convolution.drawing import residue_map, sub_gemm_table
+from bitgate.operations.gemm import GemmProblem
 from bitgate.record import KIND_MEANING, KINDS, MEANING
 
 app = typer.Typer(add_completion=False)
@@ -44,7 +46,7 @@ def explain(
 def _explain_case(problem: ConvProblem) -> None:
     print(human(problem))
     print(f"id: {case_id(problem)}")
-    line = ck_profiler_line(problem)
+    line = foreign_line(problem)
     if line is not None:
         print(f"ckProfiler: {line}")
     if not isinstance(problem, GemmProblem):

@@ -19,7 +19,7 @@ from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import to_load
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import Problem, parse_case_id
 from bitgate.record import Key, Outcome, RecordError, read
 
 app = typer.Typer()
@@ -59,7 +59,7 @@ def kernels(
 
 
 def _row(
-    family: KernelFamily, instance: Instance, target: str, passed: set[tuple[Key, ConvProblem]], planned: int
+    family: KernelFamily, instance: Instance, target: str, passed: set[tuple[Key, Problem]], planned: int
 ) -> dict[str, Any]:
     problems = [problem for _, problem in passed]
     return {
@@ -88,10 +88,10 @@ def _row(
     }
 
 
-def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, ConvProblem]]]:
+def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, Problem]]]:
     """What has a PASS verdict in the recorded runs on this target, by (family, instance)."""
     folder = rooms.out_dir() / target
-    found: defaultdict[tuple[str, str], set[tuple[Key, ConvProblem]]] = defaultdict(set)
+    found: defaultdict[tuple[str, str], set[tuple[Key, Problem]]] = defaultdict(set)
     for path in sorted({*folder.glob("results.jsonl"), *folder.glob("s*of*/results.jsonl")}):
         try:
             keys = {verdict.key for verdict in read(path) if verdict.outcome is Outcome.PASS}
@@ -103,7 +103,7 @@ def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, ConvProb
 
 
 @cache
-def _problem(case: str) -> ConvProblem:
+def _problem(case: str) -> Problem:
     return parse_case_id(case)
 
 

@@ -11,8 +11,8 @@ from bitgate.cli.verify import OF_VERIFICATION, exit_code, print_verdict, progre
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.declared import refusal_of
-from bitgate.problem import ConvProblem, ProblemError
-from bitgate.problem.foreign import Controls, controls_of, parse_foreign
+from bitgate.operation import Problem, ProblemError
+from bitgate.operation.foreign import Controls, controls_of, parse_foreign
 
 if TYPE_CHECKING:
     from bitgate.verify.selection import Choice
@@ -81,7 +81,7 @@ def run_example(
     return exit_code([verdict])
 
 
-def _read(example: str, arguments: list[str]) -> tuple[ConvProblem, Controls]:
+def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls]:
     line = " ".join([f"example_{example}", *arguments])
     try:
         controls = controls_of(line)
@@ -107,7 +107,7 @@ def _size(instance: Instance) -> tuple[int, ...]:
     return m * n, *(instance.vector or ())
 
 
-def _nearest_refusal(problem: ConvProblem, refusing: Sequence[Choice]) -> str:
+def _nearest_refusal(problem: Problem, refusing: Sequence[Choice]) -> str:
     """Why the instances of the problem's own types do not take it."""
     texts = {
         f"{refusal.clause}: {refusal.text}"

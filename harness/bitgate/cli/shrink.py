@@ -47,8 +47,8 @@ def shrink(
     from bitgate.fuzz.failure import Found, is_failure
     from bitgate.fuzz.shrink import Shrinker
     from bitgate.kernel.loading import to_load
-    from bitgate.problem import ProblemError
-    from bitgate.problem.foreign import problems_of
+    from bitgate.operation import ProblemError
+    from bitgate.operation.foreign import problems_of
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for

@@ -17,8 +17,8 @@ from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS
 from bitgate.kernel.loading import to_load
-from bitgate.problem import ConvProblem, ProblemError, human
-from bitgate.problem.foreign import (
+from bitgate.operation import Problem, ProblemError, human
+from bitgate.operation.foreign import (
     Refused,
     controls_of,
     found_in_list,
@@ -47,7 +47,7 @@ OF_VERIFICATION = ("none", "auto", "gpu")
 class Asked:
     """The command line, read."""
 
-    problems: tuple[tuple[ConvProblem, str], ...]
+    problems: tuple[tuple[Problem, str], ...]
     """Each with the reference that it is compared with."""
     kernel: str | None
     options: tuple[tuple[str, str], ...]
@@ -200,7 +200,7 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple
                 process.end()
 
 
-def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | ConvProblem]]:
+def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Problem]]:
     """What is to be verified, by the number of its case; a problem alone if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
@@ -227,7 +227,7 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Con
             yield number, planned
 
 
-def _nobody(problem: ConvProblem, asked: Asked, target: Target) -> Verdict:
+def _nobody(problem: Problem, asked: Asked, target: Target) -> Verdict:
     """Of a case whose operation no kernel that was asked for computes."""
     nobody = PlannedCase(problem, "none", "none", asked.options, asked.fill, asked.seed, target=target.name)
     which = (
@@ -264,7 +264,7 @@ def progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-Wanted = tuple[ConvProblem, str]
+Wanted = tuple[Problem, str]
 
 
 def _listed(path: Path) -> tuple[list[Wanted], list[Refused]]:

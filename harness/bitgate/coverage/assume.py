@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from itertools import product
 
 from bitgate.errors import UsageError
-from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
-from bitgate.problem.elementwise import OPERATIONS, operation_named
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, DtypeSet, elementwise_named
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _numd(problem: ConvProblem, text: str) -> ConvProblem:
     by_count = {"0": "pass", "1": "nd1"}
     if text not in by_count:
         raise UsageError(f"--assume numd={text}: give 0 or 1")
-    return replace(problem, op=OPERATIONS[by_count[text]])
+    return replace(problem, op=ELEMENTWISE[by_count[text]])
 
 
 def _gap(problem: ConvProblem, text: str) -> ConvProblem:
@@ -73,11 +73,11 @@ def _split_k(problem: ConvProblem, text: str) -> ConvProblem:
 
 
 def _in_op(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, in_op=operation_named(text))
+    return replace(problem, in_op=elementwise_named(text))
 
 
 def _wei_op(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, wei_op=operation_named(text))
+    return replace(problem, wei_op=elementwise_named(text))
 
 
 COLUMNS: dict[str, Callable[[ConvProblem, str], ConvProblem]] = {

@@ -1,7 +1,7 @@
 """Many convolution problems as columns of integers, so that 100,000 of them are classified in a second.
 
 A factor is a function of such a batch. One problem is a batch of one; tests hold the column arithmetic here to the
-definitions in ``bitgate.problem``.
+definitions in ``bitgate.operation``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import ConvProblem, DtypeSet, Pass
-from bitgate.problem.elementwise import OPERATIONS
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, DtypeSet
+from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -25,8 +25,8 @@ AXES = 3
 DTYPE_SETS = ("f32", "f16", "bf16", "f64", "i8", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz", "bf16_f32_bf16", "other")
 """Known type triples by code; 'other' stands for every further triple."""
 _DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
-OPERATION_NAMES = tuple(OPERATIONS)
-_OPERATION_D = np.array([op.num_d for op in OPERATIONS.values()], dtype=np.int64)
+OPERATION_NAMES = tuple(ELEMENTWISE)
+_OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int64)
 
 PLAIN_VALUES = {"op": 0, "in_op": 0, "wei_op": 0, "gap": 0, "split_k": 1, "layout": 0, "wei_layout": 0}
 
@@ -94,7 +94,7 @@ class Batch:
         others: dict[str, Any] = {
             key: tuple(int(v) for v in getattr(self, key)[row, AXES - ndim :]) for key in _SPATIAL
         }
-        others |= {key: OPERATIONS[OPERATION_NAMES[int(getattr(self, key)[row])]] for key in _OPERATIONS}
+        others |= {key: ELEMENTWISE[OPERATION_NAMES[int(getattr(self, key)[row])]] for key in _OPERATIONS}
         return ConvProblem(
             direction=self.direction,
             dtypes=DtypeSet.parse("f32" if name == "other" else name),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bitgate.coverage.table import shape_problem
-from bitgate.problem import ConvProblem, Pass, ProblemError
-from bitgate.problem.foreign.numbers import integer
+from bitgate.operation import ProblemError
+from bitgate.operation.foreign.numbers import integer
+from bitgate.operations.convolution import ConvProblem, Pass
 
 MARKS = ("ndim", "batchsize", "outchannels", "inchannels")
 """Columns (in lower case) by which the header is known."""

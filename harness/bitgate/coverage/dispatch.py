@@ -15,7 +15,7 @@ from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.ran import Ran, possible
 from bitgate.coverage.threshold import Crossing, crossings
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 COMMON = 0.002
 FEWEST = 3
@@ -78,7 +78,7 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
     found: list[Ways] = []
     for family in families.values():
         for operation in family.operations:
-            here = [one for one in ran if one.family.name == family.name and one.problem.operation is operation]
+            here = [one for one in ran if one.family.name == family.name and one.problem.operation.name == operation]
             if here or not family.is_reference:
                 found.append(_ways(family, operation, here))
     return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch
-from bitgate.problem import CONVOLUTIONS, Pass
+from bitgate.operations.convolution import CONVOLUTIONS, Pass
 
 Codes = NDArray[np.int64]
 Measure = Callable[[Batch, Constants], Codes]

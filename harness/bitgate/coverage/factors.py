@@ -15,7 +15,7 @@ from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import DTYPE_SETS, Batch, every_axis, product, some_axis
 from bitgate.coverage.factor import Factor, classes, spoken, union
 from bitgate.coverage.measures import select
-from bitgate.problem import CONVOLUTIONS, Pass
+from bitgate.operations.convolution import CONVOLUTIONS, Pass
 
 _TAIL = {"whole": "{} whole tiles", "< tile": "{} below one tile", "tail": "{} with a ragged last tile"}
 _AXES = {"equal": "{} equal on all axes", "differ": "{} that differs between axes"}

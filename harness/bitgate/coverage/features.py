@@ -17,7 +17,8 @@ from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.factors import FACTORS, classify
 from bitgate.errors import UsageError
-from bitgate.problem import Pass, parse_case_id
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution import Pass
 
 WEIGHTS = {"pair": 1.0, "instance": 30.0, "refusal": 30.0, "kill": 300.0}
 """What a feature of a kind counts: a defect that only this case kills is worth some hundred pairs."""
@@ -65,7 +66,7 @@ def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
     problems = {item.case: parse_case_id(item.case) for item in items}
     by_pass: dict[Pass, list[str]] = {}
     for case, problem in problems.items():
-        by_pass.setdefault(problem.operation, []).append(case)
+        by_pass.setdefault(problem.operation.name, []).append(case)
     found: dict[str, list[Feature]] = {}
     for direction, cases in by_pass.items():
         if direction in FACTORS:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from bitgate.coverage.batch import AXES, Batch, Ints
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 SIZE = 40_000
 _SEED = 7

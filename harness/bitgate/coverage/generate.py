@@ -18,7 +18,8 @@ from bitgate.coverage.batch import Batch, Ints
 from bitgate.coverage.combine import Codes
 from bitgate.coverage.solve import shrink
 from bitgate.coverage.survey import Survey
-from bitgate.problem import ConvProblem, case_id, human
+from bitgate.operation import case_id, human
+from bitgate.operations.convolution import ConvProblem
 
 CANDIDATES = 300
 """Witnesses that compete for one row."""

@@ -7,8 +7,8 @@ import numpy as np
 from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import OPERATION_NAMES, Batch, Ints, Mask, every_axis, product, some_axis
 from bitgate.coverage.factor import Codes, Measure
-from bitgate.problem import Pass
-from bitgate.problem.elementwise import OPERAND_OPERATIONS
+from bitgate.operation import OPERAND_ELEMENTWISE
+from bitgate.operations.convolution import Pass
 
 
 def select(*conditions: Mask) -> Codes:
@@ -43,7 +43,7 @@ def path(batch: Batch, constants: Constants) -> Codes:
 
 def operand(column: str) -> Measure:
     """What an operand goes through: nothing, then the operations that operands take, in order."""
-    codes = [OPERATION_NAMES.index(name) for name in ("pass", *OPERAND_OPERATIONS)]
+    codes = [OPERATION_NAMES.index(name) for name in ("pass", *OPERAND_ELEMENTWISE)]
 
     def classify(batch: Batch, _: Constants) -> Codes:
         return select(*(getattr(batch, column) == code for code in codes[:-1]))

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from bitgate.coverage.batch import AXES, DTYPE_SETS, OPERATION_NAMES, Batch, Ints
-from bitgate.problem import Pass
-from bitgate.problem.elementwise import OPERAND_OPERATIONS
+from bitgate.operation import OPERAND_ELEMENTWISE
+from bitgate.operations.convolution import Pass
 
 SIZE = 80_000
 GEMM_COUNTS = (2, 4, 6, 8, 9, 12, 16, 25, 31, 32, 32, 32, 33, 33, 33, 34, 36, 49, 64, 64, 65, 66, 72, 81)
@@ -55,7 +55,7 @@ COLUMN_VALUES: Mapping[str, tuple[int, ...]] = {
 }
 """Values of the columns that a table may leave out, as Batch codes (numd: the operation's)."""
 
-_OPERAND = tuple(OPERATION_NAMES.index(name) for name in ("pass", "pass", *OPERAND_OPERATIONS))
+_OPERAND = tuple(OPERATION_NAMES.index(name) for name in ("pass", "pass", *OPERAND_ELEMENTWISE))
 
 PASS_VALUES: Mapping[Pass, Mapping[str, tuple[int, ...]]] = {Pass.FWD: {"in_op": _OPERAND, "wei_op": _OPERAND}}
 """Further columns of one pass."""

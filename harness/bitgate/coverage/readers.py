@@ -11,9 +11,9 @@ from bitgate.coverage import ck_csv
 from bitgate.coverage.assume import COLUMNS
 from bitgate.coverage.table import EVERYTHING, Question, Reader, Row, Table, pass_spoken_of, read_table, shape_problem
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, Pass, ProblemError
-from bitgate.problem.case_id import check_numbers
-from bitgate.problem.foreign import Refused, found_in_list
+from bitgate.operation import ProblemError, check_numbers
+from bitgate.operation.foreign import Refused, found_in_list
+from bitgate.operations.convolution import ConvProblem, Pass
 
 # ---------------------------------------------------------------------------------------------------------- our TOML
 

@@ -20,7 +20,8 @@ from bitgate.coverage.rank import Shares, Weight, merged, rank
 from bitgate.coverage.solve import has, shrink
 from bitgate.coverage.table import Row, Table, counted_columns, shape_problem, spread
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem, DtypeSet, Pass
+from bitgate.operation import DtypeSet
+from bitgate.operations.convolution import ConvProblem, Pass
 
 _DEFAULT = shape_problem(Pass.BWD_DATA, (1, 1, 8, 8), ((1, 1), (4, 4), (1, 1), (1, 1), (0, 0), (0, 0)))
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bitgate.coverage.assume import PLAIN, Assumptions
 from bitgate.errors import UsageError
-from bitgate.problem import CONVOLUTIONS, ConvProblem, DtypeSet, Pass
-from bitgate.problem.conv import default_layout, default_weight_layout
-from bitgate.problem.foreign import Refused
+from bitgate.operation import DtypeSet
+from bitgate.operation.foreign import Refused
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass, default_layout, default_weight_layout
 
 EVERYTHING = frozenset({"dtypes", "layout", "wei_layout", "numd", "gap", "split_k", "in_op", "wei_op"})
 
@@ -117,8 +117,8 @@ def read_table(path: Path, question: Question, readers: dict[str, Reader], fallb
 
 def _convolutions(table: Table) -> Table:
     """Without matrix products: the factors are a convolution's."""
-    rows = tuple(row for row in table.rows if row.problem.operation in CONVOLUTIONS)
-    others = (row.name for row in table.rows if row.problem.operation not in CONVOLUTIONS)
+    rows = tuple(row for row in table.rows if row.problem.operation.name in CONVOLUTIONS)
+    others = (row.name for row in table.rows if row.problem.operation.name not in CONVOLUTIONS)
     products = tuple(Refused(name, "a matrix product has none of the factors") for name in others)
     return replace(table, rows=rows, refused=table.refused + products)
 

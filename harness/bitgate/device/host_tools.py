@@ -13,7 +13,7 @@ from bitgate.exact import native
 from bitgate.exact.checksum import WeightPlan, weighted_sum
 from bitgate.exact.fill import TensorFill, write_tensor
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
-from bitgate.problem import Tensor
+from bitgate.operation import Tensor
 
 _WORD = 2**64
 

@@ -22,7 +22,7 @@ from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
 from bitgate.exact.tensor import GAP_PATTERN, has_gaps
-from bitgate.problem import Dtype, Tensor
+from bitgate.operation import Dtype, Tensor
 
 ANSWERS = 64
 """64-bit words that one ``read`` brings back."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from bitgate import rooms
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.problem import Tensor
+from bitgate.operation import Tensor
 
 MAX_AXES = 6
 MAX_ZONES = 32

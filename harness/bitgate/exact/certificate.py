@@ -16,9 +16,8 @@ from bitgate.exact.fill import FillPlan, make_tensor, terms
 from bitgate.exact.native import Measure, measure
 from bitgate.exact.probe import shared_axes
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.conv import ConvProblem, Pass
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Accumulation, Dtype
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.record.verdict import Certificate
 
 MEASURABLE = 64 << 20

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from bitgate.exact import counter
 from bitgate.exact.fill import FillPlan
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem, Pass, Tensor
+from bitgate.operation import Tensor
+from bitgate.operations.convolution import ConvProblem, Pass
 
 RANGE = 2**12
 """Largest factor of a weight."""

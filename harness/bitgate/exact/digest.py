@@ -7,8 +7,7 @@ from math import prod
 
 from bitgate.exact import counter, native
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import Tensor
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Dtype, Tensor
 
 PREFIX = "bg1:"
 

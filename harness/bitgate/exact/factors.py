@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem
-from bitgate.problem.elementwise import Elementwise
+from bitgate.operation import Elementwise
+from bitgate.operations.convolution import ConvProblem
 
 
 def factors(problem: ConvProblem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:

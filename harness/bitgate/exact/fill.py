@@ -15,9 +15,8 @@ from bitgate.exact import counter, native, probe
 from bitgate.exact.factors import gain
 from bitgate.exact.special import Special, specials
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.conv import ConvProblem, Pass, Tensor
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Accumulation, Dtype, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass
 
 FILLS = ("exact", "decimal", "special", "codes", "probe")
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.build.builder import Builder
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem
-from bitgate.problem.dtype import DTYPES, Dtype
+from bitgate.operation import DTYPES, Dtype
+from bitgate.operations.convolution import ConvProblem
 
 MAX_RANK = 6
 

@@ -27,8 +27,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.native import WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem, Pass
-from bitgate.problem.dtype import DTYPES, Dtype
+from bitgate.operation import DTYPES, Dtype
+from bitgate.operations.convolution import ConvProblem, Pass
 
 
 def accumulator_of(problem: ConvProblem) -> Dtype:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bitgate.exact import counter
 from bitgate.exact.factors import gain
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.conv import ConvProblem, Pass
+from bitgate.operation import Accumulation
+from bitgate.operations.convolution import ConvProblem, Pass
 
 ROLES = {"in": "gnc", "wei": "gkc", "out": "gnk"}
 """What the first three axes of each tensor mean."""
@@ -28,7 +28,7 @@ NAMES = {
     Pass.FWD: {"in": "x", "wei": "w", "out": "y"},
     Pass.BWD_DATA: {"in": "dx", "wei": "w", "out": "dy"},
     Pass.BWD_WEIGHT: {"in": "x", "wei": "dw", "out": "dy"},
-    Pass.GEMM: {"in": "A", "wei": "B", "out": "C"},
+    "gemm": {"in": "A", "wei": "B", "out": "C"},
 }
 """The tensors as people call them."""
 

@@ -33,8 +33,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.native import PartView, TensorView, WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem.conv import ConvProblem, Pass, Tensor
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass
 
 CHUNK_BYTES = 24 << 20
 """Columns of one chunk of images. Larger ones leave the caches, smaller ones make the GEMM's rows few."""

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Dtype
 
 _NAN = {"f8ocp": 0x7F, "bf8ocp": 0x7E, "f8fnuz": 0x80, "bf8fnuz": 0x80}
 """The canonical NaN of the 8-bit floats."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Dtype
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem.conv import Tensor
+from bitgate.operation import Tensor
 
 GAP_PATTERN = 0xFF
 """The byte that every cell between the rows of a strided tensor holds. As a float it is a NaN (in the FNUZ types a

@@ -18,8 +18,9 @@ from bitgate.coverage.assume import Constants
 from bitgate.coverage.batch import Batch, Ints, product
 from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.pool import Taste, draw
-from bitgate.problem import DtypeSet, GemmProblem, Pass, gemm_problem
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.operation import ELEMENTWISE, DtypeSet
+from bitgate.operations.convolution import Pass
+from bitgate.operations.gemm import GemmProblem, gemm_problem
 
 CANDIDATES = 20_000
 TILE = 32
@@ -77,7 +78,7 @@ def draw_round(direction: Pass, seed: tuple[int, ...], size: Size, columns: Mapp
 
 def draw_gemms(seed: tuple[int, ...], size: Size, layouts: tuple[str, ...]) -> Iterator[GemmProblem]:
     """``size.problems`` GEMMs; their lengths have few classes, which independent draws meet together as they are."""
-    rng = np.random.default_rng([*seed, Pass.GEMM.code])
+    rng = np.random.default_rng([*seed, 3])
     lengths = (*size.taste.channels, 63, 64, 65, 127, 128, 129)
     found = 0
     while found < size.problems:
@@ -93,7 +94,7 @@ def draw_gemms(seed: tuple[int, ...], size: Size, layouts: tuple[str, ...]) -> I
             m,
             n,
             k,
-            OPERATIONS[str(rng.choice(list(OPERATIONS)))] if rng.random() < 0.5 else OPERATIONS["pass"],
+            ELEMENTWISE[str(rng.choice(list(ELEMENTWISE)))] if rng.random() < 0.5 else ELEMENTWISE["pass"],
             gap=bool(rng.random() < 0.25),
             split_k=int(rng.choice([1, 1, 1, 1, 1, 1, 2, -1])),
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.problem import human
+from bitgate.operation import human
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 

@@ -15,10 +15,9 @@ from bitgate.exact.fill import FILLS
 from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
-from bitgate.problem import ConvProblem, DtypeSet, Pass
-from bitgate.problem.conv import default_layout, default_weight_layout
-from bitgate.problem.elementwise import OPERAND_OPERATIONS, OPERATIONS
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
+from bitgate.operations.convolution import ConvProblem, Pass, default_layout, default_weight_layout
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 from bitgate.verify.planned import Expectation, PlannedCase
 
 THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
@@ -127,7 +126,7 @@ class Lane:
         wide = replace(size, problems=3 * size.problems)
         sets = [DtypeSet.parse(text) for text in self.dtypes]
         drawn: Iterator[ConvProblem]
-        if self.direction is Pass.GEMM:
+        if self.direction == "gemm":
             drawn = draw_gemms(key, wide, tuple(dict.fromkeys(name for i in self.instances for name in i.layouts)))
         else:
             batch = draw_round(self.direction, key, wide, self.columns)
@@ -136,13 +135,13 @@ class Lane:
             changes: dict[str, Any] = {"dtypes": sets[int(rng.integers(len(sets)))]}
             operand = str(rng.choice(problem.operands))
             if rng.random() < OPERAND_SHARE and operand != "out":
-                changes[f"{operand}_op"] = OPERATIONS[str(rng.choice(OPERAND_OPERATIONS))]
+                changes[f"{operand}_op"] = ELEMENTWISE[str(rng.choice(OPERAND_ELEMENTWISE))]
             yield replace(problem, **changes)
 
     def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
         """The problem, bent until the instance takes it, or as far as that goes."""
         bent = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
-        if self.direction is Pass.GEMM:
+        if self.direction == "gemm":
             bent = replace(bent, layout=instance.layouts[0], n=-(-bent.n // 8) * 8)
         for bend in BENDS:
             if refusal_of(self.family, instance, bent, dict(options)) is None:

@@ -18,7 +18,7 @@ from bitgate.coverage.batch import Batch, Ints, Mask
 from bitgate.coverage.pool import COLUMN_VALUES, witnesses
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 
 CONDITIONS = 4
 

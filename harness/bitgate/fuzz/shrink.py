@@ -12,10 +12,10 @@ from bitgate.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
 from bitgate.fuzz.smaller import Change, change, changed, like, smaller, without_axis
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
-from bitgate.problem import ConvProblem, DtypeSet, ProblemError
-from bitgate.problem.elementwise import OPERATIONS
-from bitgate.problem.gemm import GEMM_LAYOUTS
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import ELEMENTWISE, DtypeSet, ProblemError
+from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.operations.gemm import GEMM_LAYOUTS
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -139,7 +139,7 @@ def _changes(problem: ConvProblem) -> Iterator[Other]:
                 except ProblemError:
                     continue
                 yield f"{name}[{axis}]", str(old), str(new), _distance(old, new), other
-    for op in OPERATIONS.values():
+    for op in ELEMENTWISE.values():
         if op != problem.op:
             yield "operation", problem.op.name, op.name, 2.0, replace(problem, op=op)
     yield "gap", str(problem.gap).lower(), str(not problem.gap).lower(), 2.0, replace(problem, gap=not problem.gap)
@@ -152,7 +152,7 @@ def _changes(problem: ConvProblem) -> Iterator[Other]:
     for name in ("in_op", "wei_op"):
         old_op = getattr(problem, name)
         if old_op.name != "pass":
-            yield name, old_op.name, "pass", 1.0, changed(problem, name, OPERATIONS["pass"])
+            yield name, old_op.name, "pass", 1.0, changed(problem, name, ELEMENTWISE["pass"])
     if problem.ndim > 1:
         for axis in range(problem.ndim):
             yield "ndim", str(problem.ndim), str(problem.ndim - 1), 3.0, without_axis(problem, axis)

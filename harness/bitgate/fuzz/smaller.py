@@ -11,10 +11,10 @@ import numpy as np
 from bitgate.coverage.batch import Batch
 from bitgate.coverage.solve import one_step_smaller
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.problem import ConvProblem, GemmProblem
-from bitgate.problem.conv import default_layout, default_weight_layout
-from bitgate.problem.elementwise import OPERATIONS
-from bitgate.problem.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation import ELEMENTWISE
+from bitgate.operations.convolution import ConvProblem, default_layout, default_weight_layout
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operations.gemm import GemmProblem
 from bitgate.verify.planned import PlannedCase
 
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
@@ -99,7 +99,7 @@ def _steps(planned: PlannedCase, family: KernelFamily) -> Iterator[PlannedCase]:
 
 
 def _shapes(problem: ConvProblem) -> Iterator[ConvProblem]:
-    pass_ = OPERATIONS["pass"]
+    pass_ = ELEMENTWISE["pass"]
     for name in ("op", "in_op", "wei_op"):
         if getattr(problem, name) != pass_:
             yield changed(problem, name, pass_)

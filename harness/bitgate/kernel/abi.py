@@ -29,6 +29,11 @@ NAME_BYTES = 160
 REASON_BYTES = 256
 
 
+def operation_code(name: str) -> int:
+    """The value of ``enum bitgate_operation``; ValueError for an operation that the enumeration does not have."""
+    return ("fwd", "bwd_data", "bwd_weight", "gemm").index(name)
+
+
 class Status(IntEnum):
     """``enum bitgate_status``."""
 

@@ -8,23 +8,23 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from bitgate.errors import UsageError
-from bitgate.kernel.abi import MAX_D, CBuffers, COption, COptions, CProblem, CTensor, sized
+from bitgate.kernel.abi import MAX_D, CBuffers, COption, COptions, CProblem, CTensor, operation_code, sized
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
-from bitgate.problem import ConvProblem, Tensor
+from bitgate.operation import Problem, Tensor
 
 DEFAULT_ALIGNMENT = 16
 """Bytes promised for base pointers unless a case says otherwise: the widest vector access."""
 
 
 @lru_cache(maxsize=1024)
-def c_problem(problem: ConvProblem, alignment: int = DEFAULT_ALIGNMENT) -> CProblem:
+def c_problem(problem: Problem, alignment: int = DEFAULT_ALIGNMENT) -> CProblem:
     """The problem as a C structure. ``out_op`` applies to the result, whichever tensor that is.
 
     Shared between calls: libraries get it as const.
     """
     tensors = problem.tensors
     value: CProblem = sized(CProblem)
-    value.operation = problem.operation.code
+    value.operation = operation_code(problem.operation.name)
     value.ndim = problem.ndim
     value.num_d = problem.op.num_d
     value.d_aliases_output = int(problem.op.in_place)

@@ -11,9 +11,8 @@ from math import prod
 
 from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
-from bitgate.problem import ConvProblem, DtypeSet, Pass, Tensor
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.dtype import DTYPES
+from bitgate.operation import DTYPES, Accumulation, DtypeSet, Tensor
+from bitgate.operations.convolution import ConvProblem, Pass
 
 PROMISED_ALIGNMENT = 16
 MAX_LENGTH = 2**30
@@ -104,7 +103,7 @@ def supports(
     ``operations``: dw takes an element-wise operation and D tensors. ``threads`` of a block, if they are not the
     instance's block size.
     """
-    if problem.operation is not Pass.BWD_WEIGHT:
+    if problem.operation.name != Pass.BWD_WEIGHT:
         return Refusal("operation", f"only bwd_weight, not {problem.operation}")
     seen = channels_last(problem)
     if seen.refusal:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import Accumulation, Problem
 
 ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
@@ -92,7 +91,7 @@ class Instance:
     block_size: int = 256
     wave_size: int = 0
     fragment: tuple[int, int, int] | None = None
-    operations: tuple[Pass, ...] | None = None
+    operations: tuple[str, ...] | None = None
     rounds_slices: bool = False
 
     def fits(self, target: str) -> bool:
@@ -108,7 +107,7 @@ class Instance:
         contracts = {dtypes: replace(own, flushes_subnormals=True) for dtypes, own in self.accumulation.items()}
         return replace(self, accumulation=contracts)
 
-    def accumulation_for(self, problem: ConvProblem) -> Accumulation:
+    def accumulation_for(self, problem: Problem) -> Accumulation:
         """The contract that holds for the problem: for its dtypes, and its split-K where slices meet in the result.
 
         Integers are never added in the result's type: kernels refuse to split them, and auto is 1. KeyError names
@@ -121,8 +120,8 @@ class Instance:
         return contract
 
 
-Supports: TypeAlias = Callable[[ConvProblem, Instance, Mapping[str, str]], "Refusal | None"]
-Predict: TypeAlias = Callable[[ConvProblem, Instance, Mapping[str, str]], "Dispatch | None"]
+Supports: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Refusal | None"]
+Predict: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Dispatch | None"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class KernelFamily:
     """
 
     name: str
-    operations: tuple[Pass, ...]
+    operations: tuple[str, ...]
     sources: tuple[str, ...]
     folder: Path
     platforms: tuple[str, ...]
@@ -170,5 +169,5 @@ class KernelFamily:
     def option(self, name: str) -> Option | None:
         return next((o for o in self.options if o.name == name), None)
 
-    def operations_of(self, instance: Instance) -> tuple[Pass, ...]:
+    def operations_of(self, instance: Instance) -> tuple[str, ...]:
         return instance.operations if instance.operations is not None else self.operations

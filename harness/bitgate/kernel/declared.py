@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 
 
 @lru_cache(maxsize=1)
@@ -22,7 +22,7 @@ def is_own(family: KernelFamily) -> bool:
     return family.name in own_families()
 
 
-def declared_refusal(family: KernelFamily, instance: Instance, problem: ConvProblem) -> Refusal | None:
+def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
     """The first declared set that the problem lies outside of, as a refusal."""
     for clause, value, declared in (
         ("operation", str(problem.operation), tuple(str(one) for one in family.operations_of(instance))),
@@ -36,14 +36,14 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: ConvProb
     return None
 
 
-def harness_refusal(family: KernelFamily, instance: Instance, problem: ConvProblem) -> Refusal | None:
+def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
     """The refusal that neither predicate nor library is asked about. None for bitgate's own: their predicates and
     libraries answer for any problem, by clauses of their own, and the suites hold them to that."""
     return None if is_own(family) else declared_refusal(family, instance, problem)
 
 
 def refusal_of(
-    family: KernelFamily, instance: Instance, problem: ConvProblem, options: Mapping[str, str]
+    family: KernelFamily, instance: Instance, problem: Problem, options: Mapping[str, str]
 ) -> Refusal | None:
     """Why the instance does not take the problem: by what is declared, then by its predicate."""
     return harness_refusal(family, instance, problem) or family.supports(problem, instance, options)

@@ -172,7 +172,7 @@ def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
         "fragment": instance.fragment or (0, 0, 0),
         "block_size": instance.block_size,
         "wave_size": instance.wave_size,
-        "operation": tuple(operation.code for operation in family.operations_of(instance)),
+        "operation": tuple(map(abi.operation_code, family.operations_of(instance))),
     }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from math import isqrt
 
 from bitgate.kernel.channels_last import channels_last
-from bitgate.problem import ConvProblem, Tensor
+from bitgate.operation import Tensor
+from bitgate.operations.convolution import ConvProblem
 
 
 def image_chunks(problem: ConvProblem, threshold: int) -> int:

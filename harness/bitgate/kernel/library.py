@@ -35,7 +35,8 @@ from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.problem import ConvProblem, Pass, gemms_count
+from bitgate.operation import Problem
+from bitgate.operations.convolution import Pass, gemms_count
 
 _KERNARG_BYTES = 4096
 """Kernel arguments are at most this long: each launch gets as much room in the record."""
@@ -83,7 +84,7 @@ class KernelLibrary:
 
     def is_supported(
         self,
-        problem: ConvProblem,
+        problem: Problem,
         instance: Instance | str,
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
@@ -108,7 +109,7 @@ class KernelLibrary:
 
     def workspace_size(
         self,
-        problem: ConvProblem,
+        problem: Problem,
         instance: Instance | str,
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
@@ -129,7 +130,7 @@ class KernelLibrary:
 
     def run(
         self,
-        problem: ConvProblem,
+        problem: Problem,
         instance: Instance | str,
         options: Mapping[str, str] | None,
         buffers: Mapping[str, int],
@@ -156,7 +157,7 @@ class KernelLibrary:
         raise _failure("bitgate_run", status, record.reason, record.hip_error)
 
     @contextmanager
-    def _lent(self, problem: ConvProblem, alignment: int) -> Iterator[Any]:
+    def _lent(self, problem: Problem, alignment: int) -> Iterator[Any]:
         """A copy of the C problem, by reference: the original serves other calls, and tells if the copy was written."""
         original = c_problem(problem, alignment)
         copy = CProblem.from_buffer_copy(original)

@@ -17,8 +17,7 @@ from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.isolation.child import Child, Ended
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass, case_id, parse_case_id
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import DTYPES, Accumulation, Problem, case_id, parse_case_id
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
@@ -34,21 +33,21 @@ class OwnedFamily:
         self._child = Child(ENTRY, _to_stderr)
         self.family = self._declared(self._ask({"ask": "family", "path": str(path)}, LOAD_SECONDS, "it was loaded"))
 
-    def supports(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
         answer = self._about("supports", problem, instance, options)
         try:
             return None if answer is None else Refusal(str(answer["clause"]), str(answer["text"]))
         except (TypeError, KeyError):
             raise UsageError(f"{self._path}: supports: returned {answer!r}: return None or a Refusal") from None
 
-    def dispatch(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    def dispatch(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
         answer = self._about("dispatch", problem, instance, options)
         try:
             return None if answer is None else Dispatch(**answer)
         except TypeError:
             raise UsageError(f"{self._path}: dispatch: returned {answer!r}: return None or a Dispatch") from None
 
-    def _about(self, what: str, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Any:
+    def _about(self, what: str, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Any:
         question = {"case": case_id(problem), "instance": instance.name, "options": dict(options)}
         return self._ask({"ask": what, **question}, ANSWER_SECONDS, f"{what}({question['case']}) was asked")
 
@@ -111,7 +110,7 @@ def _place(error: Exception, family: KernelFamily) -> str:
 def _as_json(family: KernelFamily) -> dict[str, Any]:
     return {
         "name": family.name,
-        "operations": [str(operation.value) for operation in family.operations],
+        "operations": list(map(str, family.operations)),
         "sources": list(family.sources),
         "folder": str(family.folder),
         "platforms": list(family.platforms),
@@ -129,7 +128,7 @@ def _instance_as_json(instance: Instance) -> dict[str, Any]:
     contracts = {"": stated} if isinstance(stated, Accumulation) else dict(stated)
     return {
         **{name: value for name, value in vars(instance).items() if name not in ("accumulation", "operations")},
-        "operations": None if instance.operations is None else [operation.value for operation in instance.operations],
+        "operations": None if instance.operations is None else list(map(str, instance.operations)),
         "accumulation": {
             dtypes: {
                 "accumulator": contract.accumulator.name,
@@ -145,7 +144,7 @@ def _instance_as_json(instance: Instance) -> dict[str, Any]:
 def _family(said: dict[str, Any], owner: OwnedFamily) -> KernelFamily:
     return KernelFamily(
         name=said["name"],
-        operations=tuple(map(Pass, said["operations"])),
+        operations=tuple(said["operations"]),
         sources=tuple(said["sources"]),
         folder=Path(said["folder"]),
         platforms=tuple(said["platforms"]),
@@ -163,7 +162,7 @@ def _family(said: dict[str, Any], owner: OwnedFamily) -> KernelFamily:
 def _instance(said: dict[str, Any]) -> Instance:
     contracts = {dtypes: _contract(contract) for dtypes, contract in said["accumulation"].items()}
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-    operations = None if said["operations"] is None else tuple(map(Pass, said["operations"]))
+    operations = None if said["operations"] is None else tuple(said["operations"])
     accumulation = contracts.get("", contracts)
     fields |= {"accumulation": accumulation, "operations": operations}
     return Instance(**fields)

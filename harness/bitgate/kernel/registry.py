@@ -20,9 +20,9 @@ from bitgate.errors import UsageError
 from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.owned import OwnedFamily
-from bitgate.problem import DtypeSet
-from bitgate.problem.gemm import GEMM_LAYOUTS
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import DtypeSet
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.operations.gemm import GEMM_LAYOUTS
 
 _NAME = re.compile(r"[a-z0-9_]+")
 _LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())

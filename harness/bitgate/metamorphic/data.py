@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bitgate.errors import UsageError
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 
 Cells = NDArray[np.float64]
 """A tensor in logical order; its values are integers."""

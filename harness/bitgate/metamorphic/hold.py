@@ -13,8 +13,8 @@ from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.metamorphic.data import Data, small_data
 from bitgate.metamorphic.kernel import PASSES, Kernel, KernelBrokeDown
 from bitgate.metamorphic.laws import LAWS, Law
-from bitgate.problem import ConvProblem, human
-from bitgate.problem.foreign import ck_profiler_line
+from bitgate.operation import foreign_line, human
+from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
@@ -147,7 +147,7 @@ def _verdict(
         seconds={"total": round(session.clock() - started, 6)},
         diagnosis=diagnosis,
         repro=f"{repro_line(planned, session.load)} --laws",
-        foreign=ck_profiler_line(planned.problem) or "",
+        foreign=foreign_line(planned.problem) or "",
         human=human(planned.problem),
         fingerprint=session.fingerprint(planned.family),
     )

@@ -8,7 +8,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own, refusal_of
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.metamorphic.data import Cells, Data, stored, values
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.poison import poisoned
 from bitgate.verify.running import How, Launch, Run, run_once
 from bitgate.verify.session import Session
@@ -38,7 +38,7 @@ class Kernel:
 
     def takes(self, problem: ConvProblem) -> bool:
         """Is the problem one that the instance supports?"""
-        if problem.operation not in self.family.operations_of(self.instance):
+        if problem.operation.name not in self.family.operations_of(self.instance):
             return False
         return refusal_of(self.family, self.instance, problem, self.options) is None
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bitgate.metamorphic.data import Cells, Data, replaced
 from bitgate.metamorphic.kernel import PASSES, Kernel
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 
 AXES = {
     "g": {"in": 0, "wei": 0, "out": 0},

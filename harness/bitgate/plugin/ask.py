@@ -14,7 +14,7 @@ from bitgate.cases.expand import FACTORS, expand
 from bitgate.cases.row import Row, RowError, near
 from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 
 MARK = "bitgate_cases"
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -82,9 +82,9 @@ class Ask:
                     f"{self.table}: [[{self.set_name}]]: no case has {name} = {min(missing)}, which a test asks for"
                 )
 
-    def has_factors(self, problem: ConvProblem) -> bool:
+    def has_factors(self, problem: Problem) -> bool:
         return all(value_of(problem, name) in values for name, values in self.factors.items())
 
 
-def value_of(problem: ConvProblem, factor: str) -> Any:
+def value_of(problem: Problem, factor: str) -> Any:
     return FACTORS[factor](problem)

@@ -12,10 +12,10 @@ import pytest
 from bitgate.build.errors import BuildError
 from bitgate.cases.planning import PlannedTest
 from bitgate.errors import UsageError
+from bitgate.operation import human
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.lock import hold
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
-from bitgate.problem import human
 from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read
 
 RESUME = "resume.json"

@@ -26,9 +26,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
-from bitgate.problem import DTYPES, ConvProblem, Dtype, DtypeSet, Pass, sub_gemms
-from bitgate.problem.accumulation import Accumulation
-from bitgate.problem.elementwise import OPERATIONS
+from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, Dtype, DtypeSet
+from bitgate.operations.convolution import ConvProblem, Pass, sub_gemms
 from bitgate.verify.compare import bits_of
 from bitgate.verify.poison import poison_bits, unwritten
 
@@ -182,7 +181,7 @@ class _Terms:
     """Sums over the terms of each result cell, in f64, of the factors seen in one way or another."""
 
     def __init__(self, problem: ConvProblem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
-        passing = OPERATIONS["pass"]
+        passing = ELEMENTWISE["pass"]
         self._problem = replace(problem, dtypes=DtypeSet(*[DTYPES["f64"]] * 3), in_op=passing, wei_op=passing)
         self._inputs = inputs
         self._accumulator = accumulator
@@ -230,7 +229,7 @@ class _Terms:
     def beside_padding(self) -> Mask:
         """Cells with a term in the padding, in which the other factor is NaN or infinite. Of backward data every tap
         counts, whether or not its class meets the cell."""
-        problem = replace(self._problem, op=OPERATIONS["pass"])
+        problem = replace(self._problem, op=ELEMENTWISE["pass"])
         padded, other, channels, result_channels = BESIDE_PADDING[problem.direction]
         flags = _seen(self._inputs[other], _endless)
         if not flags.any():
@@ -243,7 +242,7 @@ class _Terms:
 
     def flushed_beside_infinity(self) -> Mask:
         """Cells with a term of an infinity and a subnormal that a matrix instruction may take for zero."""
-        plain = replace(self._problem, op=OPERATIONS["pass"])
+        plain = replace(self._problem, op=ELEMENTWISE["pass"])
         met = np.zeros(plain.tensors[plain.result].lengths)
         first, second = plain.operands
         for tiny, huge in ((first, second), (second, first)):
@@ -254,7 +253,7 @@ class _Terms:
 
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
-        plain = replace(self._problem, op=OPERATIONS["pass"])
+        plain = replace(self._problem, op=ELEMENTWISE["pass"])
         count = np.zeros(plain.tensors[plain.result].lengths)
         for name in plain.operands:
             flags = {other: np.ones(self._inputs[other].logical.shape) for other in plain.operands}

@@ -8,8 +8,7 @@ from functools import lru_cache
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.problem import ConvProblem, human
-from bitgate.problem.foreign import ck_profiler_line
+from bitgate.operation import Problem, foreign_line, human
 from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
@@ -111,10 +110,10 @@ def _certificate(case: Case) -> Certificate | None:
 
 
 @lru_cache(maxsize=1024)
-def _human(problem: ConvProblem) -> str:
+def _human(problem: Problem) -> str:
     return human(problem)
 
 
 @lru_cache(maxsize=1024)
-def _foreign(problem: ConvProblem) -> str:
-    return ck_profiler_line(problem) or ""
+def _foreign(problem: Problem) -> str:
+    return foreign_line(problem) or ""

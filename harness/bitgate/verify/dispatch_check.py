@@ -8,7 +8,7 @@ from typing import Any
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
-from bitgate.problem import ConvProblem, Pass, SubGemm, sub_gemms
+from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, sub_gemms
 
 PREDICTED = (
     "path",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bitgate.device.buffers import GUARD_BYTES
 from bitgate.device.device import Device
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 
 MEMINFO = Path("/proc/meminfo")
 
@@ -15,7 +15,7 @@ SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
 
 
-def memory_shortage(problem: ConvProblem, on_host: bool, meminfo: Path = MEMINFO) -> str:
+def memory_shortage(problem: Problem, on_host: bool, meminfo: Path = MEMINFO) -> str:
     """One sentence if the case does not fit, empty if it does or if nobody can tell."""
     tensors = problem.tensors
     result = tensors[problem.result].bytes
@@ -29,7 +29,7 @@ def memory_shortage(problem: ConvProblem, on_host: bool, meminfo: Path = MEMINFO
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
 
 
-def device_shortage(problem: ConvProblem, device: Device, workspace: int, references: int = 0) -> str:
+def device_shortage(problem: Problem, device: Device, workspace: int, references: int = 0) -> str:
     """One sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results; empty
     if it can."""
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]

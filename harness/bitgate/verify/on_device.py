@@ -22,10 +22,10 @@ from bitgate.exact import digest
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import FillPlan
 from bitgate.exact.tensor import has_gaps
-from bitgate.problem import ConvProblem, Tensor
+from bitgate.operation import Problem, Tensor
 from bitgate.verify.compare import number
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import IN_PLACE, WORKSPACE, Buffers, How, Launch, Run, add_damage, execute
+from bitgate.verify.running import WORKSPACE, Buffers, How, Launch, Run, add_damage, execute
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers, how
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
-    shared = IN_PLACE if problem.op.in_place else ()
+    shared = problem.in_place
     for name, fill in plan.tensors:
         if name not in shared:
             data = buffers.add(name, tensors[name].bytes).pointer
@@ -126,7 +126,7 @@ def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers, how
 
 def _inspect(
     tools: Tools,
-    problem: ConvProblem,
+    problem: Problem,
     buffers: Mapping[str, Buffer],
     before: Mapping[str, int],
     wanted: Wanted,
@@ -175,7 +175,7 @@ def _doubt(result: Tensor, wanted: Wanted, run: DeviceRun, weighed: tuple[int, i
 
 
 def _first_cells(
-    device: Device, tools: Tools, problem: ConvProblem, buffers: Mapping[str, Buffer], reference: int, limit: int = 10
+    device: Device, tools: Tools, problem: Problem, buffers: Mapping[str, Buffer], reference: int, limit: int = 10
 ) -> tuple[dict[str, Any], ...]:
     """The first wrong cells, one look at the rest of the tensor each."""
     tensor = problem.tensors[problem.result]

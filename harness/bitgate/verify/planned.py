@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from bitgate.device.host import RACE
-from bitgate.problem import ConvProblem, case_id
+from bitgate.operation import Problem, case_id
 from bitgate.record import Key
 
 _UNSAFE = re.compile("[^a-z0-9_]")
@@ -30,7 +30,7 @@ class PlannedCase:
     access is watched; any other holds for both runs.
     """
 
-    problem: ConvProblem
+    problem: Problem
     family: str
     instance: str
     options: tuple[tuple[str, str], ...] = ()

@@ -17,8 +17,7 @@ from typing import Any
 from bitgate import rooms
 from bitgate.device.targets import named, platform_of
 from bitgate.isolation.child import Child, Ended, Output
-from bitgate.problem import human
-from bitgate.problem.foreign import ck_profiler_line
+from bitgate.operation import foreign_line, human
 from bitgate.record import Outcome, RecordError, Verdict, from_event
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
@@ -212,7 +211,7 @@ class CaseProcess:
             device_name=target.device_name,
             seconds={"total": perf_counter() - started},
             repro=repro_line(planned, self.opening.load),
-            foreign=ck_profiler_line(planned.problem) or "",
+            foreign=foreign_line(planned.problem) or "",
             human=human(planned.problem),
             fingerprint=fingerprint(target, places),
         )

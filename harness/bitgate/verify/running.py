@@ -21,7 +21,7 @@ from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, in_words
@@ -65,7 +65,7 @@ class Launch:
     """What is launched: a problem on an instance of a library with options."""
 
     library: KernelLibrary
-    problem: ConvProblem
+    problem: Problem
     instance: str
     options: Mapping[str, str]
     workspace: int
@@ -93,7 +93,7 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
     """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
     with Buffers(device, how) as buffers:
-        shared = IN_PLACE if launch.problem.op.in_place else ()
+        shared = launch.problem.in_place
         for name, tensor in inputs.items():
             if name not in shared:
                 buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
@@ -121,8 +121,6 @@ def add_damage(run: Run, buffers: Buffers) -> None:
 
 
 WORKSPACE = "workspace"
-IN_PLACE = ("d0",)
-"""The input that lies in the result's buffer, if the operation works in place: it starts there and is overwritten."""
 
 
 class Buffers:
@@ -151,7 +149,7 @@ class Buffers:
 
 
 def compute_on_device(
-    device: Device, library: KernelLibrary, problem: ConvProblem, instance: str, inputs: Mapping[str, HostTensor]
+    device: Device, library: KernelLibrary, problem: Problem, instance: str, inputs: Mapping[str, HostTensor]
 ) -> HostTensor:
     """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     blank = poisoned(problem.tensors[problem.result])
@@ -168,8 +166,7 @@ def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: 
     """Launch and wait. What goes wrong is written into the run, also what the library did not tell."""
     mark = before_launch(device)
     pointers = {name: buffer.pointer for name, buffer in buffers.items()}
-    if launch.problem.op.in_place:
-        pointers |= dict.fromkeys(IN_PLACE, pointers[launch.problem.result])
+    pointers |= dict.fromkeys(launch.problem.in_place, pointers[launch.problem.result])
     scratch = buffers.get(WORKSPACE)
     workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
     watch = Watch(device, launch.library)

@@ -14,7 +14,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import refusal_of
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 from bitgate.verify.planned import Expectation
 
 Choice: TypeAlias = tuple[KernelFamily, Instance, Expectation]
@@ -61,12 +61,12 @@ def candidates(
 
 
 def select_for(
-    problem: ConvProblem, chosen: Sequence[tuple[KernelFamily, Instance]], options: Mapping[str, str]
+    problem: Problem, chosen: Sequence[tuple[KernelFamily, Instance]], options: Mapping[str, str]
 ) -> Selection:
     supporting: list[Choice] = []
     refusing: list[Choice] = []
     for family, instance in chosen:
-        if problem.operation not in family.operations_of(instance):
+        if problem.operation.name not in family.operations_of(instance):
             continue
         refusal = refusal_of(family, instance, problem, options)
         if refusal is None:

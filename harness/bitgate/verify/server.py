@@ -17,7 +17,7 @@ from bitgate.build.errors import BuildError
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
-from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.operation import Problem, parse_case_id
 from bitgate.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
 from bitgate.verify.dump import Dump
@@ -69,7 +69,7 @@ def from_json(document: Mapping[str, Any]) -> PlannedCase:
 
 
 @lru_cache(maxsize=256)
-def _problem(case: str) -> ConvProblem:
+def _problem(case: str) -> Problem:
     """One object for the cases of a problem, which follow each other: what it computes of itself is kept."""
     return parse_case_id(case)
 

@@ -33,8 +33,7 @@ from bitgate.kernel.declared import is_own, refusal_of
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.problem import ConvProblem, case_id
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
@@ -104,7 +103,7 @@ class Session:
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
-        self._on_device: tuple[tuple[ConvProblem, FillPlan], DeviceReference] | None = None
+        self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str], KernelLibrary | BuildError | LibraryError] = {}
         self._fingerprints: dict[tuple[str, str], dict[str, str]] = {}
         self._prepared = 0.0
@@ -137,10 +136,10 @@ class Session:
         """What is fastest on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
 
-    def is_large(self, problem: ConvProblem) -> bool:
+    def is_large(self, problem: Problem) -> bool:
         return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
 
-    def is_cheap(self, problem: ConvProblem) -> bool:
+    def is_cheap(self, problem: Problem) -> bool:
         """Does the case run twice?"""
         return problem.flops < CHEAP_FLOPS.get(self.target.platform, CHEAP_FLOPS_ON_GPU)
 
@@ -211,13 +210,13 @@ class Session:
         finally:
             self._prepared = before + perf_counter() - started
 
-    def inputs(self, problem: ConvProblem, instance: Instance, fill: str, seed: int) -> Inputs:
+    def inputs(self, problem: Problem, instance: Instance, fill: str, seed: int) -> Inputs:
         accumulation = instance.accumulation_for(problem)
         return self._inputs.get(
             (problem, accumulation, fill, seed), lambda: _make_inputs(problem, accumulation, fill, seed)
         )
 
-    def reference(self, problem: ConvProblem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
+    def reference(self, problem: Problem, instance: Instance, fill: str, seed: int, kind: str) -> Reference:
         """``kind``: exact, ordered, bounds (f64 with a bound a cell) or gpu (the naive kernel on the device).
 
         UsageError if the data or the types forbid it.
@@ -235,14 +234,14 @@ class Session:
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
 
-    def _compute_reference(self, problem: ConvProblem, tensors: dict[str, HostTensor], kind: str) -> HostTensor:
+    def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> HostTensor:
         if kind == "exact":
             return exact_reference(problem, tensors)
         if kind == "ordered":
             return ordered_reference(problem, tensors)
         return compute_on_device(self.device, *self._trusted(problem), tensors)
 
-    def reference_kernel(self, problem: ConvProblem) -> tuple[KernelFamily, Instance] | None:
+    def reference_kernel(self, problem: Problem) -> tuple[KernelFamily, Instance] | None:
         """bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
             trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
@@ -251,14 +250,14 @@ class Session:
                     return family, instance
         return None
 
-    def _trusted(self, problem: ConvProblem) -> tuple[KernelLibrary, ConvProblem, str]:
+    def _trusted(self, problem: Problem) -> tuple[KernelLibrary, Problem, str]:
         kernel = self.reference_kernel(problem)
         if kernel is None:
             name = case_id(problem)
             raise UsageError(f"no reference kernel for {self.target.name} takes {name}: use --reference exact")
         return self.library(kernel[0].name), problem, kernel[1].name
 
-    def device_reference(self, problem: ConvProblem, plan: FillPlan) -> DeviceReference:
+    def device_reference(self, problem: Problem, plan: FillPlan) -> DeviceReference:
         """The naive kernel's result, in device memory until another problem's is asked for. UsageError if it fails."""
         self.forget_device_reference(but=(problem, plan))
         if self._on_device is None:
@@ -268,7 +267,7 @@ class Session:
             self._on_device = ((problem, plan), reference)
         return self._on_device[1]
 
-    def forget_device_reference(self, but: tuple[ConvProblem, FillPlan] | None = None) -> None:
+    def forget_device_reference(self, but: tuple[Problem, FillPlan] | None = None) -> None:
         """Give the memory of the reference that is kept back, unless it is that one."""
         if self._on_device is not None and self._on_device[0] != but:
             self._on_device[1].buffer.free()
@@ -283,7 +282,7 @@ ZEROS = "zeros"
 """A fill beside those of ``FILLS``: nothing can be learned from a result of zeros, so it is never compared."""
 
 
-def reference_kind(problem: ConvProblem, certified: bool, states_order: bool) -> str:
+def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str:
     """What a result is held to unless one asks for more: the exact reference where the data are ``certified``; where
     the order of summation shows in the bits, only kernels that state theirs are compared by bits. Integers wrap: their
     sum is the same in any order."""
@@ -292,7 +291,7 @@ def reference_kind(problem: ConvProblem, certified: bool, states_order: bool) ->
     return "ordered" if states_order or not problem.tensors[problem.result].dtype.is_float else "bounds"
 
 
-def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
+def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
     if fill == ZEROS:
         return _zero_inputs(problem, accumulation)
     plan = plan_fill(problem, accumulation, fill, seed)
@@ -301,7 +300,7 @@ def _make_inputs(problem: ConvProblem, accumulation: Accumulation, fill: str, se
     return Inputs(tensors, certificate), sum(tensor.storage.nbytes for tensor in tensors.values())
 
 
-def _zero_inputs(problem: ConvProblem, accumulation: Accumulation) -> tuple[Inputs, int]:
+def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
     tensors = {name: HostTensor.empty(tensor) for name, tensor in problem.tensors.items() if name != problem.result}
     for tensor in tensors.values():
         tensor.bits[...] = 0

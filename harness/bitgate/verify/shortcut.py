@@ -13,7 +13,7 @@ from bitgate.exact.certificate import certify_plan
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import FillPlan, plan_fill
 from bitgate.kernel.declaration import Instance
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 from bitgate.record import Certificate
 from bitgate.verify.memory import device_shortage
 from bitgate.verify.on_device import DeviceRun, Wanted, run_on_device
@@ -114,7 +114,7 @@ def look(planned: PlannedCase, session: Session, route: Route, launch: Launch, h
     return Look(route, tuple(runs), seconds)
 
 
-def _wanted(session: Session, problem: ConvProblem, route: Route) -> Wanted:
+def _wanted(session: Session, problem: Problem, route: Route) -> Wanted:
     wanted = Wanted() if route.stored is None else Wanted(digest=route.stored.digest)
     if route.gpu:
         reference = session.device_reference(problem, route.plan)

@@ -18,7 +18,7 @@ from typing import Any
 from bitgate.errors import UsageError
 from bitgate.exact.counter import FULL_DENSITY, GENERATOR
 from bitgate.exact.fill import FillPlan
-from bitgate.problem.accumulation import Accumulation
+from bitgate.operation import Accumulation
 from bitgate.record import Certificate
 
 FILE = "digests.json"

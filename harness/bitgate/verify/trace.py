@@ -13,7 +13,7 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent, SubGemmRecord
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Run
 from bitgate.verify.session import Session

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bitgate.kernel.declaration import Dispatch
-from bitgate.problem import ConvProblem
+from bitgate.operation import Problem
 
 MOST = 16
 """Times the tensors' bytes: what a library may ask for that nobody predicted. Split-K of a small result over many
 slices comes to a few times its tensors; an index that overflowed comes to thousands."""
 
 
-def workspace_disagreement(problem: ConvProblem, size: int, predicted: Dispatch | None) -> str:
+def workspace_disagreement(problem: Problem, size: int, predicted: Dispatch | None) -> str:
     """One sentence if the library's size is not to be believed, empty if it is."""
     if predicted is not None:
         if size == predicted.workspace_bytes:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -25,7 +25,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="moody",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("moody.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),

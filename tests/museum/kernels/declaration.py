@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,7 +60,7 @@ _own = (exhibit["name"] for hall in TABLE.values() for exhibit in hall if "load"
 
 FAMILY = KernelFamily(
     name="museum",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("healthy.hip.cpp", "museum.hip.cpp"),
     folder=HERE,
     platforms=("host", "amd", "nvidia"),

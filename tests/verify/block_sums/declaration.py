@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.problem import ConvProblem, GemmProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.gemm import GemmProblem
 
 WAVES = (32, 64)
 BLOCKS = (64, 128, 256, 512, 1024)
@@ -44,7 +45,7 @@ def _instance(wave: int, block: int) -> Instance:
 
 FAMILY = KernelFamily(
     name="block_sums",
-    operations=(Pass.GEMM,),
+    operations=("gemm",),
     sources=("block_sums.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import DTYPES, ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION, Accumulation
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
+from bitgate.operations.convolution import ConvProblem
 
 HIDES = (
     "own_memory",
@@ -48,7 +48,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="careless",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("careless.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.accumulation import F32_ACCUMULATION
-from bitgate.problem.layout import INPUT_LAYOUTS
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 
 ILLNESSES = (
     "none",
@@ -43,7 +43,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 FAMILY = KernelFamily(
     name="sick",
-    operations=(Pass.FWD,),
+    operations=("fwd",),
     sources=("sick.hip.cpp",),
     folder=Path(__file__).parent,
     platforms=("host",),
@@ -56,7 +56,7 @@ FAMILY = KernelFamily(
             ndims=(1, 2, 3),
             accumulation=F32_ACCUMULATION,
             vector=(1, 1, 1),
-            operations=(Pass.FWD,),
+            operations=("fwd",),
         ),
     ),
     options=(Option("illness", (*ILLNESSES, *DISAGREEMENTS), "none", "what goes wrong"),),

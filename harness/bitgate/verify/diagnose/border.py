@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.diagnose.scene import Finding, Role, Scene, along
 from bitgate.verify.diagnose.spelling import join
 

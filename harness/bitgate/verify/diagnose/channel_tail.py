@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 
 VECTORS = (2, 4, 8, 16, 32, 64, 128, 256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.compare import Array, bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.terms import Floats, finish, terms
@@ -96,7 +96,7 @@ def _lengths(problem: ConvProblem) -> tuple[tuple[str, str, int], ...]:
     """The orders in which a reduction may lose its end: (order, in words, length), the simpler one first."""
     if problem.direction is Pass.BWD_WEIGHT:
         return (("flat", "terms of the GEMM's K = N * outputs", problem.reduction),)
-    if problem.operation is Pass.GEMM:
+    if problem.operation.name == "gemm":
         return (("channel", "terms of K", problem.c),)
     letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
     return (

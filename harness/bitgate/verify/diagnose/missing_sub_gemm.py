@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import Pass, SubGemm
+from bitgate.operations.convolution import Pass, SubGemm
 from bitgate.verify.diagnose.scene import Finding, Role, Scene, holds_bits, is_zero
 from bitgate.verify.diagnose.spelling import join, spell
 from bitgate.verify.diagnose.sub_gemm_cells import CellOwners, owners

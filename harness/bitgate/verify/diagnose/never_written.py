@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 from bitgate.verify.compare import bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.sub_gemm_cells import owners

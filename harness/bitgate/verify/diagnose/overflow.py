@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from bitgate.problem import Dtype
+from bitgate.operation import Dtype
 from bitgate.verify.compare import bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 
-from bitgate.problem import ConvProblem, ProblemError
+from bitgate.operation import ProblemError
+from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.compare import bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.terms import finish, terms

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact.probe import NAMES, ROLES, Index, met, product_of_ones, shared_axes
-from bitgate.problem import ConvProblem
+from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.compare import Array
 from bitgate.verify.diagnose.scene import Finding, Role, Scene, holds_bits
 
@@ -90,7 +90,7 @@ class _Words:
     hot: str
 
     def name(self, tensor: str, index: Index) -> str:
-        return f"{NAMES[self.problem.operation][tensor]}({','.join(map(str, index))})"
+        return f"{NAMES[self.problem.operation.name][tensor]}({','.join(map(str, index))})"
 
     def other(self, index: Index) -> str:
         """An element of the other operand; of a filter also its tap and channel, as people speak of them."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import ConvProblem, Pass
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import Dtype
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.compare import Array, bits_of
 
 CELLS = 8_000_000
@@ -111,7 +111,7 @@ class Scene:
     @property
     def tensor_name(self) -> str:
         """The result as people call it."""
-        return {Pass.FWD: "y", Pass.BWD_DATA: "dx", Pass.BWD_WEIGHT: "dw", Pass.GEMM: "C"}[self.problem.operation]
+        return {Pass.FWD: "y", Pass.BWD_DATA: "dx", Pass.BWD_WEIGHT: "dw", "gemm": "C"}[self.problem.operation.name]
 
     @property
     def letters(self) -> str:

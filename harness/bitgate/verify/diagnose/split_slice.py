@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 from bitgate.verify.compare import bits_of
 from bitgate.verify.diagnose.k_tail import gemm_terms
 from bitgate.verify.diagnose.scene import Finding, Role, Scene

@@ -8,8 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import ConvProblem, SubGemm, sub_gemms
-from bitgate.problem.decomposition import axis_classes
+from bitgate.operations.convolution import ConvProblem, SubGemm, axis_classes, sub_gemms
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 from bitgate.verify.compare import bits_of
 from bitgate.verify.diagnose.scene import Finding, Role, Scene
 from bitgate.verify.diagnose.terms import finish, terms

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact.rounding import rounded
-from bitgate.problem import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.compare import Array, bits_of
 from bitgate.verify.diagnose.scene import along
 

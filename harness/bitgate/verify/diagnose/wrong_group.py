@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bitgate.problem import Pass
 from bitgate.verify.diagnose.scene import Finding, Scene
 from bitgate.verify.diagnose.slices import slice_finding
 
@@ -10,5 +9,5 @@ from bitgate.verify.diagnose.slices import slice_finding
 def wrong_group(scene: Scene) -> Finding | None:
     if scene.problem.g < 2:
         return None
-    noun = "batch item" if scene.problem.operation is Pass.GEMM else "group"
+    noun = "batch item" if scene.problem.operation.name == "gemm" else "group"
     return slice_finding(scene, axis=0, kind="wrong_group", noun=noun)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bitgate.problem import Pass
+from bitgate.operations.convolution import Pass
 from bitgate.verify.diagnose.scene import Finding, Scene
 from bitgate.verify.diagnose.slices import slice_finding
 
 
 def wrong_image(scene: Scene) -> Finding | None:
-    if scene.problem.n < 2 or scene.problem.operation in (Pass.BWD_WEIGHT, Pass.GEMM):
+    if scene.problem.n < 2 or scene.problem.operation.name in (Pass.BWD_WEIGHT, "gemm"):
         return None
     return slice_finding(scene, axis=1, kind="wrong_image", noun="image")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.problem import DTYPES
+from bitgate.operation import DTYPES
 from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbench
 
 Sums = NDArray[np.float64]

@@ -15,8 +15,7 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
-from bitgate.problem import DTYPES, ConvProblem
-from bitgate.problem.dtype import Dtype
+from bitgate.operation import DTYPES, Dtype, Problem
 
 Tiles = NDArray[Any]
 
@@ -68,7 +67,7 @@ class Workbench:
 
     device: Device
     library: KernelLibrary
-    problem: ConvProblem
+    problem: Problem
     found: dict[str, Any] = field(default_factory=dict)
 
     @property

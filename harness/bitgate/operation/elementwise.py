@@ -1,0 +1,47 @@
+"""Element-wise operations that a kernel applies to its operands and to its accumulator, as case ids name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """``code`` is the value of ``enum bitgate_elementwise``; ``num_d`` counts the D tensors it reads.
+
+    alpha and beta are small integers, so that integer data stay exact through the operation. ``in_place``: d0 is what
+    the result's own buffer held before, so nothing may clear it.
+    """
+
+    name: str
+    code: int
+    num_d: int
+    alpha: float
+    beta: float
+    formula: str
+    in_place: bool = False
+
+
+ELEMENTWISE: dict[str, Elementwise] = {
+    op.name: op
+    for op in (
+        Elementwise("pass", 0, 0, 1.0, 0.0, "v"),
+        Elementwise("scale", 1, 0, 2.0, 0.0, "alpha * v"),
+        Elementwise("bias", 2, 1, 1.0, 0.0, "v + d0, d0 one value a channel"),
+        Elementwise("nd1", 3, 1, 1.0, 1.0, "v + d0"),
+        Elementwise("bilinear", 4, 1, 2.0, 3.0, "alpha * v + beta * d0"),
+        Elementwise("inplace", 4, 1, 2.0, 3.0, "alpha * v + beta * d0, d0 being the result as it was", in_place=True),
+        Elementwise("relu", 5, 0, 1.0, 0.0, "max(v, 0)"),
+    )
+}
+
+
+OPERAND_ELEMENTWISE = ("scale", "relu")
+"""Those that an operand may go through: they read no D tensor. In a case id ``inscale``, ``weirelu``; none: pass."""
+
+
+def elementwise_named(name: str) -> Elementwise:
+    try:
+        return ELEMENTWISE[name]
+    except KeyError:
+        raise ValueError(f"unknown element-wise operation '{name}': known are {', '.join(ELEMENTWISE)}") from None

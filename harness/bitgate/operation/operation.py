@@ -1,0 +1,49 @@
+"""What an operation is: all that the core asks when it meets a problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bitgate.operation.foreign.program import Driver, Program
+    from bitgate.operation.problem import Problem
+
+
+class Operation(ABC):
+    """One operation: ``name`` begins its case ids and is what kernels declare to offer.
+
+    Two operations are the same if their names are.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @abstractmethod
+    def parse(self, text: str, words: list[str]) -> Problem:
+        """The problem of a case id; ``words`` are those behind the name. ProblemError names the part that is wrong."""
+
+    @abstractmethod
+    def spell(self, problem: Any) -> str:
+        """The canonical case id: ``parse`` gives the problem back. Characters ``[a-z0-9_]`` only."""
+
+    @abstractmethod
+    def human(self, problem: Any) -> str:
+        """The problem as people read it, in one line."""
+
+    @property
+    def programs(self) -> Mapping[str, Program]:
+        """Other harnesses whose command lines ask for the operation, by the begin of the program's name."""
+        return {}
+
+    @property
+    def drivers(self) -> Mapping[str, Driver]:
+        """benchdnn's drivers for the operation, by the option that names them."""
+        return {}
+
+    def foreign_line(self, problem: Any) -> str | None:
+        """The problem as a command line of another harness; None if none can say it."""
+        return None

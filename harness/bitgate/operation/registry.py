@@ -1,0 +1,69 @@
+"""The operations there are, by name: one folder each in bitgate/operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from bitgate.operation.operation import Operation
+from bitgate.operation.problem import Problem, ProblemError
+
+
+@lru_cache(maxsize=1)
+def operations() -> Mapping[str, Operation]:
+    """All operations by name. A folder of bitgate/operations states its own as ``OPERATIONS``."""
+    package = import_module("bitgate.operations")
+    folders = sorted(module.name for module in iter_modules(package.__path__))
+    found = (import_module(f"{package.__name__}.{name}").OPERATIONS for name in folders)
+    return {operation.name: operation for every in found for operation in every}
+
+
+def operation_called(name: str) -> Operation:
+    """KeyError if there is none of that name."""
+    return operations()[name]
+
+
+def parse_case_id(text: str) -> Problem:
+    """The problem of a case id; what has a default may be left out. ProblemError says which part is wrong."""
+    check_numbers(text)
+    rest = text.strip()
+    by_length = sorted(operations(), key=len, reverse=True)
+    name = next((name for name in by_length if rest.startswith(name + "_")), None)
+    if name is None:
+        raise ProblemError(f"case '{text}': starts with none of {', '.join(operations())}")
+    return operations()[name].parse(text, rest[len(name) + 1 :].split("_"))
+
+
+def case_id(problem: Problem) -> str:
+    """The canonical id: every field written, characters ``[a-z0-9_]`` only."""
+    return problem.operation.spell(problem)
+
+
+def human(problem: Problem) -> str:
+    """``bwd_data f16 NHWGC G=1 N=4 K=128 C=64 3x3 28x28 s3 p1 -> 9 sub-GEMMs``, ``gemm f16 RCR batch=2 64x64x32``."""
+    return problem.operation.human(problem)
+
+
+def foreign_line(problem: Problem) -> str | None:
+    """The problem as another harness' command line, where one can say it."""
+    return problem.operation.foreign_line(problem)
+
+
+def check_numbers(text: str) -> None:
+    """ProblemError for a number that no size is: Python itself refuses to read or write one of thousands of digits."""
+    if found := re.search(r"\d{30}", text):
+        raise ProblemError(f"'{found[0]}...' is no size: a number has at most 29 digits here")
+
+
+__all__ = [
+    "case_id",
+    "check_numbers",
+    "foreign_line",
+    "human",
+    "operation_called",
+    "operations",
+    "parse_case_id",
+]

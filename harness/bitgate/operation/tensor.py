@@ -1,0 +1,44 @@
+"""One tensor of a problem: a role, a type, and a logical shape with strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from bitgate.operation.dtype import Dtype
+
+GAP = 8
+"""Elements that ``gap`` adds to the pitch of each tensor's fastest row: 16 bytes in f16, so vectors stay aligned."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """``name`` is the role (``in``, ``wei``, ``out``, ``d0``), ``layout`` what people call the order of its axes;
+    ``strides`` count elements, 0 broadcasts."""
+
+    name: str
+    dtype: Dtype
+    layout: str
+    lengths: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        """Logical elements (no gaps)."""
+        return prod(self.lengths)
+
+    @property
+    def space(self) -> int:
+        """Elements from the first to the last cell in memory, gaps included."""
+        return element_space(self.lengths, self.strides)
+
+    @property
+    def bytes(self) -> int:
+        return self.space * self.dtype.bytes
+
+
+def element_space(lengths: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Elements from the first to the last cell, gaps included (not those behind the last cell); 0 if empty."""
+    if prod(lengths) == 0:
+        return 0
+    return 1 + sum((length - 1) * stride for length, stride in zip(lengths, strides, strict=True))

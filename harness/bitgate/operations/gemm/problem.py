@@ -1,0 +1,118 @@
+"""Batched GEMM, multiple D: C[b,m,n] = op( sum_k A[b,m,k] * B[b,k,n], d[b,m,n] ).
+
+As maths that is the forward convolution without space: x = A with G = batch, N = M, C = K; w = B with K = N; y = C.
+So a GemmProblem is a ConvProblem of no spatial dimensions, and fills, references and bounds need nothing of their own
+for it; its operation, layouts and names are those of a GEMM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from bitgate.operation import (
+    ELEMENTWISE,
+    GAP,
+    MAX_LENGTH,
+    DtypeSet,
+    Elementwise,
+    Operation,
+    ProblemError,
+    Tensor,
+    operation_called,
+)
+from bitgate.operations.convolution.problem import ConvProblem, Pass
+
+GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
+"""Of A, B and C: r row-major, c column-major."""
+
+
+@dataclass(frozen=True)
+class GemmProblem(ConvProblem):
+    """Made by ``gemm_problem``. Logical shapes: A (batch, M, K), B (batch, N, K), C and D (batch, M, N)."""
+
+    def __post_init__(self) -> None:
+        if self.layout not in GEMM_LAYOUTS:
+            raise ProblemError(f"layout '{self.layout}' is not one of {', '.join(GEMM_LAYOUTS)} (GEMM)")
+        for name, value in (("b", self.g), ("m", self.n), ("n", self.k), ("k", self.c)):
+            if not 1 <= value <= MAX_LENGTH:
+                raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
+        if self.split_k != -1 and self.split_k < 1:
+            raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+
+    @property
+    def operation(self) -> Operation:
+        return operation_called("gemm")
+
+    @property
+    def batch(self) -> int:
+        return self.g
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """(M, N, K)."""
+        return self.n, self.k, self.c
+
+    @property
+    def result_letters(self) -> str:
+        return "bmn"
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """``in`` is A, ``wei`` is B, ``out`` is C, then ``d0`` if the operation reads one."""
+        batch, (m, n, k) = self.batch, self.sizes
+        a, b, c = (self.layout[i] == "r" for i in range(3))
+        tensors = {
+            "in": self._matrices("in", "bmk" if a else "bkm", (batch, m, k), last_is_fastest=a),
+            "wei": self._matrices("wei", "bkn" if b else "bnk", (batch, n, k), last_is_fastest=not b),
+            "out": self._matrices("out", "bmn" if c else "bnm", (batch, m, n), last_is_fastest=c),
+        }
+        if self.op.num_d:
+            tensors["d0"] = self._d_tensor(tensors["out"])
+        return tensors
+
+    def _matrices(self, name: str, layout: str, lengths: tuple[int, int, int], last_is_fastest: bool) -> Tensor:
+        """One matrix a batch; ``last_is_fastest``: the last logical dimension is contiguous, else the one before."""
+        dtype = {"in": self.dtypes.inp, "wei": self.dtypes.wei, "out": self.dtypes.out}[name]
+        _, rows, columns = lengths
+        pitch = (columns if last_is_fastest else rows) + (GAP if self.gap else 0)
+        strides = (pitch * rows, pitch, 1) if last_is_fastest else (pitch * columns, 1, pitch)
+        return Tensor(name, dtype, layout, lengths, strides)
+
+
+def gemm_problem(
+    dtypes: DtypeSet,
+    layout: str,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    op: Elementwise = ELEMENTWISE["pass"],
+    *,
+    in_op: Elementwise = ELEMENTWISE["pass"],
+    wei_op: Elementwise = ELEMENTWISE["pass"],
+    gap: bool = False,
+    split_k: int = 1,
+) -> GemmProblem:
+    """ProblemError names the size or layout that cannot be."""
+    return GemmProblem(
+        direction=Pass.FWD,
+        dtypes=dtypes,
+        layout=layout,
+        wei_layout="",
+        g=batch,
+        n=m,
+        k=n,
+        c=k,
+        filter=(),
+        input=(),
+        stride=(),
+        dilation=(),
+        left_pad=(),
+        right_pad=(),
+        op=op,
+        in_op=in_op,
+        wei_op=wei_op,
+        gap=gap,
+        split_k=split_k,
+    )

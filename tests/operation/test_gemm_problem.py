@@ -1,0 +1,76 @@
+"""A batched GEMM is a convolution without space: its ids, its strides, and the references that it shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitgate.exact.certificate import certify
+from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.reference import exact_reference
+from bitgate.operation import ELEMENTWISE, F32_ACCUMULATION, DtypeSet, ProblemError, case_id, human, parse_case_id
+from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
+
+SIZES = st.integers(1, 40)
+GEMMS = st.builds(
+    gemm_problem,
+    dtypes=st.just(DtypeSet.parse("f16")),
+    layout=st.sampled_from(GEMM_LAYOUTS),
+    batch=st.integers(1, 3),
+    m=SIZES,
+    n=SIZES,
+    k=SIZES,
+    op=st.sampled_from(list(ELEMENTWISE.values())),
+    gap=st.booleans(),
+)
+
+
+@given(GEMMS)
+def test_an_id_comes_back_as_the_same_problem(problem: GemmProblem) -> None:
+    assert parse_case_id(case_id(problem)) == problem
+
+
+def test_ids_read_as_in_the_contract() -> None:
+    problem = parse_case_id("gemm_f16_rcr_b2m64n48k32_bilinear")
+    assert case_id(problem) == "gemm_f16_rcr_b2m64n48k32_bilinear"
+    assert human(problem) == "gemm f16 RCR batch=2 64x48x32 bilinear"
+    assert problem.operation.name == "gemm"
+    assert problem.flops == 2 * 2 * 64 * 48 * 32
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("gemm_f16_b2m64n64k32", "layout"),
+        ("gemm_f16_rcr_m64n64", "b..m..n..k.."),
+        ("gemm_f16_rcr_m0n64k3", "m = 0"),
+        ("gemm_f16_rcr_m4n4k4_s2", "'s2' is not a part of a case id"),
+    ],
+)
+def test_a_malformed_id_says_what_is_wrong(text: str, why: str) -> None:
+    with pytest.raises(ProblemError, match=why):
+        parse_case_id(text)
+
+
+@given(GEMMS)
+def test_both_references_are_the_matrix_product(problem: GemmProblem) -> None:
+    plan = plan_fill(problem, F32_ACCUMULATION)
+    inputs = make_inputs(problem, plan)
+    exact = exact_reference(problem, inputs)
+    assert certify(problem, plan, inputs, F32_ACCUMULATION).holds
+    np.testing.assert_array_equal(exact.bits, ordered_reference(problem, inputs).bits)
+    if problem.op.name == "pass":
+        a, b = (inputs[name].logical.astype(np.float64) for name in ("in", "wei"))
+        np.testing.assert_array_equal(exact.logical, np.einsum("bmk,bnk->bmn", a, b).astype(np.float16))
+
+
+@pytest.mark.parametrize("layout", GEMM_LAYOUTS)
+def test_letters_decide_which_index_is_contiguous(layout: str) -> None:
+    tensors = parse_case_id(f"gemm_f32_{layout}_b2m3n5k7").tensors
+    a, b, c = (tensors[name].strides for name in ("in", "wei", "out"))
+    assert a == ((21, 7, 1) if layout[0] == "r" else (21, 1, 3))  # (batch, M, K)
+    assert b == ((35, 1, 5) if layout[1] == "r" else (35, 7, 1))  # (batch, N, K)
+    assert c == ((15, 5, 1) if layout[2] == "r" else (15, 1, 3))  # (batch, M, N)
