@@ -38,7 +38,7 @@ class Ways:
     """What a family's cases of one pass did. ``met``: path -> factor -> class -> cases."""
 
     family: str
-    operation: Pass
+    operation: str
     cases: int
     paths: Mapping[str, int]
     unreached: tuple[str, ...]
@@ -84,7 +84,7 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
     return found
 
 
-def _ways(family: KernelFamily, operation: Pass, ran: list[Ran]) -> Ways:
+def _ways(family: KernelFamily, operation: str, ran: list[Ran]) -> Ways:
     instances = [i for i in family.instances if operation in family.operations_of(i)]
     could = possible(family, operation, instances)
     paths = Counter(one.path for one in ran)

@@ -118,14 +118,14 @@ def predicted(
         )
 
 
-def possible(family: KernelFamily, direction: Pass, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
+def possible(family: KernelFamily, direction: str, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
     """What could run: predictions for random problems of a pass, each on one of the instances that take it."""
     if direction == "gemm":
         return []
     kinds = {names.index(n) for i in instances for names in INPUT_LAYOUTS.values() for n in i.layouts if n in names}
     dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
     columns = {"layout": tuple(sorted(kinds)), "gap": (0, 0, 1), "numd": (0, 0, 3), "split_k": (1, 1, 1, 2, 4)}
-    batch = draw(direction, seed, DRAWN, columns, TASTE)
+    batch = draw(Pass(direction), seed, DRAWN, columns, TASTE)
     rng = np.random.default_rng(seed)
     found: list[Ran] = []
     for row in np.flatnonzero(batch.possible):

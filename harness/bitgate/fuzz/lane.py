@@ -53,7 +53,7 @@ BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
 @dataclass(frozen=True)
 class Lane:
     family: KernelFamily
-    direction: Pass
+    direction: str
     instances: tuple[Instance, ...]
 
     @property
@@ -129,7 +129,7 @@ class Lane:
         if self.direction == "gemm":
             drawn = draw_gemms(key, wide, tuple(dict.fromkeys(name for i in self.instances for name in i.layouts)))
         else:
-            batch = draw_round(self.direction, key, wide, self.columns)
+            batch = draw_round(Pass(self.direction), key, wide, self.columns)
             drawn = (batch.problem(row) for row in range(len(batch)))
         for problem in drawn:
             changes: dict[str, Any] = {"dtypes": sets[int(rng.integers(len(sets)))]}
@@ -182,7 +182,7 @@ class Lane:
 
 def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     """The turn of lanes: each kernel several times for each time of a reference kernel."""
-    found: dict[tuple[str, Pass], Lane] = {}
+    found: dict[tuple[str, str], Lane] = {}
     for family, instance in chosen:
         for direction in family.operations_of(instance):
             known = found.get((family.name, direction))
