@@ -36,7 +36,7 @@ class Setting:
     platform: str
     families: Mapping[str, KernelFamily]
     kernel: str = ""
-    """Glob over ``family`` and ``family.instance``; empty: all."""
+    """Globs over ``family`` and ``family.instance``, with commas between them; empty: all."""
     options: tuple[tuple[str, str], ...] = ()
     """Kernel options of every case whose family has them."""
     schedule: str = ""
@@ -52,6 +52,10 @@ class Setting:
     @property
     def target_kind(self) -> str:
         return "host" if self.platform == "host" else "gpu"
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return tuple(filter(None, self.kernel.split(",")))
 
     def lets_run(self, family: KernelFamily) -> bool:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
@@ -126,7 +130,7 @@ def for_table(setting: Setting, table: Path) -> Setting:
 def check_setting(setting: Setting) -> None:
     """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
     runners = [runner for runner in _runners(setting.families.values()) if setting.lets_run(runner[0])]
-    selected = [f for f, i in runners if _matches(f, i, (setting.kernel or "*",))]
+    selected = [f for f, i in runners if _matches(f, i, setting.globs or ("*",))]
     if not selected:
         raise UsageError(_no_kernel(setting.kernel, setting.families.values()))
     for name, value in setting.options:
@@ -152,7 +156,7 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         runners, refusals = _eligible(candidate, meant)
-        asked = [runner for runner in runners if not setting.kernel or _matches(*runner, (setting.kernel,))]
+        asked = [runner for runner in runners if not setting.kernel or _matches(*runner, setting.globs)]
         if not runners and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]

@@ -13,7 +13,9 @@ from typing import Any
 
 from bitgate import rooms
 from bitgate.faults.fault import Fault
+from bitgate.faults.reach import families_reached
 from bitgate.faults.tier_run import TierRun, run_tier
+from bitgate.kernel.registry import families
 from bitgate.record import Outcome, Verdict
 
 REDS_UNTIL_DIAGNOSED = 20
@@ -118,10 +120,16 @@ def _try(fault: Fault, bench: Bench, root: Path, stop: Event) -> Trial:
             most_reds=0 if bench.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
             threads=max(1, rooms.threads() // bench.jobs),
             stop=stop,
-            # The libraries of the other families are what they were: their verdicts cannot change.
-            pytest_arguments=[str(bench.suites), *([f"--kernel={fault.family}"] if fault.family else [])],
+            pytest_arguments=[str(bench.suites), *_reached(fault, root)],
         )
     return judge(fault, run)
+
+
+def _reached(fault: Fault, root: Path) -> list[str]:
+    """The libraries of the other families are what they were: their verdicts cannot change."""
+    every = families()
+    reached = (fault.family,) if fault.family else families_reached(fault.file, every.values(), root)
+    return [f"--kernel={','.join(reached)}"] if 0 < len(reached) < len(every) else []
 
 
 def judge(fault: Fault, run: TierRun) -> Trial:

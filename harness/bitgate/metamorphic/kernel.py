@@ -44,7 +44,7 @@ class Kernel:
 
     def __call__(self, problem: ConvProblem, data: Data) -> Cells:
         """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
-        library = self.session.library(self.family.name)
+        library = self.session.library(self.family.name, self.instance.name)
         workspace = library.workspace_size(problem, self.instance.name, self.options)
         launch = Launch(library, problem, self.instance.name, self.options, workspace)
         blank = poisoned(problem.tensors[problem.result])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bitgate.build.overlay import quick_build
 from bitgate.cases.planning import PlannedTest, is_ours
 from bitgate.cases.row import Row
 from bitgate.kernel.declared import is_own
@@ -43,7 +44,7 @@ class Gating:
         self.box = BlackBox(run.folder, run.worker)
         self.platform = Platform(run)
         self.watchdog = Watchdog(self._hung)
-        self.built: set[str] = set()
+        self.built: set[tuple[str, str]] = set()
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
@@ -114,7 +115,7 @@ class Gating:
         if not self.run.is_probe(test):
             self.platform.wait()
         if not self.run.builds_ahead:
-            self._build(test.planned.family)
+            self._build(test.planned)
         self.box.write(item.nodeid)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):
@@ -122,12 +123,16 @@ class Gating:
         finally:
             self.box.clear()
 
-    def _build(self, family: str) -> None:
-        """Before the first case of the family, and not in its time."""
-        if family not in self.built:
-            self.built.add(family)
+    def _build(self, planned: PlannedCase) -> None:
+        """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
+        groups: most are found by the first, and the others then need not be built."""
+        family = self.run.setting.families.get(planned.family)
+        found = family.instance(planned.instance) if family is not None and quick_build() else None
+        group = found.group if found is not None else ""
+        if (planned.family, group) not in self.built:
+            self.built.add((planned.family, group))
             with as_pytest_error():
-                build(self.run, (family,))
+                build(self.run, (planned.family,), group)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

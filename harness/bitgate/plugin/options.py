@@ -29,7 +29,7 @@ def add(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="Your kernel's declaration.py: suites run on it alone, unless --kernel says more. Also: BITGATE_LOAD",
     )
-    add("--kernel", dest="bitgate_kernel", default="", metavar="GLOB", help="Only these family.instance")
+    add("--kernel", dest="bitgate_kernel", default="", metavar="GLOB[,GLOB]", help="Only these family.instance")
     add("--option", dest="bitgate_option", action="append", default=[], metavar="NAME=VALUE", help="A kernel option")
     add(
         "--schedule",

@@ -62,13 +62,15 @@ def _check_same_work(run: Run) -> None:
             )
 
 
-def build(run: Run, names: Iterable[str]) -> dict[str, str]:
-    """Build the families that are named, with all cores, before workers need them; their hashes, as in fingerprints."""
+def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
+    """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; their
+    hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
     from bitgate.build.content import content_of
     from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
+    families = [family.only(group) if group else family for family in families]
     if not families:
         return {}
     if run.target.platform != "host":

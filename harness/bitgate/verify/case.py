@@ -55,7 +55,7 @@ def verdict_of(
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in case.runs if run.record is not None), None)
     seconds = {**case.seconds, "total": session.clock() - case.started}
-    fingerprint = session.fingerprint(planned.family, planned.raced)
+    fingerprint = session.fingerprint(planned.family, planned.instance, race=planned.raced)
     if case.runs:
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
         fingerprint = {**fingerprint, "guards": guards}

@@ -56,9 +56,9 @@ class PlannedCase:
         return case_id(self.problem)
 
     @property
-    def raced(self) -> str:
-        """The instance whose accesses are watched for races; empty if none are."""
-        return self.instance if self.schedule == RACE else ""
+    def raced(self) -> bool:
+        """Are its accesses watched for races?"""
+        return self.schedule == RACE
 
     @property
     def kernel(self) -> str:

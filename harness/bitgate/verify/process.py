@@ -78,7 +78,7 @@ class CaseProcess:
         self._progress = progress
         self._output = output
         self._child: Child | None = None
-        self._prepared: set[tuple[str, str]] = set()
+        self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -114,7 +114,7 @@ class CaseProcess:
             return self._ended(planned, Outcome.CRASHED, self._broken[planned.family], started)
         if distress := self._sound_out():
             return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
-        child = self._prepare(planned.family, planned.raced)
+        child = self._prepare(planned)
         if isinstance(child, Ended):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
@@ -156,18 +156,21 @@ class CaseProcess:
         self._is_suspect = bool(distress)
         return distress
 
-    def _prepare(self, family: str, raced: str) -> Child | Ended:
-        """A child that has the family's library loaded; Ended if loading it ends the child, and always will."""
+    def _prepare(self, planned: PlannedCase) -> Child | Ended:
+        """A child that has the case's library loaded; Ended if loading it ends the child, and always will."""
         child = self._opened()
-        if (family, raced) in self._prepared:
+        # Where an instance has a library of its own, it is asked for by that; elsewhere asking again costs nothing new.
+        family, part = planned.family, (planned.family, planned.instance, planned.raced)
+        if part in self._prepared:
             return child
+        question = {"ask": "prepare", "family": family, "instance": planned.instance, "race": planned.raced}
         try:
-            child.ask({"ask": "prepare", "family": family, "raced": raced}, OPEN_SECONDS, self._hear)
+            child.ask(question, OPEN_SECONDS, self._hear)
         except Ended as ended:
             self.end()
             self._broken[family] = f"while its library was loaded: {ended.reason}"
             return Ended(self._broken[family], hung=ended.hung)
-        self._prepared.add((family, raced))
+        self._prepared.add(part)
         return child
 
     def _opened(self) -> Child:

@@ -139,7 +139,7 @@ class Server:
         """A family's library, built and loaded, so that no case is charged for it. What is wrong with it each of its
         cases will say."""
         try:
-            self.session.library(question["family"], question["raced"])
+            self.session.library(question["family"], question["instance"], race=question["race"])
         except (BuildError, LibraryError):
             return
 

@@ -13,6 +13,7 @@ from bitgate import rooms
 from bitgate.build.builder import Builder
 from bitgate.build.content import content_of
 from bitgate.build.errors import BuildError
+from bitgate.build.overlay import quick_build
 from bitgate.device.device import Device
 from bitgate.device.host_tools import HostTools
 from bitgate.device.runtime import open_device
@@ -39,6 +40,7 @@ from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, compute_on_device
 from bitgate.verify.stored import DigestBook
@@ -106,6 +108,9 @@ class Session:
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str], KernelLibrary | BuildError | LibraryError] = {}
         self._fingerprints: dict[tuple[str, str], dict[str, str]] = {}
+        self._on_device: tuple[tuple[ConvProblem, FillPlan], DeviceReference] | None = None
+        self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
+        self._fingerprints: dict[tuple[str, str, bool], dict[str, str]] = {}
         self._prepared = 0.0
         self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
         self._references: ByteCache[Reference] = ByteCache(CACHE_BYTES)
@@ -155,19 +160,24 @@ class Session:
         except KeyError:
             raise UsageError(f"no kernel family '{name}': known are {', '.join(self.families)}") from None
 
-    def library(self, name: str, raced: str = "") -> KernelLibrary:
-        """The family's library, built if need be; for an instance that is ``raced`` the flavour that tells of accesses,
-        of its group alone. BuildError or LibraryError, the same at each call."""
+    def library(self, name: str, instance: str = "", *, race: bool = False) -> KernelLibrary:
+        """The family's library, built if need be; of the instance's group alone where that is all that is built for
+        it: with ``race``, the flavour that tells of accesses, and for a seeded defect. BuildError or LibraryError, the
+        same at each call."""
         family = self.family(name)
-        group = find_instance(family, raced).group if raced else ""
-        library = self._libraries.get((name, group))
+        group = _group(family, instance, race)
+        library = self._libraries.get((name, group, race))
         if library is None:
             with self._preparing():
-                library = self._load(family.only(group) if group else family, race=bool(group))
-            self._libraries[name, group] = library
+                library = self._load(family.only(group) if group else family, race)
+            self._libraries[name, group, race] = library
         if isinstance(library, Exception):
             raise library
         return library
+
+    def library_of(self, planned: PlannedCase) -> KernelLibrary:
+        """The library that the case runs on, as ``library``."""
+        return self.library(planned.family, planned.instance, race=planned.raced)
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:
         _ = self.device  # the runtime comes first: the library binds to it
@@ -178,23 +188,26 @@ class Session:
         except (BuildError, LibraryError) as error:
             return error
 
-    def fingerprint(self, name: str, raced: str = "") -> dict[str, str]:
+    def fingerprint(self, name: str, instance: str = "", *, race: bool = False) -> dict[str, str]:
         """Which library on which machine: two runs with the same fingerprint must agree."""
-        known = self._fingerprints.get((name, raced))
+        family = self.family(name)
+        part = (name, _group(family, instance, race), race)
+        known = self._fingerprints.get(part)
         if known is None:
             with self._preparing():
-                known = self._fingerprint(self.family(name), raced)
+                known = self._fingerprint(family, self._libraries.get(part), race)
             if known["build"] != UNKNOWN:
-                self._fingerprints[name, raced] = known
+                self._fingerprints[part] = known
         return known
 
-    def _fingerprint(self, family: KernelFamily, raced: str) -> dict[str, str]:
-        library = self._libraries.get((family.name, find_instance(family, raced).group if raced else ""))
+    def _fingerprint(
+        self, family: KernelFamily, library: KernelLibrary | BuildError | LibraryError | None, race: bool
+    ) -> dict[str, str]:
         places = (family.folder, *self.digests.folders)
         device: Device | None = self.__dict__.get("device")
         if not isinstance(library, KernelLibrary):
             return fingerprint(self.target, places, device=device)
-        build, compiler = content_of(library.path), self.builder.compiler_line(family, race=bool(raced))
+        build, compiler = content_of(library.path), self.builder.compiler_line(family, race=race)
         return fingerprint(self.target, places, build=build, compiler=compiler, device=device)
 
     def clock(self) -> float:
@@ -276,6 +289,11 @@ class Session:
     @property
     def has_device_reference(self) -> bool:
         return self._on_device is not None
+
+
+def _group(family: KernelFamily, instance: str, race: bool) -> str:
+    """The group that a library for the instance is made of; empty: all of them."""
+    return find_instance(family, instance).group if instance and (race or quick_build()) else ""
 
 
 ZEROS = "zeros"

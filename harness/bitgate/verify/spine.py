@@ -69,7 +69,7 @@ def verify(
 
 def _verify(case: Case, observer: Observer | None, on_run: OnRun | None) -> Verdict:
     planned, session = case.planned, case.session
-    library = session.library(planned.family, planned.raced)
+    library = session.library_of(planned)
     if library.loading_changed:
         return _loading_harmed(case, library.loading_changed)
     watch, mark = Watch(session.device, library), before_launch(session.device)

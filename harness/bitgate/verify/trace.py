@@ -38,7 +38,7 @@ class Tracer:
         self._told = True
         lines: list[str] = []
         if run.record is not None:
-            planned, library = self._planned, self._session.library(self._planned.family, self._planned.raced)
+            planned, library = self._planned, self._session.library_of(self._planned)
             instance = find_instance(library.family, planned.instance)
             launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
             lines = [*tensor_lines(planned.problem), *launches, summary_line(run.record)]
