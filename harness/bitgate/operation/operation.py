@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from bitgate.operation.exactness import Exactness
+from bitgate.operation.insight import Insight
+from bitgate.operation.space import Space
 
 if TYPE_CHECKING:
     from bitgate.operation.foreign.program import Driver, Program
@@ -33,6 +38,21 @@ class Operation(ABC):
     @abstractmethod
     def human(self, problem: Any) -> str:
         """The problem as people read it, in one line."""
+
+    @cached_property
+    def exactness(self) -> Exactness:
+        """How its results are judged."""
+        return Exactness()
+
+    @cached_property
+    def space(self) -> Space:
+        """The problems that there are."""
+        return Space()
+
+    @cached_property
+    def insight(self) -> Insight:
+        """What is said of a result."""
+        return Insight()
 
     @property
     def programs(self) -> Mapping[str, Program]:

@@ -106,9 +106,6 @@ class Session:
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
-        self._libraries: dict[tuple[str, str], KernelLibrary | BuildError | LibraryError] = {}
-        self._fingerprints: dict[tuple[str, str], dict[str, str]] = {}
-        self._on_device: tuple[tuple[ConvProblem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._fingerprints: dict[tuple[str, str, bool], dict[str, str]] = {}
         self._prepared = 0.0

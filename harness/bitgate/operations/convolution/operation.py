@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from bitgate.operation import Operation
+from bitgate.operation.exactness import Exactness
 from bitgate.operation.foreign.program import Driver, Program
+from bitgate.operation.insight import Insight
+from bitgate.operation.space import Space
 from bitgate.operations.convolution import spelling
 from bitgate.operations.convolution.foreign import DRIVERS, PROGRAMS, ck_profiler_line
 from bitgate.operations.convolution.problem import ConvProblem, Pass
@@ -32,6 +36,24 @@ class Convolution(Operation):
 
     def foreign_line(self, problem: ConvProblem) -> str | None:
         return ck_profiler_line(problem)
+
+    @cached_property
+    def exactness(self) -> Exactness:
+        from bitgate.operations.convolution.exactness import ConvolutionExactness
+
+        return ConvolutionExactness()
+
+    @cached_property
+    def space(self) -> Space:
+        from bitgate.operations.convolution.space import ConvolutionSpace
+
+        return ConvolutionSpace()
+
+    @cached_property
+    def insight(self) -> Insight:
+        from bitgate.operations.convolution.insight import ConvolutionInsight
+
+        return ConvolutionInsight()
 
 
 OPERATIONS = tuple(map(Convolution, Pass))
