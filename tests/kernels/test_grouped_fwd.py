@@ -139,17 +139,17 @@ SPLITS = [
 ]
 
 
+@pytest.mark.parametrize("instance", [ANY, WIDE])
 @pytest.mark.parametrize(("g", "layout", "n", "threshold", "chunks"), SPLITS)
-def test_split_n(bench, integers, oracle, g, layout, n, threshold, chunks):
+def test_split_n(bench, integers, oracle, g, layout, n, threshold, chunks, instance):
     """Each chunk of each group is right, in one launch with a layer of the grid a chunk; D moves along."""
     problem = parse_case_id(f"fwd_f16_{layout}_g{g}n{n}k8c8_y3x3_h4x4_p1x1_bilinear")
     inputs = integers(problem)
-    for instance in (ANY, WIDE):
-        outcome = bench.run(problem, inputs, FAMILY, instance, {"split_n_bytes": str(threshold)})
-        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=instance)
-        (launch,) = outcome.record.events
-        assert (outcome.record.split_n, outcome.record.launches) == (chunks, 1)
-        assert launch.grid[1:] == (g, chunks)
+    outcome = bench.run(problem, inputs, FAMILY, instance, {"split_n_bytes": str(threshold)})
+    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+    (launch,) = outcome.record.events
+    assert (outcome.record.split_n, outcome.record.launches) == (chunks, 1)
+    assert launch.grid[1:] == (g, chunks)
 
 
 @pytest.mark.parametrize("instance", [ANY, WIDE, POINTWISE, DENSE])
