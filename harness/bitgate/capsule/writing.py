@@ -28,8 +28,8 @@ from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
-from bitgate.kernel.arguments import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
+from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.problem import ConvProblem, Tensor, case_id, human
 from bitgate.problem.foreign import ck_profiler_line
 from bitgate.problem.gemm import GemmProblem
