@@ -112,7 +112,7 @@ def test_split_k_adds_to_the_copy(bench, integers, oracle):
     inputs = integers(problem)
     outcome = bench.run(problem, inputs, FAMILIES["bwd_data"], instance_of("bwd_data", "f32"))
     np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
-    assert outcome.record.split_k == 3
+    assert outcome.facts["split_k"] == 3
 
 
 @pytest.mark.parametrize("direction", PASSES)
@@ -124,7 +124,7 @@ def test_chunks_of_images_are_those_of_the_copies(bench, integers, oracle, direc
     outcome = bench.run(problem, inputs, family, instance, options)
     np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
     predicted = family.dispatch(problem, family.instance(instance), options)
-    assert outcome.record.split_n == predicted.split_n == 2
+    assert outcome.facts["split_n"] == predicted.facts["split_n"] == 2
 
 
 @pytest.mark.parametrize("direction", PASSES)

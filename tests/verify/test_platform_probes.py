@@ -66,7 +66,7 @@ def test_the_host_is_as_declared(session, instance):
 
 
 def test_every_fragment_of_a_kernel_is_probed(session):
-    bench = Workbench(session.device, session.library("platform_probe"), PROBLEM)
+    bench = Workbench(session.device, session.library("platform_probe"))
     probed = {((f.a.name, f.b.name), (f.m, f.n, f.k), f.wave) for f in bench.fragments()}
     used = {}
     for family in families((), "host").values():

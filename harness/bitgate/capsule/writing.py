@@ -28,8 +28,8 @@ from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
-from bitgate.kernel.arguments import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
+from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
 from bitgate.operations.convolution.layout import input_letters, output_letters, weight_letters
 from bitgate.operations.gemm import GemmProblem

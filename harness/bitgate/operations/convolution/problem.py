@@ -142,6 +142,34 @@ class ConvProblem:
             tensors["d0"] = self._d_tensor(tensors[self.result])
         return tensors
 
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by the names of kernels/include/bitgate/conv.hpp."""
+        spatial = {name: getattr(self, name) for name in ("stride", "dilation", "left_pad", "right_pad")}
+        return {**spatial, **self._product_attributes()}
+
+    def _product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """Those of products.hpp that are not at their default: who does not know them need not."""
+        told: dict[str, int | float | str | tuple[int, ...]] = {}
+        for begin, op in (("", self.op), ("in_", self.in_op), ("wei_", self.wei_op)):
+            if op.name != "pass":
+                told |= {f"{begin}op": "bilinear" if op.in_place else op.name, f"{begin}alpha": op.alpha}
+                told[f"{begin}beta"] = op.beta
+        if self.op.in_place:
+            told["d_aliases_output"] = 1
+        if self.dtypes.compute is not None:
+            told["compute"] = self.dtypes.compute_dtype.name
+        if self.split_k != 1:
+            told["split_k"] = self.split_k
+        return told
+
+    @property
+    def parts(self) -> int:
+        """Sub-GEMMs that a kernel may list of it, each in a launch of its own."""
+        from bitgate.operations.convolution import gemms_count
+
+        return gemms_count(self) if self.direction is Pass.BWD_DATA else 1
+
     def _d_tensor(self, result: Tensor) -> Tensor:
         if self.op.name != "bias":
             return Tensor("d0", result.dtype, result.layout, result.lengths, result.strides)

@@ -71,6 +71,11 @@ class GemmProblem(ConvProblem):
             tensors["d0"] = self._d_tensor(tensors["out"])
         return tensors
 
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by the names of kernels/include/bitgate/products.hpp."""
+        return self._product_attributes()
+
     def _matrices(self, name: str, layout: str, lengths: tuple[int, int, int], last_is_fastest: bool) -> Tensor:
         """One matrix a batch; ``last_is_fastest``: the last logical dimension is contiguous, else the one before."""
         dtype = {"in": self.dtypes.inp, "wei": self.dtypes.wei, "out": self.dtypes.out}[name]
