@@ -21,6 +21,7 @@ from bitgate.device.targets import platform_of
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.problem import gemms_count, never_written_fraction
+from bitgate.project import ours
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
 TABLES = sorted(rooms.room("suites").glob("*/cases.toml"))
@@ -59,7 +60,7 @@ def candidates() -> dict[str, list[Candidate]]:
 
 def plan(tier: str, target: str = "host", platform: str = "host") -> Plan:
     setting = Setting(target, platform, registry.families(), tier="smoke" if tier == "smoke" else "")
-    return plan_suites(setting, tier)
+    return plan_suites(setting, tier, ours().tables())
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,20 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.build.cache import Cache
+from bitgate.project import ours
 
 _ROOT = "{root}"
 
 
 def portable(text: str) -> str:
     """A path (or a flag that holds one) with the checkout's place taken out."""
-    return text.replace(str(rooms.root()), _ROOT)
+    return text.replace(str(ours().root), _ROOT)
 
 
 def local(name: str) -> str:
     """The path on this machine of a name that ``portable`` made."""
-    return name.replace(_ROOT, str(rooms.root()))
+    return name.replace(_ROOT, str(ours().root))
 
 
 class SourceTree:

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
@@ -22,6 +21,7 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import HINT, loaded_names
 from bitgate.kernel.registry import families
 from bitgate.problem import ConvProblem, case_id, gemms_count, human
+from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
 
 Runner = tuple[KernelFamily, Instance]
@@ -117,7 +117,7 @@ def for_table(setting: Setting, table: Path) -> Setting:
     own = loads(table)
     if not own:
         return setting
-    names, known = loaded_names(own), families(own)
+    names, known = loaded_names(own), families(ours().loading(own))
     for name in names:
         if setting.families.get(name, known[name]) != known[name]:
             raise UsageError(f"{table}: load: another kernel family '{name}' is loaded already; rename one of them")
@@ -202,7 +202,7 @@ def _has(family: KernelFamily, name: str, value: str) -> bool:
 
 def is_ours(row: Row) -> bool:
     """Does the row stand in one of bitgate's own tables?"""
-    return row.origin.path.is_relative_to(rooms.room("suites").resolve())
+    return ours().holds(row.origin.path)
 
 
 def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:

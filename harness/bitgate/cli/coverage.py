@@ -96,8 +96,9 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
     from bitgate.coverage.dispatch import in_words, ways
     from bitgate.coverage.ran import read_ran
     from bitgate.kernel.registry import families
+    from bitgate.project_file import find
 
-    known = families()
+    known = families(find())
     found = ways(read_ran(files, known), known)
     print(json.dumps({"dispatch": [way.as_json() for way in found]}, indent=1) if as_json else in_words(found, top))
 

@@ -18,6 +18,7 @@ from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
 from bitgate.problem import ConvProblem, parse_case_id
+from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
 from bitgate.verify.dump import Dump
@@ -96,7 +97,7 @@ def open_session(opening: Mapping[str, Any], progress: Callable[[str], None]) ->
     """The session that an opening asks for."""
     return Session(
         opening["target"],
-        load=tuple(map(Path, opening["load"])),
+        project=Project.from_json(opening["project"]),
         overlay={name: Path(path) for name, path in opening["overlay"].items()},
         suites=None if opening["suites"] is None else [Path(path) for path in opening["suites"]],
         repeats_all=opening["repeats_all"],
