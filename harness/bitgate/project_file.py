@@ -105,8 +105,12 @@ def _names(stated: Stated) -> tuple[str, ...]:
 
 
 def _place(stated: Stated, name: str) -> Path:
-    path = (stated.file.parent / name).resolve()
-    if not path.exists():
+    try:
+        path = (stated.file.parent / name).resolve()
+        exists = path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL, a name of thousands of letters, links in a circle
+        raise stated.wrong(f"{name!r:.80} is no path: {error}") from None
+    if not exists:
         raise stated.wrong(f"{path} does not exist; paths are relative to the file")
     return path
 

@@ -52,12 +52,14 @@ def cases(
     Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets.
     """
     from bitgate import rooms
+    from bitgate.cli.whose import tell_whose
     from bitgate.kernel.loading import to_load
     from bitgate.project_file import find
 
     project = find(suites).of_suites(suites).loading(to_load(load))
     tier = tier or project.tiers[-1]
     project.check_tier(tier)
+    tell_whose(project)
     if update_digests or check_digests:
         from bitgate.cli.digests import go_over
 

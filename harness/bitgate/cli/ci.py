@@ -75,12 +75,16 @@ def plan(
     """
     from bitgate.ci.matrix import shard_counts, targets_of
     from bitgate.cli.planning import make_run_plan
+    from bitgate.cli.whose import tell_whose
     from bitgate.kernel.loading import to_load
     from bitgate.project_file import find
 
     project = find(suites).of_suites(suites).loading(to_load(load))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
+    tell_whose(project)
+    if suites is None:
+        project.tables()  # without a suite pytest would not know our options
     targets = target or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
     counts = shard_counts(shards or [], targets)
     made = make_run_plan(tier, targets, counts, project, kernel)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate import rooms
+from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError
 from bitgate.project_file import find
 
@@ -50,6 +51,7 @@ def run(
     project.check_tier(tier)
     if suites is None:
         project.tables()  # a project without suites is told before anything is built
+        tell_whose(project)
     bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, rooms.threads() // 2))
     trials = try_faults(_faults(file, name, project), bench, lambda trial: _tell(trial, as_json))
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)

@@ -51,6 +51,7 @@ def run(
     """
     import pytest
 
+    from bitgate.cli.whose import tell_whose
     from bitgate.project_file import find
     from bitgate.pytest_plugin import names_a_suite
 
@@ -58,6 +59,7 @@ def run(
     project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
     if not own:
         project.tables()  # without a suite pytest would not know our options
+        tell_whose(project)
     arguments = [*context.args] if own else [*suites_and_root(project), *context.args]
     stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}

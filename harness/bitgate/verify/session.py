@@ -40,6 +40,7 @@ from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
+from bitgate.verify.diagnose.owned import load_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
 from bitgate.verify.planned import PlannedCase
@@ -102,6 +103,7 @@ class Session:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
         self.project = project or ours()
         self.families = families(self.project, self.target.name, here=True)
+        self.rules = load_rules(self.project.rules)
         self._overlay = dict(overlay or {})
         self._progress = progress
         self.digests = DigestBook(self.project.shelves if suites is None else suites)
