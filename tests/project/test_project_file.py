@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from bitgate.errors import UsageError
 from bitgate.project import Project, ours
-from bitgate.project_file import find, read
+from bitgate.project_file import KEYS, find, read
 
 
 def write(folder: Path, text: str = "") -> Path:
@@ -42,6 +43,13 @@ def test_all_that_it_may_say(tmp_path: Path) -> None:
         file=tmp_path / "bitgate.toml",
     )
     assert Project.from_json(project.as_json()) == project
+
+
+def test_the_documentation_shows_each_key() -> None:
+    text = (ours().root / "docs" / "project.md").read_text()
+    shown = re.findall(r"^(\w+) = ", text.split("```")[1], re.MULTILINE)
+    assert sorted(shown) == sorted(KEYS)
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == shown
 
 
 def test_what_has_a_usual_place_need_not_be_said(tmp_path: Path) -> None:
