@@ -18,8 +18,8 @@ from bitgate.cases.table import loads
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.loading import HINT, loaded_names
-from bitgate.kernel.registry import families
+from bitgate.kernel.loading import loaded_names
+from bitgate.kernel.registry import HINT, families
 from bitgate.problem import ConvProblem, case_id, gemms_count, human
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase

@@ -6,14 +6,16 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.project import Project, ours
+
 if TYPE_CHECKING:
     from bitgate.plugin.run import Run
-    from bitgate.project import Project
 
 PLUGIN = "bitgate.pytest_plugin"
 QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -76,9 +78,10 @@ def run(
 
 
 def suites_and_root(project: Project) -> list[str]:
-    """pytest's arguments for all suites of a project, whose test ids are relative to its root."""
-    inside = all(folder.is_relative_to(project.root) for folder in project.suites)
-    return [*map(str, project.suites), *([f"--rootdir={project.root}"] if inside else [])]
+    """pytest's arguments for all suites of a project; test ids are relative to its root, or to that of bitgate's."""
+    suites = project.suites
+    roots = (root for root in (project.root, ours().root) if all(folder.is_relative_to(root) for folder in suites))
+    return [*map(str, suites), *(f"--rootdir={root}" for root in islice(roots, 1))]
 
 
 class Keeper:

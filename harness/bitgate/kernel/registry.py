@@ -25,6 +25,9 @@ from bitgate.problem.layout import INPUT_LAYOUTS
 from bitgate.project import Project, own_declarations, own_kernels
 
 _NAME = re.compile(r"[a-z0-9_]+")
+HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
+"""The end of a message about a kernel that there is not."""
+
 _LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())
 
 
@@ -68,8 +71,7 @@ def select(
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
         close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.5)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        yours = "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
-        raise UsageError(f"no kernel matches '{glob}'{hint}; {yours}")
+        raise UsageError(f"no kernel matches '{glob}'{hint}; {HINT}")
     return chosen
 
 
