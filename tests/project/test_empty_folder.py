@@ -23,6 +23,13 @@ def test_bitgates_own_suites_are_said_to_be_bitgates(empty: Any) -> None:
     assert done.err == "no bitgate.toml here or above: these are bitgate's own suites\n"
 
 
+def test_there_is_no_table_to_look_at(empty: Any) -> None:
+    done = empty.bitgate("coverage")
+    assert done.code == 2
+    assert "nothing to look at: name a table with --cases FILE" in done.err
+    assert done.err.endswith("a repository with a bitgate.toml has its suites looked at\n")
+
+
 def test_there_is_nothing_to_report_yet(empty: Any) -> None:
     done = empty.bitgate("report")
     assert done.code == 2

@@ -21,7 +21,7 @@ def coverage(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A .toml or .csv table, CK's gtest source, or a list of command lines [the project's suites].",
+            help="A .toml or .csv table, CK's gtest source, or a list of command lines [a repository's suites].",
         ),
     ] = None,
     dispatch: Annotated[
@@ -54,19 +54,26 @@ def coverage(
     from bitgate.coverage.readers import read, read_suites
     from bitgate.coverage.survey import surveys
     from bitgate.coverage.table import Question, empty_table
+    from bitgate.errors import UsageError
     from bitgate.problem.foreign import in_words
-    from bitgate.project_file import find
+    from bitgate.project_file import FILE, find
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
         return
+    project = find()
+    if cases is None and generate is None and project.file is None:
+        raise UsageError(
+            "nothing to look at: name a table with --cases FILE, results with --dispatch FILE, or make a table with"
+            f" --generate FILE; a repository with a {FILE} has its suites looked at"
+        )
     names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
     assumptions = Assumptions.parse(assume or (), names)
     question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
     if cases is not None:
         table = read(cases, question)
     else:
-        table = empty_table() if generate is not None else read_suites(find(), question)
+        table = empty_table() if generate is not None else read_suites(project, question)
     found = surveys(table, assumptions, strength)
     closing = None
     if generate is not None:
