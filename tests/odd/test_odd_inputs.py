@@ -75,6 +75,7 @@ LINES = (
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
+    path.unlink(missing_ok=True)  # a file that is cut and written again goes to the disk at once, a new one does not
     path.write_bytes(data)
     return path
 
