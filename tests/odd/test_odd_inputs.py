@@ -261,7 +261,7 @@ def test_declarations(hold: Any) -> None:
         return lambda: registry.load_family(path)
 
     # Each takes a process; the nightly tries them all.
-    count = 500 if os.environ.get("BITGATE_NIGHTLY") else 60
+    count = 500 if os.environ.get("BITGATE_NIGHTLY") else 30
     assert hold("declaration", count, make_one, Told) > count * 2 // 5
 
 
