@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import fields
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -58,17 +59,19 @@ def candidates() -> dict[str, list[Candidate]]:
     return found
 
 
+@cache
 def plan(tier: str, target: str = "host", platform: str = "host") -> Plan:
+    """Made once for all tests: regression takes seconds."""
     setting = Setting(target, platform, registry.families(), tier="smoke" if tier == "smoke" else "")
     return plan_suites(setting, tier, ours().tables())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def smoke() -> Plan:
     return plan("smoke")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def regression() -> Plan:
     return plan("regression")
 

@@ -218,9 +218,9 @@ def test_a_kernel_that_never_ends_is_hung(monkeypatch):
 
 
 def test_a_kernel_that_waits_for_what_never_comes_is_told_as_such_before_its_time_is_up():
-    verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=5)
+    verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=10)
     assert verdict.outcome is Outcome.CRASHED
-    assert "it spins: 3" in verdict.reason
+    assert "it spins: 1" in verdict.reason
 
 
 def test_an_isolated_verdict_is_the_same_as_one_here(session):

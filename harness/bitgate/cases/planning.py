@@ -20,7 +20,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import HINT, families
-from bitgate.problem import ConvProblem, case_id, gemms_count, human
+from bitgate.problem import ConvProblem, Pass, case_id, gemms_count, human
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -147,16 +147,21 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
         return  # a row that names instances of another wave size only is not for this target
     meant = [runner for runner in named if _is_meant(*runner, row, setting)]
+    if setting.kernel:
+        meant = [runner for runner in meant if _matches(*runner, setting.globs)]
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not any(setting.lets_run(f) for f, _ in named))
     if setting.of_table and not setting.kernel and not any(setting.lets_run(family) for family, _ in named):
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
+    offering: dict[Pass, list[Runner]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
-        runners, refusals = _eligible(candidate, meant)
-        asked = [runner for runner in runners if not setting.kernel or _matches(*runner, setting.globs)]
-        if not runners and not setting.kernel and not is_elsewhere:
+        operation = candidate.problem.operation
+        if operation not in offering:
+            offering[operation] = [(f, i) for f, i in meant if operation in f.operations_of(i)]
+        asked, refusals = _eligible(candidate, offering[operation])
+        if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
         once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
@@ -167,16 +172,14 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
 
 
 def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runner], list[str]]:
-    """Which of those that the row means run the candidate, by the families' own predicates; and what the others say
-    against it."""
+    """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
+    predicates; and what the others say against it."""
     wanted = candidate.row.refused
     found: list[Runner] = []
     refusals: dict[str, None] = {}
     problem = candidate.problem
     options: dict[str, dict[str, str]] = {}
     for family, instance in meant:
-        if problem.operation not in family.operations_of(instance):
-            continue
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
             continue
