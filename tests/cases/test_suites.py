@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from bitgate.device.targets import platform_of
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operations.convolution import gemms_count, never_written_fraction
+from bitgate.project import ours
 
 CK_SHAPES = Path(__file__).parents[1] / "coverage" / "data" / "ck_bwd_data_shapes.csv"
 TABLES = sorted(rooms.room("suites").glob("*/cases.toml"))
@@ -56,17 +58,19 @@ def candidates() -> dict[str, list[Candidate]]:
     return found
 
 
+@cache
 def plan(tier: str, target: str = "host", platform: str = "host") -> Plan:
+    """Made once for all tests: regression takes seconds."""
     setting = Setting(target, platform, registry.families(), tier="smoke" if tier == "smoke" else "")
-    return plan_suites(setting, tier)
+    return plan_suites(setting, tier, ours().tables())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def smoke() -> Plan:
     return plan("smoke")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def regression() -> Plan:
     return plan("regression")
 

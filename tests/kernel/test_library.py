@@ -17,6 +17,7 @@ from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 
 CASE = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6_s3_p1")
 REFUSED = parse_case_id("bwd_data_f32_nhwgc_n1k4c3_y3_h6_s3_p1")
@@ -218,7 +219,7 @@ def test_a_users_prebuilt_library_is_found_through_its_declaration(
 ) -> None:
     built = tiny_library()
     (tmp_path / "declaration.py").write_text(DECLARATION.format(library=built.name))
-    family = registry.families([tmp_path])["tiny"]
+    family = registry.families(ours().loading([tmp_path]))["tiny"]
     path = Builder("host", cache=private_cache).family(family)
     assert path == built
     library = KernelLibrary.load(path, family, target="host", cache=private_cache)

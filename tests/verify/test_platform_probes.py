@@ -69,7 +69,7 @@ def test_every_fragment_of_a_kernel_is_probed(session):
     bench = Workbench(session.device, session.library("platform_probe"))
     probed = {((f.a.name, f.b.name), (f.m, f.n, f.k), f.wave) for f in bench.fragments()}
     used = {}
-    for family in families((), "host").values():
+    for family in families(target="host").values():
         for instance in family.instances if family.platforms else ():
             for spelling in instance.dtypes if instance.fragment else ():
                 types = DtypeSet.parse(spelling)

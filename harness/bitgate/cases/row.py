@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from bitgate.checkout import relative
 from bitgate.errors import UsageError
+from bitgate.errors import near as near
 from bitgate.exact.fill import FILLS
 from bitgate.operation import operations
+from bitgate.project import TIERS
 
-SMOKE, REGRESSION = "smoke", "regression"
-TIERS = (SMOKE, REGRESSION)
+SMOKE, REGRESSION = TIERS
 NEVER = "never"
 """Instead of a tier: a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
@@ -311,12 +311,6 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
 
 
-def check_tier(tier: str) -> None:
-    """UsageError with the nearest name if there is no such tier."""
-    if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
-
-
 def name_of(fields: Mapping[str, Any], number: int) -> str:
     """What to call a row in messages: its name, else its shape or case, else its place in the set."""
     for key in ("name", "shape", "case"):
@@ -324,10 +318,3 @@ def name_of(fields: Mapping[str, Any], number: int) -> str:
         if isinstance(value, str) and value:
             return value
     return f"number {number}"
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` or the whole list: the end of a message about an unknown name."""
-    names = list(known)
-    close = get_close_matches(name, names, 1, 0.4)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"

@@ -9,11 +9,22 @@ from pathlib import Path
 
 from bitgate.coverage import ck_csv
 from bitgate.coverage.assume import COLUMNS
-from bitgate.coverage.table import EVERYTHING, Question, Reader, Row, Table, pass_spoken_of, read_table, shape_problem
+from bitgate.coverage.table import (
+    EVERYTHING,
+    Question,
+    Reader,
+    Row,
+    Table,
+    pass_spoken_of,
+    read_table,
+    shape_problem,
+    together,
+)
 from bitgate.errors import UsageError
 from bitgate.operation import ProblemError, check_numbers
 from bitgate.operation.foreign import Refused, found_in_list
 from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.project import Project
 
 # ---------------------------------------------------------------------------------------------------------- our TOML
 
@@ -189,6 +200,12 @@ READERS: dict[str, Reader] = {
 def read(path: Path, question: Question) -> Table:
     """The table of any file; UsageError says what is wrong with it and where."""
     return read_table(path, question, READERS, read_lines)
+
+
+def read_suites(project: Project, question: Question) -> Table:
+    """All case tables of a project's suites. UsageError if they hold no case."""
+    source = ", ".join(map(str, project.suites))
+    return together(source, (read_toml(table, question) for table in project.tables()), question)
 
 
 def _wanted(record: Mapping[str, str], question: Question, path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,11 +107,26 @@ def read_table(path: Path, question: Question, readers: dict[str, Reader], fallb
         table = _convolutions(readers.get(path.suffix.lower(), fallback)(path, question))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    return _with_rows(table, question)
+
+
+def together(source: str, tables: Iterable[Table], question: Question) -> Table:
+    """Tables of ours as one, in which each problem is one row. UsageError if they hold no case."""
+    rows: dict[str, Row] = {}
+    refused: list[Refused] = []
+    for table in map(_convolutions, tables):
+        refused += table.refused
+        for row in table.rows:
+            rows.setdefault(repr(row.problem), row)
+    return _with_rows(Table(source, tuple(rows.values()), EVERYTHING, refused=tuple(refused)), question)
+
+
+def _with_rows(table: Table, question: Question) -> Table:
     if not table.rows:
         wanted = " and ".join(f"{name}={value}" for name, value in question.where)
         notes = [*(f"{line.where}: {line.reason}" for line in table.refused), *table.notes]
         why = f" with {wanted}" if wanted else f": {notes[0]}" if notes else ""
-        raise UsageError(f"{path}: no case found{why}; nothing to cover")
+        raise UsageError(f"{table.source}: no case found{why}; nothing to cover")
     return table
 
 

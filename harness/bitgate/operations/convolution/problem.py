@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from bitgate.operation import (
     ELEMENTWISE,
@@ -84,6 +85,18 @@ class ConvProblem:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, one.name) for one in fields(self)))
+
+    def __hash__(self) -> int:
+        """Counted once: planning asks some hundred instances about a problem, and what they share is kept by it."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process has other hashes."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     @property
     def operation(self) -> Operation:

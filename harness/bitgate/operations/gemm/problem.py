@@ -31,6 +31,8 @@ GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
 class GemmProblem(ConvProblem):
     """Made by ``gemm_problem``. Logical shapes: A (batch, M, K), B (batch, N, K), C and D (batch, M, N)."""
 
+    __hash__ = ConvProblem.__hash__
+
     def __post_init__(self) -> None:
         if self.layout not in GEMM_LAYOUTS:
             raise ProblemError(f"layout '{self.layout}' is not one of {', '.join(GEMM_LAYOUTS)} (GEMM)")
