@@ -203,7 +203,7 @@ class Space:
         from bitgate.operation.space.quantity_draw import draw
 
         codes = {choice.name: tuple(range(len(choice.values))) for choice in choices(self.quantities)}
-        codes["dtypes"] = (0,)
+        codes.update(dict.fromkeys(self.drawn_apart, (0,)))
         for choice in choices(self.quantities):
             if choice.name == "layout" and (known := [choice.code(n) for n in layouts if n in choice.values]):
                 codes["layout"] = tuple(known)
@@ -215,6 +215,9 @@ class Space:
 
         columns = [few_or_vectors(batch.columns[length.name]) for length in lengths(self.quantities)]
         return np.stack(columns, axis=1).astype(np.uint8)
+
+    drawn_apart: tuple[str, ...] = ("dtypes",)
+    """Choices that are plain in ``candidates``: ``varied`` draws them."""
 
     def typed(self, problem: Any, dtypes: DtypeSet) -> Any:
         """The problem in other types."""

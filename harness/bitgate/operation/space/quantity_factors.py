@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bitgate.operation.space import column as columns
 from bitgate.operation.space.candidates import Ints
 from bitgate.operation.space.constants import Constants
 from bitgate.operation.space.factor import Factor, Measure, classes, select, spoken, union
@@ -37,7 +38,7 @@ def factors_of(quantities: tuple[Quantity, ...]) -> tuple[Factor, ...]:
 
 
 def _of_length(length: Length) -> Factor:
-    name = length.name if length.tile is None else length.name.upper()
+    name = length.name.upper() if len(length.name) == 1 else length.name
     if length.tile is None:
         wide = union(">1", f"{name}>1", "2", ">2")
         return Factor(length.name, length.name, spoken(_WHOLE, name), _few(length.name), dispatch=True, wide=wide)
@@ -62,6 +63,7 @@ def _cut(name: str, place: int) -> Measure:
 
 
 def _of_choice(choice: Choice) -> Factor:
+    column = COLUMN.get(choice.name, choice.name)
     names = [word(value) for value in choice.values]
     words = {name: f"{choice.name} {name}" for name in (*names, "other")}
     if set(choice.values) == {False, True}:
@@ -73,5 +75,5 @@ def _of_choice(choice: Choice) -> Factor:
         lambda batch, _: batch.columns[choice.name],
         dispatch=choice.name == "split_k",
         wide=union(f"not {names[0]}", f"{choice.name} not {names[0]}", *names[1:]) if len(names) > 2 else (),
-        column=COLUMN.get(choice.name, choice.name),
+        column=column if column in columns.COMMON else "",
     )

@@ -30,6 +30,7 @@ class GemmSpace(Space):
 
     shape = Shape(r"(b\d+)?m\d+n\d+k\d+", "b2m64n64k32")
     layouts: Mapping[str, int] = dict.fromkeys(GEMM_LAYOUTS, 0)
+    drawn_apart = ("dtypes", "in_op", "wei_op")
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:

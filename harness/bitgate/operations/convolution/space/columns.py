@@ -13,7 +13,7 @@ from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.operations.convolution.space.pool import COLUMN_VALUES, PASS_VALUES
-from bitgate.operations.convolution.space.tables.shape import shape_problem
+from bitgate.operations.convolution.space.shape import shape_problem
 
 
 def _layout(problem: ConvProblem, text: str) -> ConvProblem:

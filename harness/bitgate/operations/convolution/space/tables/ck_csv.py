@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from bitgate.operation import ProblemError
 from bitgate.operation.foreign.numbers import integer
 from bitgate.operations.convolution.problem import ConvProblem, Pass
-from bitgate.operations.convolution.space.tables.shape import shape_problem
+from bitgate.operations.convolution.space.shape import shape_problem
 
 MARKS = ("ndim", "batchsize", "outchannels", "inchannels")
 """Columns (in lower case) by which the header is known."""

@@ -12,8 +12,8 @@ from bitgate.operation.space.csv_file import read_records
 from bitgate.operation.space.table import Question, Row, Table, wanted
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.convolution.space.columns import COLUMNS
+from bitgate.operations.convolution.space.shape import pass_of, shape_problem
 from bitgate.operations.convolution.space.tables import ck_csv
-from bitgate.operations.convolution.space.tables.shape import pass_of, shape_problem
 
 NEEDED = ("n", "k", "c", "filter", "input")
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")

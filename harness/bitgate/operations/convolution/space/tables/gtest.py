@@ -8,7 +8,7 @@ from pathlib import Path
 from bitgate.errors import UsageError
 from bitgate.operation import ProblemError
 from bitgate.operation.space.table import Question, Row, Table
-from bitgate.operations.convolution.space.tables.shape import pass_of, shape_problem
+from bitgate.operations.convolution.space.shape import pass_of, shape_problem
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".hpp", ".h", ".hip", ".inc")
 
