@@ -283,7 +283,7 @@ SHAPES = "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,In
 
 
 def test_files_of_shapes(hold: Any) -> None:
-    from bitgate.coverage.table import Question
+    from bitgate.operation.space.table import Question
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         name, right = odd.draw.choice((("a.csv", SHAPES), ("a.txt", "\n".join(LINES)), ("a.toml", TABLE)))

@@ -21,7 +21,6 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import HINT, families
 from bitgate.operation import Problem, case_id, human
-from bitgate.operations.convolution import gemms_count
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -302,9 +301,7 @@ def _plain(text: str) -> str:
 def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
     problem, (family, instance) = planned.problem, runner
-    words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
-    words += ["stride_gt_1" if problem.strided else "stride_1", family.name, instance.name, _plain(row.name)]
-    words += ["dilated"] * any(d > 1 for d in problem.dilation)
+    words = [*problem.operation.space.keywords(problem), family.name, instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
     if not row.refused:
         options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}

@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from bitgate.coverage.survey import Survey
-    from bitgate.coverage.table import Table
+    from bitgate.operation.space.table import Table
 
 app = typer.Typer(add_completion=False)
 
@@ -49,13 +49,13 @@ def coverage(
 
     Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
     """
-    from bitgate.coverage.assume import Assumptions
-    from bitgate.coverage.factors import FACTORS
+    from bitgate.coverage.assume import Assumptions, factor_names
     from bitgate.coverage.readers import read, read_suites
     from bitgate.coverage.survey import surveys
-    from bitgate.coverage.table import Question, empty_table
+    from bitgate.coverage.table import empty_table
     from bitgate.errors import UsageError
     from bitgate.operation.foreign import in_words
+    from bitgate.operation.space.table import Question
     from bitgate.project_file import FILE, find
 
     if dispatch:
@@ -67,9 +67,8 @@ def coverage(
             "nothing to look at: name a table with --cases FILE, results with --dispatch FILE, or make a table with"
             f" --generate FILE; a repository with a {FILE} has its suites looked at"
         )
-    names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
-    assumptions = Assumptions.parse(assume or (), names)
-    question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
+    assumptions = Assumptions.parse(assume or (), factor_names())
+    question = Question(tuple(_where(text) for text in where or ()), assumptions.operation)
     if cases is not None:
         table = read(cases, question)
     else:
@@ -131,19 +130,19 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         plan_covered, plan_total = survey.levels.counts(plan_only=True)
         passes.append(
             {
-                "pass": str(survey.direction),
+                "pass": str(survey.operation),
                 "rows": len(survey.codes),
                 "covered": covered,
                 "total": total,
                 "plan_only": {"covered": plan_covered, "total": plan_total},
-                "factors": [factor.name for factor in survey.space.factors],
+                "factors": [factor.name for factor in survey.scope.factors],
             }
         )
         for ranked in survey.ranked(top):
             uncovered.append(
                 {
                     "rank": ranked.rank,
-                    "pass": str(survey.direction),
+                    "pass": str(survey.operation),
                     "words": survey.words(ranked.hole),
                     "factors": survey.factors_of(ranked.hole),
                     "strength": ranked.hole.strength,
@@ -159,7 +158,7 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         "source": table.source,
         "strength": found[0].strength,
         "assumed": list(assume),
-        "not_stated": sorted(set(_COLUMNS) - table.stated - {text.partition("=")[0] for text in assume}),
+        "not_stated": sorted(_told(found) - table.stated - {text.partition("=")[0] for text in assume}),
         "notes": list(table.notes),
         "refused": {
             "lines": len(table.refused),
@@ -173,7 +172,9 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
     }
 
 
-_COLUMNS = ("dtypes", "layout", "wei_layout", "split_k")
+def _told(found: list[Survey]) -> set[str]:
+    """The columns of these operations whose absence from a table is worth a line."""
+    return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_told}
 
 
 def _print(document: dict[str, Any], top: int) -> None:

@@ -85,7 +85,7 @@ def _row(
         "planned": planned,
         "verified": len(passed),
         "verified_dtypes": sorted({problem.dtypes.canonical for problem in problems}),
-        "verified_layouts": sorted({f"{problem.layout} {problem.wei_layout}" for problem in problems}),
+        "verified_layouts": sorted({problem.operation.space.layouts_of(problem) for problem in problems}),
         "verified_ndims": sorted({problem.ndim for problem in problems}),
     }
 

@@ -76,6 +76,6 @@ def write_page(path: Path, surveys: Sequence[Survey], document: Mapping[str, Any
     parts = []
     for survey in surveys:
         grid = {(block.first, block.second): block for block in blocks(survey)}
-        parts.append({"name": str(survey.direction), "factors": survey.space.factors, "grid": grid})
+        parts.append({"name": str(survey.operation), "factors": survey.scope.factors, "grid": grid})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(environment.get_template("coverage.html.j2").render(document=document, parts=parts))

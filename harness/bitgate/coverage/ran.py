@@ -10,23 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.coverage.pool import Taste, draw
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.declared import refusal_of
-from bitgate.operation import DtypeSet, parse_case_id
-from bitgate.operations.convolution import ConvProblem, Pass
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.operation import DtypeSet, Operation, Problem, parse_case_id
 
 DRAWN = 3000
-TASTE = Taste(large=0)
 
 
 @dataclass(frozen=True)
 class Ran:
     """A case and the way that it took. ``main_loop`` is empty where the kernel does not tell."""
 
-    problem: ConvProblem
+    problem: Problem
     family: KernelFamily
     instance: Instance
     options: Mapping[str, str]
@@ -38,6 +34,14 @@ class Ran:
     split_n: int
     zero_fill: bool
     main_loop: str
+
+    @property
+    def tile(self) -> tuple[int, int, int] | None:
+        return self.instance.tile
+
+    @property
+    def vector(self) -> tuple[int, int, int] | None:
+        return self.instance.vector
 
     def option(self, name: str, otherwise: int) -> int:
         """The option's value, or what production has."""
@@ -80,9 +84,7 @@ def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> I
         yield from predicted(parse_case_id(case["case"]), family, instance, case["options"])
 
 
-def predicted(
-    problem: ConvProblem, family: KernelFamily, instance: Instance, options: Mapping[str, str]
-) -> Iterator[Ran]:
+def predicted(problem: Problem, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Iterator[Ran]:
     """What the family says would run; nothing if it refuses the problem or predicts nothing."""
     if refusal_of(family, instance, problem, options) is not None:
         return
@@ -92,7 +94,7 @@ def predicted(
 
 
 def _ran(
-    problem: ConvProblem,
+    problem: Problem,
     family: KernelFamily,
     instance: Instance,
     options: Mapping[str, str],
@@ -114,14 +116,11 @@ def _ran(
     )
 
 
-def possible(family: KernelFamily, direction: str, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
-    """What could run: predictions for random problems of a pass, each on one of the instances that take it."""
-    if direction == "gemm":
-        return []
-    kinds = {names.index(n) for i in instances for names in INPUT_LAYOUTS.values() for n in i.layouts if n in names}
+def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
+    """What could run: predictions for random problems of an operation, each on one of the instances that take it."""
+    layouts = [layout for instance in instances for layout in instance.layouts]
     dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
-    columns = {"layout": tuple(sorted(kinds)), "gap": (0, 0, 1), "numd": (0, 0, 3), "split_k": (1, 1, 1, 2, 4)}
-    batch = draw(Pass(direction), seed, DRAWN, columns, TASTE)
+    batch = operation.space.candidates((seed,), DRAWN, layouts, "usual")
     rng = np.random.default_rng(seed)
     found: list[Ran] = []
     for row in np.flatnonzero(batch.possible):

@@ -26,6 +26,8 @@ class Operation(ABC):
     """
 
     name: str
+    problem_type: type[Any] | None = None
+    """The dataclass of its problems; what nobody says of its space follows from the fields."""
 
     def __str__(self) -> str:
         return self.name
@@ -58,7 +60,7 @@ class Operation(ABC):
     @cached_property
     def space(self) -> Space:
         """The problems that there are."""
-        return Space()
+        return Space(self)
 
     @cached_property
     def insight(self) -> Insight:

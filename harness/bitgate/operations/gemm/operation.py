@@ -37,7 +37,7 @@ class Gemm(Operation):
     def space(self) -> Space:
         from bitgate.operations.gemm.space import GemmSpace
 
-        return GemmSpace()
+        return GemmSpace(self)
 
     @cached_property
     def insight(self) -> Insight:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch
-from bitgate.operations.convolution import CONVOLUTIONS, Pass
+from bitgate.operation.space.candidates import Ints, Mask
+from bitgate.operation.space.constants import Constants
 
-Codes = NDArray[np.int64]
-Measure = Callable[[Batch, Constants], Codes]
+Codes = NDArray[np.uint8]
+"""Class indices, shape (problems, factors)."""
+
+Measure = Callable[[Any, Constants], Ints]
+"""Candidates of the factor's operation -> the index of each one's class."""
+
+PATH = "path"
+"""The factor that tells which way a problem's dispatch takes: a hole is told for each of its classes."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,9 @@ class Class:
 @dataclass(frozen=True)
 class Factor:
     """``classify`` gives each problem of a batch the index of its class. ``wide`` names unions of classes, so that a
-    hole over all of them is told once. ``column``: the quantity a table must state for the factor to count."""
+    hole over all of them is told once. ``column``: the quantity a table must state for the factor to count.
+    ``dispatch``: host code branches on it. ``is_granted``: where a path takes a class of it for granted, that is said.
+    ``only``: the operations of several that share a table which have it; none: all."""
 
     name: str
     how: str
@@ -37,7 +45,8 @@ class Factor:
     dispatch: bool = False
     wide: tuple[tuple[Class, tuple[str, ...]], ...] = ()
     column: str = ""
-    passes: tuple[Pass, ...] = CONVOLUTIONS
+    is_granted: bool = False
+    only: tuple[str, ...] = ()
 
     def index(self, name: str) -> int:
         return next(i for i, cls in enumerate(self.classes) if cls.name == name)
@@ -58,3 +67,19 @@ def union(name: str, words: str, *members: str) -> tuple[tuple[Class, tuple[str,
 def spoken(spec: Mapping[str, str], word: str) -> tuple[Class, ...]:
     """Classes whose words are templates with a place for the quantity's name."""
     return classes({name: words.format(word) for name, words in spec.items()})
+
+
+def select(*conditions: Mask) -> Ints:
+    """Index of the first condition that holds, else their number."""
+    codes = np.full(len(conditions[0]), len(conditions), dtype=np.int64)
+    for index in range(len(conditions) - 1, -1, -1):
+        codes[conditions[index]] = index
+    return codes
+
+
+def classify(candidates: Any, factors: Sequence[Factor], constants: Constants) -> Codes:
+    """The class of each problem in each factor."""
+    codes = np.empty((len(candidates), len(factors)), dtype=np.uint8)
+    for column, factor in enumerate(factors):
+        codes[:, column] = factor.classify(candidates, constants)
+    return codes

@@ -10,8 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from bitgate.coverage.batch import AXES, Batch, Ints
-from bitgate.operations.convolution import Pass
+from bitgate.operation.space import Domains
+from bitgate.operation.space.candidates import Ints
+from bitgate.operation.space.column import FIELD
+from bitgate.operations.convolution.problem import Pass
+from bitgate.operations.convolution.space.batch import AXES, Batch
 
 SIZE = 40_000
 _SEED = 7
@@ -39,10 +42,8 @@ SPLIT_K: Weights = {1: 0.7, -1: 0.1, 2: 0.1, 4: 0.06, 8: 0.04}
 
 
 @lru_cache(maxsize=4)
-def field(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> Batch:
+def field(direction: Pass, columns: Domains) -> Batch:
     """The sample, with the columns that a table leaves out drawn from ``columns`` (Batch codes)."""
-    from bitgate.coverage.pool import BATCH_COLUMN
-
     rng = np.random.default_rng(_SEED)
 
     def pick(weights: Weights, *shape: int) -> Ints:
@@ -101,5 +102,5 @@ def field(direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> 
             column = np.where(rng.random(SIZE) < 0.05, column, min(choices))
         if name == "split_k" and len(choices) > 1:
             column = pick({value: weight for value, weight in SPLIT_K.items() if value in choices} or {choices[0]: 1.0})
-        values[BATCH_COLUMN.get(name, name)] = column
+        values[FIELD.get(name, name)] = column
     return batch.with_columns(**values)

@@ -12,9 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bitgate.coverage.batch import AXES, DTYPE_SETS, OPERATION_NAMES, Batch, Ints
 from bitgate.operation import OPERAND_ELEMENTWISE
-from bitgate.operations.convolution import Pass
+from bitgate.operation.space import Domains
+from bitgate.operation.space.candidates import Ints
+from bitgate.operation.space.column import FIELD
+from bitgate.operation.space.quantity import DTYPE_SETS
+from bitgate.operations.convolution.problem import Pass
+from bitgate.operations.convolution.space.batch import AXES, OPERATION_NAMES, Batch
 
 SIZE = 80_000
 GEMM_COUNTS = (2, 4, 6, 8, 9, 12, 16, 25, 31, 32, 32, 32, 33, 33, 33, 34, 36, 49, 64, 64, 65, 66, 72, 81)
@@ -59,9 +63,6 @@ _OPERAND = tuple(OPERATION_NAMES.index(name) for name in ("pass", "pass", *OPERA
 
 PASS_VALUES: Mapping[Pass, Mapping[str, tuple[int, ...]]] = {Pass.FWD: {"in_op": _OPERAND, "wei_op": _OPERAND}}
 """Further columns of one pass."""
-
-BATCH_COLUMN = {"numd": "op"}
-"""Where a column's name in ``Batch`` differs from the name that users see."""
 
 
 def draw(
@@ -141,7 +142,7 @@ def draw(
         wei_layout=zero[:, 0],
         split_k=np.ones(size, dtype=np.int64),
     )
-    batch = batch.with_columns(**{BATCH_COLUMN.get(name, name): pick(values) for name, values in columns.items()})
+    batch = batch.with_columns(**{FIELD.get(name, name): pick(values) for name, values in columns.items()})
     return _with_large(batch, rng, taste.large) if taste.large else batch
 
 
@@ -200,9 +201,7 @@ def _with_large(batch: Batch, rng: np.random.Generator, share: float) -> Batch:
 
 
 @lru_cache(maxsize=8)
-def witnesses(
-    direction: Pass, columns: tuple[tuple[str, tuple[int, ...]], ...], size: int = SIZE, seed: int = 1
-) -> Batch:
+def witnesses(direction: Pass, columns: Domains, size: int = SIZE, seed: int = 1) -> Batch:
     """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
     batch = draw(direction, seed, size, dict(columns))
     batch = batch.take(batch.possible)

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bitgate.coverage.batch import Batch
 from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet, Elementwise, ProblemError
 from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, never_written_fraction, sub_gemms
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operations.convolution.space.batch import Batch
 
 
 @st.composite

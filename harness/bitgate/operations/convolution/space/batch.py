@@ -1,29 +1,26 @@
 """Many convolution problems as columns of integers, so that 100,000 of them are classified in a second.
 
 A factor is a function of such a batch. One problem is a batch of one; tests hold the column arithmetic here to the
-definitions in ``bitgate.operation``.
+definitions of the problem and of its decomposition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitgate.operation import ELEMENTWISE, DtypeSet
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operation.space.candidates import Candidates, Floats, Ints, Mask
+from bitgate.operation.space.quantity import DTYPE_SETS
+from bitgate.operation.space.quantity_columns import TILE
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 AXES = 3
-DTYPE_SETS = ("f32", "f16", "bf16", "f64", "i8", "f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz", "bf16_f32_bf16", "other")
-"""Known type triples by code; 'other' stands for every further triple."""
 _DTYPE_BYTES = np.array([4, 2, 2, 8, 1, 1, 1, 1, 1, 4, 4], dtype=np.int64)
 OPERATION_NAMES = tuple(ELEMENTWISE)
 _OPERATION_D = np.array([op.num_d for op in ELEMENTWISE.values()], dtype=np.int64)
@@ -36,7 +33,7 @@ _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, 
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Candidates):
     """``n`` problems of one pass. Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim``
     axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and the three operations are
     indices into DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1.
@@ -114,6 +111,24 @@ class Batch:
 
     def take(self, rows: Ints | Mask) -> Batch:
         return Batch(self.direction, **{name: column[rows] for name, column in self.columns().items()})
+
+    def joined(self, other: Batch) -> Batch:
+        both = other.columns()
+        return Batch(self.direction, **{n: np.concatenate([c, both[n]]) for n, c in self.columns().items()})
+
+    def smaller(self) -> Batch:
+        from bitgate.operations.convolution.space.steps import one_step_smaller
+
+        return one_step_smaller(self)
+
+    def crossed(self, other: Batch, rng: np.random.Generator) -> Batch:
+        """Spatial quantities cross only between equal dimensions."""
+        same = self.ndim == other.ndim
+        columns: dict[str, Ints] = {}
+        for name, column in self.columns().items():
+            mix = (rng.random(column.shape) < 0.3) & (same if column.ndim == 1 else same[:, None])
+            columns[name] = np.where(mix, getattr(other, name), column)
+        return Batch(self.direction, **columns)
 
     def with_columns(self, **columns: Ints) -> Batch:
         return Batch(self.direction, **{**self.columns(), **columns})
@@ -222,7 +237,7 @@ class Batch:
         return _OPERATION_D[self.op]
 
     @cached_property
-    def cost(self) -> NDArray[np.float64]:
+    def cost(self) -> Floats:
         """What 'smallest problem' means: multiply-adds plus elements moved; ties go to small numbers, then to the
         plain operation, layouts and split."""
         macs = self.g * self.n * self.k * self.c * product(self.output) * product(self.filter)
@@ -230,6 +245,20 @@ class Batch:
         size = macs.astype(np.float64) + np.add.reduce([e.astype(np.float64) for e in self.elements])
         plain = sum((getattr(self, name) != value).astype(np.int64) for name, value in PLAIN_VALUES.items())
         return np.asarray(size + 1e-3 * tie + 1e-5 * plain, dtype=np.float64)
+
+    @cached_property
+    def work(self) -> Floats:
+        """Multiply-adds of a problem whose GEMM lengths, K of each tap, are filled up to whole tiles; of bwd_data all
+        sub-GEMMs together."""
+
+        def tiles(values: Ints) -> Floats:
+            return (-(-values // TILE) * TILE).astype(np.float64)
+
+        m, n, k, _ = self.gemm
+        if self.direction is Pass.BWD_WEIGHT:
+            return self.g * tiles(m) * tiles(n) * tiles(k)
+        channels = self.c if self.direction is Pass.FWD else self.k
+        return self.g * tiles(m) * tiles(n) * tiles(channels) * product(self.filter)
 
 
 def product(values: Ints) -> Ints:
@@ -268,13 +297,6 @@ def reached_cells(filter_: Ints, input_: Ints, stride: Ints, dilation: Ints, pad
         high = np.minimum(dot * shift + outputs - 1, (size - 1 - offset) // step)
         cells[rows] += np.maximum(0, high - low + 1)
     return cells
-
-
-def concatenate(batches: Iterable[Batch]) -> Batch:
-    """One batch after the other; all of one pass."""
-    parts = list(batches)
-    names = parts[0].columns()
-    return Batch(parts[0].direction, **{name: np.concatenate([getattr(b, name) for b in parts]) for name in names})
 
 
 def _dtype_code(dtypes: DtypeSet) -> int:

@@ -6,12 +6,12 @@ well, and held against those that follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-from bitgate.coverage.table import shape_problem
 from bitgate.operation import ProblemError
 from bitgate.operation.foreign.numbers import integer
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.problem import ConvProblem, Pass
+from bitgate.operations.convolution.space.shape import shape_problem
 
 MARKS = ("ndim", "batchsize", "outchannels", "inchannels")
 """Columns (in lower case) by which the header is known."""
@@ -21,7 +21,7 @@ _SPATIAL = ("kernel", "input", "stride", "dilation", "leftpad", "rightpad")
 _AXES = "dhw"
 
 
-def is_ck(columns: Sequence[str]) -> bool:
+def is_ck(columns: Collection[str]) -> bool:
     return set(MARKS) <= set(columns)
 
 

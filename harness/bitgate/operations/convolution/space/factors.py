@@ -8,14 +8,12 @@ listed: what is impossible follows from the maths of real problems (``pool.py``)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitgate.coverage import measures
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import DTYPE_SETS, Batch, every_axis, product, some_axis
-from bitgate.coverage.factor import Factor, classes, spoken, union
-from bitgate.coverage.measures import select
-from bitgate.operations.convolution import CONVOLUTIONS, Pass
+from bitgate.operation.space.factor import Factor, classes, select, spoken, union
+from bitgate.operation.space.quantity import DTYPE_SETS
+from bitgate.operations.convolution.problem import CONVOLUTIONS, Pass
+from bitgate.operations.convolution.space import measures
+from bitgate.operations.convolution.space.batch import every_axis, product, some_axis
 
 _TAIL = {"whole": "{} whole tiles", "< tile": "{} below one tile", "tail": "{} with a ragged last tile"}
 _AXES = {"equal": "{} equal on all axes", "differ": "{} that differs between axes"}
@@ -31,7 +29,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"grouped": "grouped path", "flat": "flat path"}),
         measures.path,
         dispatch=True,
-        passes=_BWD,
+        only=_BWD,
     ),
     Factor(
         "path",
@@ -39,7 +37,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"general": "general path", "1x1 strided": "1x1 strided path", "1x1": "1x1 path"}),
         measures.path,
         dispatch=True,
-        passes=(Pass.FWD, Pass.BWD_WEIGHT),
+        only=(Pass.FWD, Pass.BWD_WEIGHT),
     ),
     Factor(
         "ndim",
@@ -47,6 +45,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"2": "2D", "3": "3D", "1": "1D"}),
         lambda b, _: select(b.ndim == 2, b.ndim == 3),
         dispatch=True,
+        is_granted=True,
     ),
     Factor(
         "g",
@@ -55,6 +54,7 @@ _TABLE: tuple[Factor, ...] = (
         lambda b, _: np.minimum(b.g, 3) - 1,
         dispatch=True,
         wide=union(">1", "G>1", "2", ">2"),
+        is_granted=True,
     ),
     Factor(
         "n",
@@ -69,6 +69,7 @@ _TABLE: tuple[Factor, ...] = (
         spoken(_LENGTH, "K"),
         measures.sized("k"),
         wide=union("below", "K below one vector", "< vector", "1"),
+        is_granted=True,
     ),
     Factor("k_mod_vector", "K modulo the vector width", spoken(_VECTOR, "K"), measures.remainder("k"), dispatch=True),
     Factor(
@@ -181,6 +182,7 @@ _TABLE: tuple[Factor, ...] = (
         lambda b, _: b.num_d,
         dispatch=True,
         column="numd",
+        is_granted=True,
     ),
     *(
         Factor(
@@ -189,7 +191,7 @@ _TABLE: tuple[Factor, ...] = (
             classes({"pass": f"{operand} as it is", "scale": f"{operand} scaled", "relu": f"relu on {operand}"}),
             measures.operand(f"{operand}_op"),
             column=f"{operand}_op",
-            passes=(Pass.FWD,),
+            only=(Pass.FWD,),
             wide=union("some", f"an operation on {operand}", "scale", "relu"),
         )
         for operand in ("in", "wei")
@@ -209,6 +211,7 @@ _TABLE: tuple[Factor, ...] = (
         dispatch=True,
         column="split_k",
         wide=union("not 1", "split-K", "2", ">2", "auto"),
+        is_granted=True,
     ),
     Factor(
         "k_slices",
@@ -243,7 +246,7 @@ _TABLE: tuple[Factor, ...] = (
         ),
         measures.gemms_count,
         dispatch=True,
-        passes=_BWD,
+        only=_BWD,
         wide=union(">1", "gemms_count > 1", "2-8", "9-31", "32", "33", "34-64", ">64"),
     ),
     Factor(
@@ -252,7 +255,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"1": "one bucket", "2": "two buckets", ">2": "more than two buckets"}),
         lambda b, _: select(b.gemms_count <= 32, b.gemms_count <= 64),
         dispatch=True,
-        passes=_BWD,
+        only=_BWD,
         wide=union(">1", "more than one bucket", "2", ">2"),
     ),
     Factor(
@@ -266,14 +269,14 @@ _TABLE: tuple[Factor, ...] = (
             }
         ),
         lambda b, _: select(product(b.tildes) == 1, every_axis(b.filter >= b.tildes)),
-        passes=_BWD,
+        only=_BWD,
     ),
     Factor(
         "dot",
         "taps of the sub-GEMMs of one problem",
         classes({"equal": "sub-GEMMs of equal K", "unequal": "sub-GEMMs of unequal K"}),
         lambda b, _: (b.tap_range[0] != b.tap_range[1]).astype(np.int64),
-        passes=_BWD,
+        only=_BWD,
     ),
     Factor(
         "never_written",
@@ -286,7 +289,7 @@ _TABLE: tuple[Factor, ...] = (
             }
         ),
         measures.never_written,
-        passes=_BWD,
+        only=_BWD,
         wide=union(">0", "dx cells that nothing writes", "<= 1/2", "> 1/2"),
     ),
     Factor("gemm_m", "GemmM modulo the tile", spoken(_TAIL, "GemmM"), measures.tail(0)),
@@ -298,7 +301,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"none": "no main loop", "all": "a main loop", "mixed": "sub-GEMMs with and without main loop"}),
         measures.main_loop,
         dispatch=True,
-        passes=_BWD,
+        only=_BWD,
     ),
     Factor(
         "main_loop",
@@ -306,7 +309,7 @@ _TABLE: tuple[Factor, ...] = (
         classes({"none": "no main loop", "all": "a main loop"}),
         measures.main_loop,
         dispatch=True,
-        passes=(Pass.FWD, Pass.BWD_WEIGHT),
+        only=(Pass.FWD, Pass.BWD_WEIGHT),
     ),
     Factor(
         "split_n",
@@ -334,13 +337,6 @@ _TABLE: tuple[Factor, ...] = (
 )
 
 FACTORS: dict[Pass, tuple[Factor, ...]] = {
-    direction: tuple(factor for factor in _TABLE if direction in factor.passes) for direction in CONVOLUTIONS
+    direction: tuple(factor for factor in _TABLE if not factor.only or direction in factor.only)
+    for direction in CONVOLUTIONS
 }
-
-
-def classify(batch: Batch, factors: tuple[Factor, ...], constants: Constants) -> NDArray[np.uint8]:
-    """Class indices, shape (len(batch), len(factors))."""
-    codes = np.empty((len(batch), len(factors)), dtype=np.uint8)
-    for column, factor in enumerate(factors):
-        codes[:, column] = factor.classify(batch, constants)
-    return codes
