@@ -16,21 +16,13 @@ from bitgate.exact import counter
 from bitgate.exact.factors import gain
 from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 
 ROLES = {"in": "gnc", "wei": "gkc", "out": "gnk"}
 """What the first three axes of each tensor mean."""
 
 COORDINATE = {"in": "i", "wei": "f", "out": "o"}
 """What the spatial axes of each tensor count, in i = o * stride + f * dilation - left_pad."""
-
-NAMES = {
-    Pass.FWD: {"in": "x", "wei": "w", "out": "y"},
-    Pass.BWD_DATA: {"in": "dx", "wei": "w", "out": "dy"},
-    Pass.BWD_WEIGHT: {"in": "x", "wei": "dw", "out": "dy"},
-    "gemm": {"in": "A", "wei": "B", "out": "C"},
-}
-"""The tensors as people call them."""
 
 Index = tuple[int, ...]
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
+from bitgate.exact.bits import bits_of
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, Dtype, DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass, sub_gemms
-from bitgate.verify.compare import bits_of
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4

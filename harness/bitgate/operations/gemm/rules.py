@@ -1,0 +1,77 @@
+"""What a GEMM's wrong cells have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bitgate.diagnose import aliased_d as aliased
+from bitgate.diagnose import receptive_field as field
+from bitgate.diagnose.channel_tail import tail_along
+from bitgate.diagnose.k_tail import Reduction, lost_end
+from bitgate.diagnose.scene import Scene
+from bitgate.diagnose.slices import slice_finding
+from bitgate.diagnose.sums import Floats, Index
+from bitgate.diagnose.tile_tail import tail_of_rows
+from bitgate.exact.bits import Array
+from bitgate.exact.factors import gain
+from bitgate.operation.finding import Finding, Rule
+from bitgate.operations.gemm.problem import GemmProblem
+
+AXES = {"in": "bmk", "wei": "bnk", "out": "bmn"}
+"""What the axes of A, B and C are, in their logical order."""
+
+
+def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
+    """The products of a cell of C in f64, in the order of k."""
+    batch, m, n = cell
+    a, b = inputs["in"][batch, m], inputs["wei"][batch, n]
+    return np.asarray(a.astype(np.float64) * b.astype(np.float64))
+
+
+def receptive_field(scene: Scene[GemmProblem]) -> Finding | None:
+    return field.receptive_field(scene, field.Relation(AXES, _met, _unit))
+
+
+def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
+    return aliased.aliased_d(scene, terms)
+
+
+def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
+    """Only some batch items are wrong, or they hold each other's results."""
+    if scene.problem.batch < 2:
+        return None
+    return slice_finding(scene, axis=0, kind="wrong_group", noun="batch item")
+
+
+def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    _, _, k = scene.problem.sizes
+    by_k = Reduction("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    return lost_end(scene, (by_k,))
+
+
+def column_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_along(scene, axis=2)
+
+
+def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
+    return tail_of_rows(scene, scene.wrong_along(1))
+
+
+RULES: tuple[Rule, ...] = (receptive_field, aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
+"""In the order in which equally certain findings are told."""
+
+
+def _met(problem: GemmProblem, hot: str, one: Index, cell: Index) -> Index | None:
+    """The element of the other operand that meets this one in the cell; None if they share another index."""
+    indices = dict(zip(AXES[hot], one, strict=True))
+    for letter, index in zip(AXES[problem.result], cell, strict=True):
+        if indices.setdefault(letter, index) != index:
+            return None
+    other = next(name for name in problem.operands if name != hot)
+    return tuple(indices[letter] for letter in AXES[other])
+
+
+def _unit(problem: GemmProblem) -> int:
+    return gain(problem.in_op) * gain(problem.wei_op)
