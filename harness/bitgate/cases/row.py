@@ -11,7 +11,7 @@ from typing import Any
 
 from bitgate.checkout import relative
 from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS
+from bitgate.exact.fill import fill_names
 from bitgate.operation import operations
 
 SMOKE, REGRESSION = "smoke", "regression"
@@ -290,7 +290,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "ops": _texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
     "gap": _booleans,
     "split_k": _split_k,
-    "fills": _texts("|".join(FILLS), " or ".join(FILLS)),
+    "fills": lambda value: _texts("|".join(fill_names()), " or ".join(fill_names()))(value),
     "seeds": _numbers(0),
     "schedules": _texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
     **dict.fromkeys(_LENGTHS, _numbers(1)),

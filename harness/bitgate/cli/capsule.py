@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS
+from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load
 from bitgate.operation import ProblemError, case_id
 from bitgate.operation.foreign import problems_of
@@ -36,8 +36,8 @@ def write(
 
     Exit codes: 0 written; 1 the device code does not compile, or a launch does not fit it; 2 usage or environment.
     """
-    if fill not in FILLS:
-        raise UsageError(f"--fill {fill}: {', '.join(FILLS)} are known")
+    if fill not in fill_names():
+        raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
     question = {
         "case": case_id(_problem(case)),
         "target": target,

@@ -15,7 +15,7 @@ import typer
 
 from bitgate.device.host import RACE
 from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS
+from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load
 from bitgate.operation import Problem, ProblemError, human
 from bitgate.operation.foreign import (
@@ -132,7 +132,7 @@ def verify(
         problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,
         options=_options(option or []),
-        fill=_one_of("fill", fill, FILLS),
+        fill=_one_of("fill", fill, fill_names()),
         seed=seed,
         schedule=_schedule(schedule, race),
         load=loaded,

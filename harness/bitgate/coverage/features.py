@@ -89,7 +89,7 @@ def _gemm_classes(layout: str, case: str) -> Iterator[str]:
     yield f"op={problem.op.name}"
     yield f"gap={problem.gap}"
     yield f"batch={min(problem.g, 3)}"
-    for name, length in (("m", problem.n), ("n", problem.k), ("k", problem.c)):
+    for name, length in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
         yield f"{name}={'1' if length == 1 else 'tile' if length % 64 == 0 else 'vector' if length % 8 == 0 else 'odd'}"
 
 

@@ -14,6 +14,7 @@ from bitgate.diagnose.never_written import never_written
 from bitgate.diagnose.overflow import overflow
 from bitgate.diagnose.poison import poison
 from bitgate.diagnose.race import race
+from bitgate.diagnose.receptive_field import receptive_field
 from bitgate.diagnose.rounding import rounding
 from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.shifted import shifted
@@ -22,8 +23,10 @@ from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role, Rule
 from bitgate.record import Diagnosis
 
+FIRST: tuple[Rule, ...] = (race, receptive_field)
+"""Rules of any operation that are asked before its own."""
 RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
-"""Those of any operation, asked behind the operation's own."""
+"""Those that are asked behind them."""
 EVIDENCE_BYTES = 2800
 """With the first wrong cells, which the spine adds, 4 KB."""
 TELLING = 0.8
@@ -63,7 +66,7 @@ def diagnose(scene: Scene[Problem]) -> Diagnosis:
 def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
     """The rules in the order in which equally certain findings are told. Only a race has anything to say of a run that
     is right."""
-    return (race, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
+    return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
 
 
 def _sentence(scene: Scene[Problem], told: list[Finding]) -> str:

@@ -34,8 +34,9 @@ def lost_end(scene: Scene[S], reductions: Sequence[Reduction]) -> Finding | None
     """``reductions`` in which the end may be lost, the simpler one first."""
     if not scene.inputs:
         return None
+    limit = cells_at_most(max(reduction.length for reduction in reductions))
     for reduction in reductions:
-        missing = _common_tail(scene, reduction)
+        missing = _common_tail(scene, reduction, limit)
         if missing:
             evidence = {"missing": missing, "of": reduction.length, "order": reduction.order}
             text = _sentence(missing, reduction.words, reduction.length)
@@ -49,7 +50,7 @@ def _sentence(missing: int, what: str, length: int) -> str:
     return f"the last {missing} of {length} {what} are missing from the sums of the wrong cells{why}"
 
 
-def _common_tail(scene: Scene[S], reduction: Reduction) -> int | None:
+def _common_tail(scene: Scene[S], reduction: Reduction, limit: int) -> int | None:
     """The one tail length that explains every sampled wrong cell, None if there is none.
 
     A cell that is just zero without its tail agrees, and tells nothing: half of the cells must tell.
@@ -57,7 +58,7 @@ def _common_tail(scene: Scene[S], reduction: Reduction) -> int | None:
     agree = np.ones(LONGEST, np.bool_)
     telling = np.zeros(LONGEST, np.int64)
     seen = 0
-    for cell in scene.sample(cells_at_most(scene.problem)):
+    for cell in scene.sample(limit):
         matches, left = _tails(scene, cell, reduction)
         size = min(agree.size, matches.size)  # the cells' sums may be of different lengths
         agree = agree[:size] & matches[:size]

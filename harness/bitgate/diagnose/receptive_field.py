@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.diagnose.scene import Scene, holds_bits
-from bitgate.diagnose.sums import Index, S, Summed
 from bitgate.exact.bits import Array
+from bitgate.exact.probe import Index, product_of_ones
+from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
 
 CELLS = 2048
 """Wrong cells that are looked at."""
 EXAMPLES = 8
-
-
-@dataclass(frozen=True)
-class Relation(Generic[S]):
-    """Which elements an operation multiplies. ``letters`` name the leading axes of each tensor: where two tensors have
-    one in common, its index is the same in both. ``met``: the element of the other operand that a cell multiplies with
-    an element of the named one, None if there is none. ``unit``: what the product of two ones is."""
-
-    letters: Mapping[str, str]
-    met: Callable[[S, str, Index, Index], Index | None]
-    unit: Callable[[S], int]
-
-    def shared(self, problem: S, name: str) -> Index:
-        """Axes of an operand whose index the result has too."""
-        letters = self.letters[problem.result]
-        return tuple(axis for axis, letter in enumerate(self.letters[name]) if letter in letters)
 
 
 @dataclass(frozen=True)
@@ -49,12 +33,13 @@ class _Wrong:
     silent: bool
 
 
-def receptive_field(scene: Scene[S], relation: Relation[S]) -> Finding | None:
-    found = _one_hot(scene.problem, scene.inputs, relation)
+def receptive_field(scene: Scene[Problem]) -> Finding | None:
+    """Of operations that have a form: it says which elements meet."""
+    found = _one_hot(scene.problem, scene.inputs)
     if found is None:
         return None
     hot, ones = found
-    wrong = [_look(scene, relation, hot, ones, place) for place in scene.sample(CELLS)]
+    wrong = [_look(scene, hot, ones, place) for place in scene.sample(CELLS)]
     groups = {
         "reached": [one for one in wrong if one.due is None],
         "missed": [one for one in wrong if one.due is not None and one.silent],
@@ -66,10 +51,13 @@ def receptive_field(scene: Scene[S], relation: Relation[S]) -> Finding | None:
     return Finding("receptive_field", Role.CAUSE, 1.0, "; ".join(texts), evidence)
 
 
-def _one_hot(problem: S, inputs: Mapping[str, Array], relation: Relation[S]) -> tuple[str, dict[Index, Index]] | None:
+def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> tuple[str, dict[Index, Index]] | None:
     """The operand with the ones, and its ones by the indices that it shares with the result; None for other data."""
-    for name in problem.operands if inputs else ():
-        tensor, axes = inputs[name], relation.shared(problem, name)
+    exactness = problem.operation.exactness
+    if not inputs or exactness.form(problem) is None:
+        return None
+    for name in exactness.operands(problem):
+        tensor, axes = inputs[name], exactness.shared_axes(problem, name)
         places = np.argwhere(tensor != 0)
         ones = {_index(place[list(axes)]): _index(place) for place in places}
         pairs = int(np.prod([tensor.shape[axis] for axis in axes]))
@@ -78,32 +66,35 @@ def _one_hot(problem: S, inputs: Mapping[str, Array], relation: Relation[S]) -> 
     return None
 
 
-def _look(scene: Scene[S], relation: Relation[S], hot: str, ones: Mapping[Index, Index], place: Index) -> _Wrong:
+def _look(scene: Scene[Problem], hot: str, ones: Mapping[Index, Index], place: Index) -> _Wrong:
     problem, cell = scene.problem, scene.true_cell(place)
-    other = next(name for name in problem.operands if name != hot)
-    leading = zip(relation.letters[problem.result], cell, strict=False)
-    one = ones[tuple(index for letter, index in leading if letter in relation.letters[hot])]
-    value = _sum(problem, scene.inputs, cell, float(scene.result[place])) / relation.unit(problem)
+    exactness = problem.operation.exactness
+    other = next(name for name in exactness.operands(problem) if name != hot)
+    form = exactness.form(problem)
+    assert form is not None
+    at = dict(zip(form.axes[problem.result], cell, strict=True))
+    one = ones[tuple(at[form.axes[hot][axis]] for axis in exactness.shared_axes(problem, hot))]
+    value = _sum(problem, scene.inputs, cell, float(scene.result[place]))
     silent = value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
     candidates = np.argwhere(scene.inputs[other] == value) if not silent else np.empty((0, 0), np.int64)
     held = _index(candidates[0]) if len(candidates) == 1 else None
-    return _Wrong(cell, one, relation.met(problem, hot, one, cell), held, value, silent)
+    return _Wrong(cell, one, exactness.met(problem, hot, one, cell), held, value, silent)
 
 
 def _index(row: NDArray[np.int64]) -> Index:
     return tuple(int(i) for i in row)
 
 
-def _sum(problem: Summed, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
-    """What a cell summed, before its element-wise operation."""
-    op = problem.op
+def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
+    """What a cell summed, before its element-wise operation and without those of the operands."""
+    op = problem.operation.exactness.epilogue(problem)
     d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
-    return (value - (op.beta or 1.0) * d0) / op.alpha
+    return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
 
 
 @dataclass(frozen=True)
 class _Words:
-    problem: Summed
+    problem: Problem
     hot: str
 
     def name(self, tensor: str, index: Index) -> str:
@@ -111,7 +102,7 @@ class _Words:
 
     def other(self, index: Index) -> str:
         """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
-        tensor = next(name for name in self.problem.operands if name != self.hot)
+        tensor = next(name for name in self.problem.operation.exactness.operands(self.problem) if name != self.hot)
         tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" else ""
         return self.name(tensor, index) + tap
 

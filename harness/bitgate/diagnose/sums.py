@@ -23,14 +23,6 @@ class Summed(Problem, Protocol):
     def op(self) -> Elementwise:
         """What the sum goes through."""
 
-    @property
-    def operands(self) -> tuple[str, str]:
-        """Roles of the two tensors that are multiplied."""
-
-    @property
-    def reduction(self) -> int:
-        """Largest number of products that one cell can sum."""
-
 
 S = TypeVar("S", bound=Summed)
 
@@ -42,9 +34,9 @@ PRODUCTS = 4_000_000
 """What a rule computes at most, over all sampled cells."""
 
 
-def cells_at_most(problem: Summed) -> int:
-    """How many cells a rule may look at that computes all their products."""
-    return max(4, min(CELLS, PRODUCTS // max(1, problem.reduction)))
+def cells_at_most(products: int) -> int:
+    """How many cells a rule may look at that computes so many products of each."""
+    return max(4, min(CELLS, PRODUCTS // max(1, products)))
 
 
 def finish(problem: Summed, inputs: Mapping[str, Array], cell: Index, sums: Floats) -> Array:

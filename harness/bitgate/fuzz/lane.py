@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from bitgate.coverage.batch import OPERATION_NAMES
-from bitgate.exact.fill import FILLS
 from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass, default_layout, default_weight_layout
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.operations.gemm import GemmProblem
 from bitgate.verify.planned import Expectation, PlannedCase
 
 THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
@@ -46,7 +46,11 @@ BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
     lambda p: replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8),
     lambda p: replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim),
     lambda p: replace(p, stride=(1,) * p.ndim),
-    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)) if p.ndim else p,
+    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)),
+)
+GEMM_BENDS: tuple[Callable[[GemmProblem], GemmProblem], ...] = (
+    lambda p: replace(p, split_k=1, gap=False),
+    lambda p: replace(p, n=-(-p.n // 8) * 8, k=-(-p.k // 8) * 8),
 )
 
 
@@ -125,7 +129,7 @@ class Lane:
         """More than are wanted, since some are refused."""
         wide = replace(size, problems=3 * size.problems)
         sets = [DtypeSet.parse(text) for text in self.dtypes]
-        drawn: Iterator[ConvProblem]
+        drawn: Iterator[Any]
         if self.direction == "gemm":
             drawn = draw_gemms(key, wide, tuple(dict.fromkeys(name for i in self.instances for name in i.layouts)))
         else:
@@ -140,14 +144,16 @@ class Lane:
 
     def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
         """The problem, bent until the instance takes it, or as far as that goes."""
-        bent = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
+        bent: Any = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
         if self.direction == "gemm":
-            bent = replace(bent, layout=instance.layouts[0], n=-(-bent.n // 8) * 8)
-        for bend in BENDS:
+            bent = replace(bent, layout=instance.layouts[0], m=-(-bent.m // 8) * 8)
+        bends: tuple[Callable[[Any], Any], ...] = GEMM_BENDS if self.direction == "gemm" else BENDS
+        for bend in bends:
             if refusal_of(self.family, instance, bent, dict(options)) is None:
                 break
             bent = bend(bent)
-        return bent
+        fitted: ConvProblem = bent
+        return fitted
 
     def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
         known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
@@ -196,7 +202,8 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
 def _fills(problem: ConvProblem) -> tuple[str, ...]:
     """``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operands)
-    return tuple(fill for fill in FILLS if fill != "codes" or narrow)
+    names = (fill.name for fill in problem.operation.exactness.fills(problem))
+    return tuple(fill for fill in names if fill != "codes" or narrow)
 
 
 def _other(values: Sequence[str], choice: float, share: float) -> str:

@@ -125,7 +125,7 @@ Other = tuple[str, str, str, float, ConvProblem]
 
 def _changes(problem: ConvProblem) -> Iterator[Other]:
     """Problems that differ in one quantity: its name, value now and then, how far apart they are, the problem."""
-    for name in _SCALARS:
+    for name in _SCALARS if problem.ndim else ("batch", "m", "n", "k"):
         old = getattr(problem, name)
         for new in _near(old, 1):
             yield name, str(old), str(new), _distance(old, new), changed(problem, name, new)

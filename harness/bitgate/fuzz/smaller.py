@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from bitgate.coverage.batch import Batch
 from bitgate.coverage.solve import one_step_smaller
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import ELEMENTWISE
+from bitgate.operation.contraction import Contraction
 from bitgate.operations.convolution import ConvProblem, default_layout, default_weight_layout
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.operations.gemm import GemmProblem
 from bitgate.verify.planned import PlannedCase
+
+P = TypeVar("P", bound=Contraction)
 
 _SPATIAL = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
 
@@ -44,7 +47,9 @@ def measure(planned: PlannedCase, family: KernelFamily) -> Measure:
         planned.schedule != "forward",
         *(True for _ in planned.options),
     )
-    lengths = (problem.g, problem.n, problem.k, problem.c, abs(problem.split_k))
+    is_gemm = isinstance(problem, GemmProblem)
+    sizes = (problem.batch, *problem.sizes) if is_gemm else (problem.g, problem.n, problem.k, problem.c)
+    lengths = (*sizes, abs(problem.split_k))
     numbers = sum(lengths) + sum(sum(getattr(problem, name)) for name in _SPATIAL)
     instance = family.instance(planned.instance)
     vector = sum(instance.vector or ()) + instance.block_size if instance else 0
@@ -60,7 +65,7 @@ def change(before: PlannedCase, after: PlannedCase) -> Change:
     return frozenset({*_parts(after), *_parts(after.problem)} - {*_parts(before), *_parts(before.problem)})
 
 
-def _parts(thing: PlannedCase | ConvProblem) -> Iterator[tuple[str, int, object]]:
+def _parts(thing: Any) -> Iterator[tuple[str, int, object]]:
     for field in fields(thing):
         value = getattr(thing, field.name)
         if field.name != "problem":
@@ -98,7 +103,7 @@ def _steps(planned: PlannedCase, family: KernelFamily) -> Iterator[PlannedCase]:
         yield replace(planned, **change)
 
 
-def _shapes(problem: ConvProblem) -> Iterator[ConvProblem]:
+def _shapes(problem: ConvProblem | GemmProblem) -> Iterator[ConvProblem | GemmProblem]:
     pass_ = ELEMENTWISE["pass"]
     for name in ("op", "in_op", "wei_op"):
         if getattr(problem, name) != pass_:
@@ -115,8 +120,8 @@ def _shapes(problem: ConvProblem) -> Iterator[ConvProblem]:
         yield without_axis(problem, axis)
 
 
-def _gemms(problem: GemmProblem) -> Iterator[ConvProblem]:
-    for name in ("g", "n", "k", "c"):
+def _gemms(problem: GemmProblem) -> Iterator[GemmProblem]:
+    for name in ("batch", "m", "n", "k"):
         value = getattr(problem, name)
         for new in {1, 2, value // 2, value - value % 8, value - 8, value - 1}:
             if 1 <= new < value:
@@ -132,7 +137,7 @@ def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
     return replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
 
 
-def changed(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
+def changed(problem: P, name: str, value: Any) -> P:
     changes = {name: value}
     return replace(problem, **changes)
 

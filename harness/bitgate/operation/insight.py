@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bitgate.operation.finding import Rule
-from bitgate.operation.law import Law
+from bitgate.operation.law import LINEAR, Law
 from bitgate.operation.measurement import Measurement
 
 
@@ -19,7 +19,7 @@ class Insight:
     rules: tuple[Rule, ...] = ()
     """What its wrong cells may have in common, asked before the rules of any operation."""
 
-    laws: tuple[Law, ...] = ()
+    laws: tuple[Law, ...] = (LINEAR,)
     """What holds between results of one kernel, in the order in which it is tried."""
 
     # ---- the result

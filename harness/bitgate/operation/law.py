@@ -1,8 +1,8 @@
 """Laws: what holds between results of one kernel whatever the data, so that no reference has to take part.
 
 A law takes a kernel as a function of data, and yields pairs that must be equal; it does not know what the right result
-is. Those of this module hold for every sum of products: it is linear in either operand, and an axis may be turned, or
-cut into parts that are computed apart.
+is. Those of this module hold for every operation that has a form: it is linear in each operand, and an axis may be
+turned, or cut into parts that are computed apart.
 """
 
 from __future__ import annotations
@@ -54,16 +54,19 @@ class Law:
 # ---- linearity
 
 
-def linear(operands: Callable[[Any], tuple[str, ...]]) -> Law:
-    """Of an operation that is linear in each of the tensors with these roles."""
+def _is_linear(problem: Any, kernel: Kernel) -> bool:
+    return problem.operation.exactness.form(problem) is not None
 
-    def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
-        for name in operands(problem):
-            other = np.roll(data[name], 1, axis=-1)[..., ::-1]
-            both = kernel(problem, {**data, name: data[name] + other})
-            yield f"sum of two {name}", both, kernel(problem, data) + kernel(problem, {**data, name: other})
 
-    return Law("linear", "f(a + a', b) = f(a, b) + f(a', b)", lambda *_: True, sides)
+def _sums(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+    for name in problem.operation.exactness.operands(problem):
+        other = np.roll(data[name], 1, axis=-1)[..., ::-1]
+        both = kernel(problem, {**data, name: data[name] + other})
+        yield f"sum of two {name}", both, kernel(problem, data) + kernel(problem, {**data, name: other})
+
+
+LINEAR = Law("linear", "f(a + a', b) = f(a, b) + f(a', b)", _is_linear, _sums)
+"""Of every operation that is multilinear: its form says in which operands."""
 
 
 # ---- axes

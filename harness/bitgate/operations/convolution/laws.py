@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.operation.law import Axis, Data, Kernel, Law, Pair, cut, linear, turned
+from bitgate.operation.law import LINEAR, Axis, Data, Kernel, Law, Pair, cut, turned
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 
@@ -86,7 +86,7 @@ def _is_strided(problem: ConvProblem, kernel: Kernel) -> bool:
 
 
 LAWS: tuple[Law, ...] = (
-    linear(lambda problem: problem.operands),
+    LINEAR,
     *map(turned, AXES),
     *map(cut, AXES),
     Law("adjoint", "<bwd_data(dy, w), x> = <dy, fwd(x, w)> = <bwd_weight(x, dy), w>", _has_adjoint, _adjoint),

@@ -7,45 +7,29 @@ k its columns, c the reduction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from bitgate.operation.law import Axis, Law, cut, linear, turned
-from bitgate.operations.gemm.problem import GemmProblem, gemm_problem
+from bitgate.operation.law import LINEAR, Axis, Law, cut, turned
+from bitgate.operations.gemm.problem import GemmProblem
 
 
-def _resized(place: int) -> Callable[[GemmProblem, int], GemmProblem]:
-    """``place`` in (batch, M, N, K)."""
-
+def _resized(name: str) -> Callable[[GemmProblem, int], GemmProblem]:
     def resized(problem: GemmProblem, length: int) -> GemmProblem:
-        sizes = [problem.batch, *problem.sizes]
-        sizes[place] = length
-        batch, m, n, k = sizes
-        return gemm_problem(
-            problem.dtypes,
-            problem.layout,
-            batch,
-            m,
-            n,
-            k,
-            problem.op,
-            in_op=problem.in_op,
-            wei_op=problem.wei_op,
-            gap=problem.gap,
-            split_k=problem.split_k,
-        )
+        changes: dict[str, Any] = {name: length}
+        return replace(problem, **changes)
 
     return resized
 
 
 AXES = tuple(
-    Axis(letter, noun, places, _resized(place), apart=letter == "g")
-    for place, (letter, noun, places) in enumerate(
-        (
-            ("g", "groups", {"in": 0, "wei": 0, "out": 0}),
-            ("n", "images", {"in": 1, "out": 1}),
-            ("k", "channels k", {"wei": 1, "out": 2}),
-            ("c", "channels c", {"in": 2, "wei": 2}),
-        )
+    Axis(letter, noun, places, _resized(name), apart=letter == "g")
+    for letter, name, noun, places in (
+        ("g", "batch", "groups", {"in": 0, "wei": 0, "out": 0}),
+        ("n", "m", "images", {"in": 1, "out": 1}),
+        ("k", "n", "channels k", {"wei": 1, "out": 2}),
+        ("c", "k", "channels c", {"in": 2, "wei": 2}),
     )
 )
 
-LAWS: tuple[Law, ...] = (linear(lambda problem: problem.operands), *map(turned, AXES), *map(cut, AXES))
+LAWS: tuple[Law, ...] = (LINEAR, *map(turned, AXES), *map(cut, AXES))

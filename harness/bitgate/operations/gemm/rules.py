@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from bitgate.diagnose import aliased_d as aliased
-from bitgate.diagnose import receptive_field as field
 from bitgate.diagnose.channel_tail import tail_along
 from bitgate.diagnose.k_tail import Reduction, lost_end
 from bitgate.diagnose.scene import Scene
@@ -15,12 +14,8 @@ from bitgate.diagnose.slices import slice_finding
 from bitgate.diagnose.sums import Floats, Index
 from bitgate.diagnose.tile_tail import tail_of_rows
 from bitgate.exact.bits import Array
-from bitgate.exact.factors import gain
 from bitgate.operation.finding import Finding, Rule
 from bitgate.operations.gemm.problem import GemmProblem
-
-AXES = {"in": "bmk", "wei": "bnk", "out": "bmn"}
-"""What the axes of A, B and C are, in their logical order."""
 
 
 def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Floats:
@@ -28,10 +23,6 @@ def terms(problem: GemmProblem, inputs: Mapping[str, Array], cell: Index) -> Flo
     batch, m, n = cell
     a, b = inputs["in"][batch, m], inputs["wei"][batch, n]
     return np.asarray(a.astype(np.float64) * b.astype(np.float64))
-
-
-def receptive_field(scene: Scene[GemmProblem]) -> Finding | None:
-    return field.receptive_field(scene, field.Relation(AXES, _met, _unit))
 
 
 def aliased_d(scene: Scene[GemmProblem]) -> Finding | None:
@@ -59,19 +50,5 @@ def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
     return tail_of_rows(scene, scene.wrong_along(1))
 
 
-RULES: tuple[Rule, ...] = (receptive_field, aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
+RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
 """In the order in which equally certain findings are told."""
-
-
-def _met(problem: GemmProblem, hot: str, one: Index, cell: Index) -> Index | None:
-    """The element of the other operand that meets this one in the cell; None if they share another index."""
-    indices = dict(zip(AXES[hot], one, strict=True))
-    for letter, index in zip(AXES[problem.result], cell, strict=True):
-        if indices.setdefault(letter, index) != index:
-            return None
-    other = next(name for name in problem.operands if name != hot)
-    return tuple(indices[letter] for letter in AXES[other])
-
-
-def _unit(problem: GemmProblem) -> int:
-    return gain(problem.in_op) * gain(problem.wei_op)

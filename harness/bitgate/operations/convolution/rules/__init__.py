@@ -7,7 +7,6 @@ from bitgate.operations.convolution.rules.channel_tail import channel_tail
 from bitgate.operations.convolution.rules.k_tail import k_tail
 from bitgate.operations.convolution.rules.missing_sub_gemm import missing_sub_gemm
 from bitgate.operations.convolution.rules.pad_side import pad_side
-from bitgate.operations.convolution.rules.receptive_field import receptive_field
 from bitgate.operations.convolution.rules.split_slice import split_slice
 from bitgate.operations.convolution.rules.taps import missing_tap
 from bitgate.operations.convolution.rules.tile import sub_gemm_place, tile_tail
@@ -16,7 +15,6 @@ from bitgate.operations.convolution.rules.wrong_image import wrong_image
 from bitgate.operations.convolution.rules.zero_fill import zero_fill
 
 RULES: tuple[Rule, ...] = (
-    receptive_field,
     missing_sub_gemm,
     zero_fill,
     aliased_d,

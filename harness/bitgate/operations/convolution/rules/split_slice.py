@@ -18,7 +18,7 @@ def split_slice(scene: Scene[ConvProblem]) -> Finding | None:
     if problem.split_k < 2 or scene.tile is None or not scene.inputs or problem.direction is not Pass.BWD_DATA:
         return None
     missing = set(range(problem.split_k))
-    for cell in scene.sample(cells_at_most(problem)):
+    for cell in scene.sample(cells_at_most(problem.reduction)):
         missing &= _missing_slices(scene, cell, scene.tile[2])
         if not missing:
             return None

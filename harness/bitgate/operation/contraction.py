@@ -1,0 +1,92 @@
+"""Two operands multiplied and summed, each through an element-wise operation of its own, and an epilogue: what
+convolution and GEMM share as problems. Pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+from bitgate.operation.dtype import Dtype, DtypeSet
+from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
+from bitgate.operation.problem import ProblemError
+from bitgate.operation.tensor import Tensor
+
+ROLES = ("in", "wei", "out")
+"""Of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contraction(ABC):
+    """``result = op(sum of in_op(first) * wei_op(second), d0)``. Which of ROLES is written is the operation's."""
+
+    dtypes: DtypeSet
+    op: Elementwise = ELEMENTWISE["pass"]
+    """What the sums go through, whichever tensor they are written to."""
+    in_op: Elementwise = ELEMENTWISE["pass"]
+    """What each element of ``in`` goes through before it is multiplied, where ``in`` is read."""
+    wei_op: Elementwise = ELEMENTWISE["pass"]
+    """The same for ``wei``."""
+    gap: bool = False
+    split_k: int = 1
+    """1: not split; -1: the kernel chooses."""
+
+    @property
+    @abstractmethod
+    def result(self) -> str:
+        """Name of the tensor that is written."""
+
+    @cached_property
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """``in``, ``wei``, ``out``, then ``d0`` if the operation reads one."""
+
+    @property
+    def operands(self) -> tuple[str, str]:
+        """Names of the two tensors that are multiplied."""
+        first, second = (name for name in ROLES if name != self.result)
+        return first, second
+
+    def operation_of(self, operand: str) -> Elementwise:
+        """What an operand goes through before it is multiplied; dy passes as it is."""
+        return {"in": self.in_op, "wei": self.wei_op}.get(operand, ELEMENTWISE["pass"])
+
+    def multiplicand(self, operand: str) -> Dtype:
+        """The type that an operand has when it is multiplied."""
+        return self.dtypes.multiplicand(self.tensors[operand].dtype)
+
+    @property
+    def in_place(self) -> tuple[str, ...]:
+        """d0, where the operation takes it from the result's own buffer."""
+        return ("d0",) if self.op.in_place else ()
+
+    @property
+    def bytes(self) -> int:
+        """Each tensor moved once, without gaps."""
+        return sum(t.elements * t.dtype.bytes for t in self.tensors.values())
+
+    def d_tensor(self, result: Tensor, channel: int, layout: str) -> Tensor:
+        """d0 beside the result: its twin, or of ``bias`` one value for each index of axis 0 and axis ``channel``, in
+        that layout, broadcast over the rest by stride 0."""
+        if self.op.name != "bias":
+            return Tensor("d0", result.dtype, result.layout, result.lengths, result.strides)
+        strides = [0] * len(result.lengths)
+        strides[0], strides[channel] = result.lengths[channel], 1
+        return Tensor("d0", result.dtype, layout, result.lengths, tuple(strides))
+
+    def check_operations(self) -> None:
+        """ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
+        for name, op in (("in", self.in_op), ("wei", self.wei_op)):
+            if op.name == "pass":
+                continue
+            if op.name not in OPERAND_ELEMENTWISE:
+                raise ProblemError(f"{name}_op = {op.name}: an operand takes {', '.join(OPERAND_ELEMENTWISE)} or pass")
+            if name == self.result:
+                raise ProblemError(f"{name}_op = {op.name}: {self._called} writes '{name}'; its operation is op")
+        if self.split_k != -1 and self.split_k < 1:
+            raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+
+    @property
+    @abstractmethod
+    def _called(self) -> str:
+        """The operation's name, for errors."""
