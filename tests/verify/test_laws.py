@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from bitgate.errors import UsageError
-from bitgate.metamorphic.data import Cells, Data, replaced, small_data
-from bitgate.metamorphic.hold import break_of, hold
-from bitgate.metamorphic.kernel import PASSES, Kernel
-from bitgate.metamorphic.laws import LAWS
-from bitgate.operation import parse_case_id
+from bitgate.operation import Problem, operation_called, parse_case_id
+from bitgate.operation.law import Cells, Data, Kernel
 from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.laws import LAWS, passes
 from bitgate.record import Outcome
+from bitgate.verify.laws import hold
+from bitgate.verify.laws.data import small_data
+from bitgate.verify.laws.judge import break_of
 from bitgate.verify.planned import Expectation, PlannedCase
 from bitgate.verify.session import Session
 
@@ -50,8 +51,10 @@ def convolve(problem: ConvProblem, data: Data) -> Cells:
 Wrong = Callable[[ConvProblem, Data], Cells]
 
 
-class NumpyKernel(Kernel):
+class NumpyKernel:
     """A kernel that takes everything and computes what it is told to."""
+
+    name = "numpy.einsum"
 
     def __init__(self, compute: Wrong) -> None:
         self.compute = compute
@@ -64,12 +67,6 @@ class NumpyKernel(Kernel):
 
     def partner(self, problem: ConvProblem) -> Kernel | None:
         return NumpyKernel(convolve)
-
-    class family:
-        name = "numpy"
-
-    class instance:
-        name = "einsum"
 
 
 def without_last(letter: str) -> Wrong:
@@ -107,7 +104,7 @@ WRONG: dict[str, Wrong] = {
 
 
 def data_of(problem: ConvProblem, seed: int = 0) -> Data:
-    return small_data(problem, seed, 2**23, PASSES)
+    return small_data(problem, seed, 2**23, passes(problem))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -119,7 +116,7 @@ def test_a_convolution_keeps_the_law_and_a_wrong_one_breaks_it(case, law):
     assert break_of(law, problem, right, data_of(problem)) is None
     broken = break_of(law, problem, wrong, data_of(problem))
     assert broken is not None
-    assert broken.left != broken.right
+    assert broken.sides.result[broken.first] != broken.sides.reference[broken.first]
     assert law.name in broken.sentence
 
 
@@ -134,13 +131,13 @@ def test_some_bugs_show_in_one_law_only(name):
 
 def test_data_are_small_enough_for_every_pass():
     problem = parse_case_id("bwd_data_bf16_nhwgc_g1n2k64c8_y3x3_h9x9_s1x1_p1x1")
-    data = small_data(problem, 3, 128, PASSES)
-    for direction in PASSES:
-        result = convolve(replaced(problem, direction), data)
+    data = small_data(problem, 3, 128, passes(problem))
+    for one in passes(problem):
+        result = convolve(one, data)
         assert np.abs(result).max() <= 128
-        assert np.count_nonzero(result) > 0.1 * result.size, (direction, np.count_nonzero(result), result.size)
+        assert np.count_nonzero(result) > 0.1 * result.size, (one.direction, np.count_nonzero(result), result.size)
     with pytest.raises(UsageError, match="take a smaller problem"):
-        small_data(problem, 3, 0, PASSES)
+        small_data(problem, 3, 0, passes(problem))
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +152,36 @@ def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
     assert verdict.reason == f"held: {', '.join(law.name for law in LAWS)}"
     assert verdict.reference == "laws"
     assert verdict.repro.endswith("--laws")
+
+
+def test_a_gemm_is_held_to_the_laws_of_any_product(session):
+    problem = parse_case_id("gemm_f16_rcr_b2m9n16k24")
+    instance = next(i.name for i in session.family("batched_gemm").instances if "f16" in i.dtypes and i.fits("host"))
+    verdict = hold(PlannedCase(problem, "batched_gemm", instance), session)
+    assert verdict.outcome is Outcome.PASS, verdict.reason
+    assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"
+
+
+def test_a_law_that_is_broken_is_told_with_both_sides(session):
+    def wrong(problem: Problem, data: Data) -> Cells:
+        right = np.einsum("bmk,bnk->bmn", data["in"], data["wei"])
+        return right + (right == right.max())
+
+    problem = parse_case_id("gemm_f32_rcr_b1m3n4k5")
+    data = {name: np.ones(tensor.lengths) for name, tensor in problem.tensors.items()}
+    law, *_ = operation_called("gemm").insight.laws
+    broken = break_of(law, problem, NumpyKernel(wrong), data)
+    assert broken is not None
+    assert broken.sentence == (
+        "law linear is broken (f(a + a', b) = f(a, b) + f(a', b)): sum of two in differ in 12 of 12 cells,"
+        " first at [0, 0, 0]: 11 is not 12"
+    )
+
+
+def test_what_reads_more_than_operands_has_no_laws(session):
+    problem = parse_case_id("fwd_f32_nhwgc_n1k4c4_y1_h4x4_bilinear")
+    with pytest.raises(UsageError, match="laws are of sums alone, and 'bilinear' does more"):
+        hold(PlannedCase(problem, "naive_conv", "fwd_f32"), session)
 
 
 def test_what_the_kernel_refuses_goes_the_usual_way(session):
