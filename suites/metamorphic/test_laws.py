@@ -1,7 +1,7 @@
 """Kernels keep the laws of a convolution, bit for bit; no reference takes part (docs/metamorphic.md)."""
 
-from bitgate.metamorphic.hold import hold
 from bitgate.plugin import cases
+from bitgate.verify.laws import hold
 
 
 @cases("metamorphic")

@@ -188,7 +188,7 @@ def test_a_ledger_of_known_bugs(owners: Any) -> None:
 
 
 RULES = """
-from bitgate.verify.diagnose import Finding, Role
+from bitgate.diagnose import Finding, Role
 
 
 def ours(scene):

@@ -14,12 +14,12 @@ import pytest
 from bitgate import checkout, rooms
 from bitgate.build.builder import Builder
 from bitgate.device.targets import Target
-from bitgate.metamorphic.hold import hold
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions
+from bitgate.verify.laws import hold
 from bitgate.verify.planned import Expectation, PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session

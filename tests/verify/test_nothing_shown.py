@@ -15,11 +15,11 @@ from bitgate.cli.main import run
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.metamorphic.hold import hold
 from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Outcome, from_event, to_event
 from bitgate.verify.bounds import Bounds, bounded_reference
+from bitgate.verify.laws import hold
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify

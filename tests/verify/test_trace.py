@@ -12,11 +12,11 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.operation import Problem, parse_case_id
 from bitgate.operation.foreign import parse_foreign
 from bitgate.operations.convolution import ConvProblem, sub_gemms
 from bitgate.operations.convolution.launched import SubGemmRecord
-from bitgate.verify.trace import launch_lines, perf_line, tensor_lines
+from bitgate.verify.trace import launch_lines, perf_line
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")
 CK = Instance(
@@ -51,6 +51,10 @@ arg.a_grid_desc_k0_m_k1_container_{32, 175232, 8}
 arg.b_grid_desc_k0_n_k1_container_{32, 128, 8}
 arg.c_grid_desc_m_n_container_{ 175232, 128}
 launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1}""".splitlines()
+
+
+def tensor_lines(problem: Problem) -> list[str]:
+    return problem.operation.insight.tensor_lines(problem)
 
 
 def event(name: str, blocks: int = 1369, kind: EventKind = EventKind.KERNEL) -> LaunchEvent:
@@ -122,6 +126,15 @@ def test_what_is_no_gemm_is_named():
         "launch_and_time_kernel: grid_dim {7, 1, 1}, block_dim {256, 1, 1} transpose_in",
         "launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1} kernel_flat, LDS 1024 bytes",
     ]
+
+
+def test_tensors_of_a_gemm_have_their_batch_where_there_is_one():
+    lines = tensor_lines(parse_case_id("gemm_f16_rcr_b2m9n16k24_nd1"))
+    assert lines[0] == "in_g_n_c: dim 3, lengths {2, 9, 24}, strides {216, 24, 1}"
+    assert [line.partition(":")[0] for line in lines] == ["in_g_n_c", "wei_g_k_c", "out_g_n_k", "d0_g_n_k"]
+    assert (
+        tensor_lines(parse_case_id("gemm_f16_rcr_b1m9n16k24"))[1] == "wei_k_c: dim 2, lengths {16, 24}, strides {24, 1}"
+    )
 
 
 @pytest.mark.parametrize(

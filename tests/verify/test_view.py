@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from bitgate.operation import parse_case_id
+from bitgate.operations.convolution.rules.owners import owners
 from bitgate.record.view import LIMIT, PARTS, ViewError, box_of, size, wrong_cells
-from bitgate.verify.diagnose.sub_gemm_cells import owners
 from bitgate.verify.poison import PATTERNS
 from bitgate.verify.view import view_of
 
@@ -66,15 +67,16 @@ def test_noise_in_a_large_tensor_is_bounded() -> None:
     assert told["thinned"].startswith("the mask tells of b 0")
 
 
-def test_missing_sub_gemms_are_told_cell_by_cell(patient: Any) -> None:
-    p = patient("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
-    p.result[..., ~np.isin(owners(p.problem).owner, [0, -1])] = 0
-    told = view_of(p.result, p.result != p.reference, p.poison_bits, p.problem.result_letters, (64, 64, 32))
+def test_missing_sub_gemms_are_told_cell_by_cell() -> None:
+    problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
+    right = np.ones(problem.tensors["in"].lengths, np.float16)
+    result = np.where(np.isin(owners(problem).owner, [0, -1]), right, np.float16(0))
+    told = view_of(result, result != right, PATTERNS["f16"], problem.result_letters, (64, 64, 32))
     assert told["lengths"] == [1, 4, 64, 28, 28]
     assert told["tile"] == [64, 64, 32]
     assert set(told["parts"]) == {"zero"}
     cells = set(wrong_cells(told, "zero"))
-    assert cells == {tuple(map(int, cell)) for cell in np.argwhere(p.result != p.reference)}
+    assert cells == {tuple(map(int, cell)) for cell in np.argwhere(result != right)}
     assert "thinned" not in told
 
 

@@ -10,13 +10,13 @@ from bitgate.capsule.memory import Bytes, Memory
 from bitgate.capsule.playing import Player, play
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
+from bitgate.diagnose import Scene, diagnose
 from bitgate.exact.digest import digest
 from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Problem, Tensor
 from bitgate.record import Diagnosis, Outcome
 from bitgate.verify.bounds import Judge
 from bitgate.verify.compare import compare
-from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
 

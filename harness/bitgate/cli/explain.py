@@ -8,11 +8,8 @@ from typing import Annotated
 import typer
 
 from bitgate.errors import UsageError
-from bitgate.operation import ProblemError, case_id, foreign_line, human
+from bitgate.operation import Problem, ProblemError, case_id, foreign_line, human
 from bitgate.operation.foreign import problems_of
-from bitgate.operations.convolution import ConvProblem, Pass, never_written_fraction
-from bitgate.operations.convolution.drawing import residue_map, sub_gemm_table
-from bitgate.operations.gemm import GemmProblem
 from bitgate.record import KIND_MEANING, KINDS, MEANING
 
 app = typer.Typer(add_completion=False)
@@ -43,35 +40,15 @@ def explain(
         _explain_case(problem)
 
 
-def _explain_case(problem: ConvProblem) -> None:
+def _explain_case(problem: Problem) -> None:
+    insight = problem.operation.insight
     print(human(problem))
     print(f"id: {case_id(problem)}")
     line = foreign_line(problem)
     if line is not None:
         print(f"ckProfiler: {line}")
-    if not isinstance(problem, GemmProblem):
-        print(f"output {'x'.join(map(str, problem.output))}")
+    for line in insight.derived(problem):
+        print(line)
     print(f"{problem.flops / 1e9:.3g} GFlop, {problem.bytes / 1e6:.3g} MB in and out")
-    if isinstance(problem, GemmProblem):
-        return
-    if problem.direction is not Pass.BWD_DATA:
-        print(f"one GEMM a group: {_gemm(problem)}")
-        return
-    never = never_written_fraction(problem)
-    print(f"{never:.1%} of dx gets no contribution and must be zero" if never else "every cell of dx is written")
-    print()
-    print("sub-GEMM of each residue class of dx, (x + pad) mod stride; '.' is written by none:")
-    print(residue_map(problem))
-    print()
-    print(sub_gemm_table(problem))
-
-
-def _gemm(problem: ConvProblem) -> str:
-    positions, taps = 1, 1
-    for length in problem.output:
-        positions *= length
-    for length in problem.filter:
-        taps *= length
-    if problem.direction is Pass.FWD:
-        return f"M = N * outputs = {problem.n * positions}, N = K = {problem.k}, K = C * taps = {problem.c * taps}"
-    return f"M = K = {problem.k}, N = C * taps = {problem.c * taps}, K = N * outputs = {problem.n * positions}"
+    if picture := insight.picture(problem):
+        print(picture)

@@ -116,7 +116,7 @@ class Instance:
         """
         stated, result = self.accumulation, problem.tensors[problem.result].dtype
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k != 1 and result.is_float:
+        if self.rounds_slices and problem.is_split and result.is_float:
             return replace(contract, partial=result)
         return contract
 

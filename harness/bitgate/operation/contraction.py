@@ -74,6 +74,10 @@ class Contraction(ABC):
         return ("d0",) if self.op.in_place else ()
 
     @property
+    def is_split(self) -> bool:
+        return self.split_k != 1
+
+    @property
     def bytes(self) -> int:
         """Each tensor moved once, without gaps."""
         return sum(t.elements * t.dtype.bytes for t in self.tensors.values())

@@ -56,6 +56,10 @@ class Problem(Protocol):
         """Roles of inputs that lie in the result's buffer: they start there and are overwritten."""
 
     @property
+    def is_split(self) -> bool:
+        """Do several partial sums meet in one cell of the result, by atomics or in a workspace (split-K)?"""
+
+    @property
     def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
         """What a kernel is told beside the tensors, by name; what is at its default may be left out."""
 

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from bitgate import rooms
 from bitgate.errors import UsageError
+from bitgate.exact.bits import bits_of
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Dtype, Problem
-from bitgate.verify.compare import bits_of
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4

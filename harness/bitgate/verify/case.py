@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,6 +16,9 @@ from bitgate.verify.repro import repro_line
 from bitgate.verify.running import Run
 from bitgate.verify.session import Inputs, Reference, Session
 from bitgate.verify.shortcut import Look
+
+OnRun = Callable[[Run], None]
+"""Called with each launch of the case once it has ended: for traces and timing."""
 
 
 @dataclass
@@ -36,6 +40,14 @@ class Case:
     reference: Reference | None = None
     runs: list[Run] = field(default_factory=list)
     error: dict[str, float] = field(default_factory=dict)
+    by: str = ""
+    """What stands for a reference where results are held to something else, and the option that asks for it."""
+
+    def account(self, run: Run) -> None:
+        """Of a launch that has been looked at; the first one stands for all of them on the record."""
+        self.runs = self.runs or [run]
+        for name, value in run.seconds.items():
+            self.seconds[name] += value
 
     def add_seconds(self) -> None:
         """Of its launches, to those of the parts."""
@@ -79,7 +91,7 @@ def verdict_of(
         dispatch={} if record is None else record.summary(),
         seconds=seconds,
         diagnosis=diagnosis,
-        repro=repro_line(planned, session.project.added),
+        repro=repro_line(planned, session.project.added) + (f" --{case.by}" if case.by else ""),
         foreign=_foreign(planned.problem),
         human=_human(planned.problem),
         fingerprint=fingerprint,
@@ -98,6 +110,8 @@ def _digest(case: Case, result: HostTensor | None) -> str:
 
 
 def _kind(case: Case) -> str:
+    if case.by:
+        return case.by
     if case.reference is not None:
         return case.reference.kind
     return "" if case.look is None else case.look.route.kind

@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-
-
-def bits_of(array: Array) -> Array:
-    """The same cells as unsigned integers of the same width: NaN equals NaN of the same bits, -0 differs from 0."""
-    return array.view(np.dtype(f"u{array.dtype.itemsize}"))
+from bitgate.exact.bits import Array, bits_of
 
 
 @dataclass(frozen=True, eq=False)

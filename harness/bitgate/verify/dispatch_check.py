@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any
-
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, sub_gemms
-from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
+from bitgate.operation import Problem
 
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 
 
 def dispatch_disagreement(
-    problem: ConvProblem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
+    problem: Problem, record: DispatchRecord, predicted: Dispatch | None, decomposes: bool
 ) -> str:
     """One sentence naming what differs, empty if nothing does.
 
     The prediction holds whatever the options, if there is one. With ``decomposes`` the record must also cover the
-    sub-GEMMs, one by one: for kernels that split bwd_data, under production options (with another option a path may
-    be wrong on purpose).
+    parts of the problem, one by one: for kernels that take it apart, under production options (with another option a
+    path may be wrong on purpose).
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
-    if decomposes and problem.direction is Pass.BWD_DATA and record.parts:
-        differences += _against_problem(problem, record)
+    if decomposes:
+        differences += problem.operation.insight.launch_errors(problem, record)
     if not differences:
         return ""
     more = f"; {len(differences) - MOST} more" if len(differences) > MOST else ""
@@ -40,56 +35,3 @@ def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str
         for name, value in predicted.stated.items()
         if told.get(name) != value
     ]
-
-
-def _against_problem(problem: ConvProblem, record: DispatchRecord) -> list[str]:
-    needed = _needed(problem)
-    listed = sub_gemm_records(record, problem.ndim)
-    differences: list[str] = []
-    if (count := record.facts.get("gemms_count")) != len(needed):
-        differences.append(f"gemms_count is {count}, the problem has {len(needed)} sub-GEMMs")
-    if len(listed) != len(needed):
-        return [*differences, f"{len(listed)} sub-GEMMs are listed, the problem has {len(needed)}"]
-    for index, (told, must) in enumerate(zip(listed, needed, strict=True)):
-        if not told.launched:
-            differences.append(f"sub-GEMM {index} was not launched")
-        elif wrong := _wrong_parts(told, must, alone=len(needed) == 1):
-            differences.append(f"sub-GEMM {index} has {wrong}")
-    return differences + _against_itself(listed, record.facts.get("buckets"))
-
-
-def _against_itself(listed: tuple[SubGemmRecord, ...], stated: Any) -> list[str]:
-    """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
-    differences: list[str] = []
-    buckets: dict[int, list[SubGemmRecord]] = {}
-    for told in listed:
-        buckets.setdefault(told.bucket, []).append(told)
-    if len(buckets) != stated:
-        differences.append(f"buckets is {stated}, the sub-GEMMs stand in {len(buckets)}")
-    for members in buckets.values():
-        members.sort(key=lambda gemm: gemm.first_block)
-        for one, other in pairwise(members):
-            if other.first_block < one.first_block + one.blocks:
-                differences.append(f"sub-GEMMs {one.index} and {other.index} share blocks of one launch")
-    return differences
-
-
-@lru_cache(maxsize=256)
-def _needed(problem: ConvProblem) -> tuple[SubGemm, ...]:
-    return sub_gemms(problem)
-
-
-def _wrong_parts(told: SubGemmRecord, must: SubGemm, alone: bool) -> str:
-    """What the record says of a sub-GEMM, beside what it must say, where they differ.
-
-    A kernel may run a problem of one sub-GEMM as a plain convolution, with rows and taps of its own; and it may leave
-    the slices of window positions out (lengths of 0).
-    """
-    parts: dict[str, tuple[Any, Any]] = {"N": (told.n, must.n), "K": (told.k, must.k)}
-    if not alone:
-        parts |= {"tilde": (told.tilde, must.tilde), "taps": (told.taps, must.taps), "M": (told.m, must.m)}
-        if any(told.slice_length):
-            parts["slice begin"] = (told.slice_begin, tuple(axis.begin for axis in must.axes))
-            parts["slice length"] = (told.slice_length, tuple(axis.length for axis in must.axes))
-    wrong = [f"{name} {found}, the problem needs {right}" for name, (found, right) in parts.items() if found != right]
-    return "; ".join(wrong)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from bitgate.diagnose import Scene, diagnose
+from bitgate.exact.bits import Array, bits_of
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.factors import factors
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.case import Case, verdict_of
-from bitgate.verify.compare import Array, bits_of, compare
-from bitgate.verify.diagnose import Scene, diagnose
+from bitgate.verify.compare import compare
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Run

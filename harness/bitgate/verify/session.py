@@ -20,6 +20,7 @@ from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target, best, named
 from bitgate.device.tools import DeviceTools, Tools
 from bitgate.device.tools_abi import family as tools_family
+from bitgate.diagnose.owned import load_rules
 from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.certificate import certify
@@ -39,7 +40,6 @@ from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
-from bitgate.verify.diagnose.owned import load_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
 from bitgate.verify.planned import PlannedCase

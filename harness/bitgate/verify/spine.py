@@ -19,11 +19,11 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.bounds import Bounds
-from bitgate.verify.case import Case, verdict_of
+from bitgate.verify.case import Case, OnRun, verdict_of
 from bitgate.verify.judging import contradiction, judge, told_by_the_device
+from bitgate.verify.measuring import measured
 from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.platform import PROBES, Finding, Workbench, sentence_of
 from bitgate.verify.poison import poisoned
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import How, Launch, Run, run_once
@@ -35,30 +35,33 @@ from bitgate.verify.workspace import workspace_disagreement
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 """``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
 
-PROBE_FINDINGS = 16
-"""Of a probe that is red, as evidence; the sentence tells each kind once."""
-
 Observer = Callable[[str, HostTensor], None]
 """Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
 
-OnRun = Callable[[Run], None]
-"""Called with each launch of the case once it has ended: for traces and timing."""
+Judge = Callable[[Case, Launch], Verdict]
+"""From a case whose kernel takes the problem, and how it is launched, to the verdict."""
 
 
 def verify(
     planned: PlannedCase, session: Session, observer: Observer | None = None, on_run: OnRun | None = None
 ) -> Verdict:
-    """The verdict of one planned case on the session's target.
+    """The verdict of one planned case on the session's target, by its reference.
 
     UsageError for an unknown family, instance, option, schedule, fill or reference: those are no verdicts.
     """
+    return through(planned, session, lambda case, launch: _by_reference(case, launch, observer, on_run))
+
+
+def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
+    """The way of every case: a kernel that does not take the problem, that does harm before it is launched, or that
+    fails is the spine's; what a result has to be is the judge's. ``by`` as in ``Case``."""
     family = session.family(planned.family)
     instance = find_instance(family, planned.instance)
     check_options(family, dict(planned.options))
     _check_schedule(planned, session)
-    case = Case(planned, session, session.clock(), family, instance)
+    case = Case(planned, session, session.clock(), family, instance, by=by)
     try:
-        return _verify(case, observer, on_run)
+        return _way(case, judge)
     except (BuildError, LibraryError) as error:
         return verdict_of(case, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
@@ -67,7 +70,7 @@ def verify(
         return verdict_of(case, Outcome.INFRA, f"the host ran out of memory: {error}")
 
 
-def _verify(case: Case, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+def _way(case: Case, judge: Judge) -> Verdict:
     planned, session = case.planned, case.session
     library = session.library_of(planned)
     if library.loading_changed:
@@ -77,8 +80,9 @@ def _verify(case: Case, observer: Observer | None, on_run: OnRun | None) -> Verd
     refused = _refusal(case, library)
     if refused is not None:
         return _harmed(case, watch, mark) or refused
-    if case.family.is_probe:
-        return _probe(case, library)
+    measurement = planned.problem.operation.insight.measurement(planned.problem, session.device, library)
+    if measurement is not None:
+        return measured(case, measurement)
     try:
         workspace = library.workspace_size(planned.problem, planned.instance, options)
         if harmed := _harmed(case, watch, mark):
@@ -87,18 +91,21 @@ def _verify(case: Case, observer: Observer | None, on_run: OnRun | None) -> Verd
         if wrong := workspace_disagreement(planned.problem, workspace, predicted):
             evidence = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(case, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, evidence))
-        launch = Launch(library, planned.problem, planned.instance, options, workspace)
-        # A dump needs the tensors, which the short way never sees.
-        verdict = _short_way(case, launch, on_run) if observer is None else None
-        verdict = verdict or _long_way(case, launch, observer, on_run)
-        if verdict.outcome is Outcome.PASS and is_repeated(case):
-            return repeat(case, launch, _how(planned, session, REPEATED_RUN)) or verdict
-        return verdict
+        return judge(case, Launch(library, planned.problem, planned.instance, options, workspace))
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
         return verdict_of(case, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, str(error))
+
+
+def _by_reference(case: Case, launch: Launch, observer: Observer | None, on_run: OnRun | None) -> Verdict:
+    # A dump needs the tensors, which the short way never sees.
+    verdict = _short_way(case, launch, on_run) if observer is None else None
+    verdict = verdict or _long_way(case, launch, observer, on_run)
+    if verdict.outcome is Outcome.PASS and is_repeated(case):
+        return repeat(case, launch, _how(case.planned, case.session, REPEATED_RUN)) or verdict
+    return verdict
 
 
 def _harmed(case: Case, watch: Watch, mark: int) -> Verdict | None:
@@ -178,31 +185,6 @@ def _hold_to_bounds(case: Case, reference: Reference, run: Run) -> None:
         case.error = reference.judge.error((reference.tensor if result is None else result).logical)
     if result is not None and reference.judge is not None and not reference.judge.outside(result.logical).any():
         run.result = None
-
-
-def _probe(case: Case, library: KernelLibrary) -> Verdict:
-    """The verdict of a probe of the platform: its sentences, if there are any."""
-    planned, session = case.planned, case.session
-    bench = Workbench(session.device, library)
-    started = session.clock()
-    wrong: list[Finding] = []
-    crash = ""
-    try:
-        wrong = list(PROBES[planned.instance](bench))
-    except (HipError, KernelFailed) as error:
-        fault = session.device.fault()
-        crash = str(error) if fault is None else fault.text
-    case.seconds["kernel"] = session.clock() - started
-    sentence = crash or sentence_of(wrong)
-    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if wrong else Outcome.PASS
-    evidence = {"wrong": [f"{finding.subject}: {finding.text}" for finding in wrong[:PROBE_FINDINGS]]}
-    diagnosis = Diagnosis(("platform",), sentence, evidence) if sentence else None
-    return replace(
-        verdict_of(case, outcome, sentence, diagnosis),
-        human=f"{planned.instance} of {session.target.name}",
-        foreign="",
-        dispatch={"path": "probe", **bench.found},
-    )
 
 
 def _refusal(case: Case, library: KernelLibrary) -> Verdict | None:
@@ -287,6 +269,11 @@ def _hows(planned: PlannedCase, session: Session) -> tuple[How, ...]:
     return hows if session.is_cheap(planned.problem) else hows[:1]
 
 
+def first_how(case: Case) -> How:
+    """How the case is launched where one launch is enough."""
+    return _how(case.planned, case.session, CHEAP_RUNS[0])
+
+
 def _how(planned: PlannedCase, session: Session, run: tuple[str, str]) -> How:
     """A thread order that the case states holds for all of its launches."""
     placement, schedule = run
@@ -316,4 +303,4 @@ def _check_schedule(planned: PlannedCase, session: Session) -> None:
         raise UsageError(f"schedule {planned.schedule}: {what} on the host target only")
 
 
-__all__ = ["Observer", "OnRun", "verify"]
+__all__ = ["Judge", "Observer", "OnRun", "first_how", "through", "verify"]

@@ -6,24 +6,21 @@ launched is not in the trace, and a grid is the one that ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
-from bitgate.operations.convolution import ConvProblem, Pass
-from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
+from bitgate.operation import Problem
+from bitgate.operation.insight import commas
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Run
 from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
-"""How the names of launches that compute sub-GEMMs begin; fills and transposes are named after what they do."""
-
-_OUTER = {"in": "n_c", "wei": "k_c", "out": "n_k"}
-_SPATIAL = {"in": ("di", "hi", "wi"), "wei": ("z", "y", "x"), "out": ("do", "ho", "wo")}
+"""How the names of launches that compute begin; fills and transposes are named after what they do."""
 
 
 class Tracer:
@@ -42,37 +39,23 @@ class Tracer:
             planned, library = self._planned, self._session.library_of(self._planned)
             instance = find_instance(library.family, planned.instance)
             launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
-            lines = [*tensor_lines(planned.problem), *launches, summary_line(run.record)]
+            tensors = planned.problem.operation.insight.tensor_lines(planned.problem)
+            lines = [*tensors, *launches, summary_line(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel}")
         self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
 
 
-def tensor_lines(problem: ConvProblem) -> list[str]:
-    """``in_n_c_hi_wi: dim 4, lengths {..}, strides {..}``: each tensor in logical order, without G where it is 1."""
-    lines = []
-    for name, tensor in problem.tensors.items():
-        role = name if name in _OUTER else problem.result
-        letters = [name, "g", _OUTER[role], *_SPATIAL[role][3 - problem.ndim :]]
-        lengths, strides = tensor.lengths, tensor.strides
-        if problem.g == 1:
-            letters.remove("g")
-            lengths, strides = lengths[1:], strides[1:]
-        lines.append(
-            f"{'_'.join(letters)}: dim {len(lengths)}, lengths {{{_commas(lengths)}}}, strides {{{_commas(strides)}}}"
-        )
-    return lines
-
-
-def launch_lines(problem: ConvProblem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
-    """Every memset, copy and kernel of the record in order; of bwd_data the descriptors of its sub-GEMMs before each
-    launch. ``lds_bytes``: what a block of the instance declares."""
-    gemms = iter(_gemms_of_launches(record, problem.ndim)) if problem.direction is Pass.BWD_DATA else iter(())
-    lines = []
+def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
+    """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
+    it. ``lds_bytes``: what a block of the instance declares."""
+    launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
+    told = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
+    lines: list[str] = []
     for event in record.events:
-        is_gemm = event.name.startswith(GEMM_KERNEL)
-        if is_gemm:
-            lines += [line for gemm in next(gemms, ()) for line in _descriptors(instance, gemm)]
-        lines.append(_event_line(event, lds_bytes if is_gemm else 0))
+        computes = event.name.startswith(GEMM_KERNEL)
+        if computes:
+            lines += next(told, ())
+        lines.append(_event_line(event, lds_bytes if computes else 0))
     return lines
 
 
@@ -85,35 +68,11 @@ def summary_line(record: DispatchRecord) -> str:
     )
 
 
-def perf_line(problem: ConvProblem, milliseconds: float) -> str:
+def perf_line(problem: Problem, milliseconds: float) -> str:
     """``Perf: 1.40031 ms, 69.8736 TFlops, 179.037 GB/s``: the dense count of operations, each tensor moved once."""
     tflops = problem.flops / 1e9 / milliseconds
     gigabytes = problem.bytes / 1e6 / milliseconds
     return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
-
-
-def _gemms_of_launches(record: DispatchRecord, ndim: int) -> list[Sequence[SubGemmRecord]]:
-    """The sub-GEMMs that each launch covered: one each, or a bucket each; all before the first if neither fits."""
-    launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
-    launched = [gemm for gemm in sub_gemm_records(record, ndim) if gemm.launched]
-    if len(launched) == launches:
-        return [[gemm] for gemm in launched]
-    buckets: dict[int, list[SubGemmRecord]] = {}
-    for gemm in launched:
-        buckets.setdefault(gemm.bucket, []).append(gemm)
-    return list(buckets.values()) if len(buckets) == launches else [launched]
-
-
-def _descriptors(instance: Instance, gemm: SubGemmRecord) -> Iterator[str]:
-    """A and B as K0 x (M or N) x K1, where K1 is how many of K a thread moves at once; C as it is, and in tiles."""
-    k1 = (instance.vector or (1, 1, 1))[0]
-    yield f"arg.a_grid_desc_k0_m_k1_container_{{{_commas((gemm.k // k1, gemm.m, k1))}}}"
-    yield f"arg.b_grid_desc_k0_n_k1_container_{{{_commas((gemm.k // k1, gemm.n, k1))}}}"
-    yield f"arg.c_grid_desc_m_n_container_{{ {_commas((gemm.m, gemm.n))}}}"
-    if instance.tile and instance.fragment:
-        m, n, _ = instance.tile
-        parts = (-(-gemm.m // m), -(-gemm.n // n), m, n, *instance.fragment)
-        yield f"arg.c_tiles_m0_n0_m1_n1_fragment_m_n_k_( {_commas(parts)} )"
 
 
 def _event_line(event: LaunchEvent, lds_bytes: int) -> str:
@@ -123,10 +82,6 @@ def _event_line(event: LaunchEvent, lds_bytes: int) -> str:
         return f"hipMemcpyAsync: {event.name}, {event.bytes} bytes"
     lds = lds_bytes + event.lds_bytes
     return (
-        f"launch_and_time_kernel: grid_dim {{{_commas(event.grid)}}}, block_dim {{{_commas(event.block)}}}"
+        f"launch_and_time_kernel: grid_dim {{{commas(event.grid)}}}, block_dim {{{commas(event.block)}}}"
         f" {event.name}" + (f", LDS {lds} bytes" if lds else "")
     )
-
-
-def _commas(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.exact.bits import Array, bits_of
 from bitgate.record.view import LIMIT, PARTS, size
-from bitgate.verify.compare import Array, bits_of
 
 CELLS = 8_000_000
 """Cells that are looked at to draw a picture; counts are always of all."""

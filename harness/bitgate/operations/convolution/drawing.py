@@ -1,15 +1,41 @@
-"""The bwd_data decomposition as text: a map of residue classes, and a table of sub-GEMMs."""
+"""How kernels take a convolution apart, as text: its GEMM, or of bwd_data a map of residue classes and a table of
+sub-GEMMs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 
-from bitgate.operations.convolution.decomposition import BUCKET, sub_gemms
-from bitgate.operations.convolution.problem import ConvProblem
+from bitgate.operations.convolution.decomposition import BUCKET, never_written_fraction, sub_gemms
+from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 WIDEST = 40
 """Residues along an axis that are drawn; of larger strides only the first."""
+
+
+def picture(problem: ConvProblem) -> str:
+    """The GEMM of a group; of bwd_data the share of dx that is zero, the map and the table."""
+    if problem.direction is not Pass.BWD_DATA:
+        return f"one GEMM a group: {_gemm(problem)}"
+    never = never_written_fraction(problem)
+    return "\n".join(
+        (
+            f"{never:.1%} of dx gets no contribution and must be zero" if never else "every cell of dx is written",
+            "",
+            "sub-GEMM of each residue class of dx, (x + pad) mod stride; '.' is written by none:",
+            residue_map(problem),
+            "",
+            sub_gemm_table(problem),
+        )
+    )
+
+
+def _gemm(problem: ConvProblem) -> str:
+    positions, taps = prod(problem.output), prod(problem.filter)
+    if problem.direction is Pass.FWD:
+        return f"M = N * outputs = {problem.n * positions}, N = K = {problem.k}, K = C * taps = {problem.c * taps}"
+    return f"M = K = {problem.k}, N = C * taps = {problem.c * taps}, K = N * outputs = {problem.n * positions}"
 
 
 def residue_map(problem: ConvProblem) -> str:

@@ -1,0 +1,123 @@
+"""What the wrong cells have in common, as kinds from a closed vocabulary and as one sentence.
+
+A cause (why) leads the sentence, then the place (which cells), then what stands in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bitgate.diagnose.never_written import never_written
+from bitgate.diagnose.overflow import overflow
+from bitgate.diagnose.poison import poison
+from bitgate.diagnose.race import race
+from bitgate.diagnose.receptive_field import receptive_field
+from bitgate.diagnose.rounding import rounding
+from bitgate.diagnose.scene import Scene
+from bitgate.diagnose.shifted import shifted
+from bitgate.diagnose.zero import zero
+from bitgate.operation import Problem
+from bitgate.operation.finding import Finding, Role, Rule
+from bitgate.record import KINDS, Diagnosis
+
+FIRST: tuple[Rule, ...] = (race, receptive_field)
+"""Rules of any operation that are asked before its own."""
+RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
+"""Those that are asked behind them."""
+EVIDENCE_BYTES = 2800
+"""With the first wrong cells, which the spine adds, 4 KB."""
+TELLING = 0.8
+"""Score of a content that all wrong cells share, or that no correct kernel gives."""
+
+
+def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
+    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+
+    ``more`` are an owner's rules, which go before ours where both know the same.
+
+    A rule that fails takes nothing but its own finding with it: evidence["failed_rules"] says which, and why.
+    """
+    if scene.count == 0 and scene.other_run is None:
+        raise ValueError("nothing is wrong: there is nothing to diagnose")
+    findings: list[Finding] = []
+    failed: dict[str, str] = {}
+    for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
+        try:
+            with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
+                finding = _checked(rule(scene))
+        except Exception as error:
+            failed[getattr(rule, "__name__", repr(rule))] = f"{type(error).__name__}: {error}"[:200]
+            continue
+        if finding is not None:
+            findings.append(finding)
+    findings.sort(key=lambda finding: (finding.role, -finding.score))
+    told: list[Finding] = []
+    for finding in findings:
+        # Beside a cause, what stands in a part of the cells is noise.
+        noise = finding.role is Role.CONTENT and finding.score < TELLING and told and told[0].role is Role.CAUSE
+        if not noise and not any(finding.kind in earlier.implies for earlier in told):
+            told.append(finding)
+    kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
+    evidence = _evidence(scene, told) | ({"failed_rules": failed} if failed else {})
+    return Diagnosis(kinds, _sentence(scene, told), evidence)
+
+
+def _checked(finding: Finding | None) -> Finding | None:
+    """Kinds are a closed vocabulary, which dashboards go by."""
+    if finding is not None and finding.kind not in KINDS:
+        raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
+    return finding
+
+
+def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
+    """The rules in the order in which equally certain findings are told. Only a race has anything to say of a run that
+    is right."""
+    return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
+
+
+def _sentence(scene: Scene[Problem], told: list[Finding]) -> str:
+    causes = [finding for finding in told if finding.role is Role.CAUSE]
+    where = [finding for finding in told if finding.role is Role.PLACE]
+    places = [finding.text for finding in where]
+    contents = [finding.text for finding in told if finding.role is Role.CONTENT]
+    looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
+    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
+    if causes:
+        sentence = causes[0].text
+        if causes[0].names_cells:
+            # A group or image is all that can narrow them further.
+            return sentence + ("; " + ", ".join(places) if places else "")
+        if scene.count:
+            sentence += f"; {share}"
+        sentence = ", ".join([sentence, *places])
+    else:
+        told_along = [finding.along for finding in where if finding.along is not None]
+        if len(told_along) == len(where):
+            places += _box(scene, "".join(told_along))
+        sentence = ", ".join([share, *(places or ["spread over the whole tensor"])])
+    return "; ".join([sentence, *contents])
+
+
+def _box(scene: Scene[Problem], told: str) -> list[str]:
+    """The box around the wrong cells, along the axes that no finding has told of."""
+    box = []
+    for axis, letter in enumerate(scene.letters):
+        hit = scene.wrong_along(axis).nonzero()[0]
+        first, last = int(hit[0]), int(hit[-1])
+        if last - first + 1 < scene.result.shape[axis] and letter not in told:
+            box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
+    return ["within " + ", ".join(box)] if box else []
+
+
+def _evidence(scene: Scene[Problem], told: list[Finding]) -> dict[str, Any]:
+    """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
+    evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
+    for finding in told:
+        candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
+        if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
+            evidence = candidate
+    return evidence

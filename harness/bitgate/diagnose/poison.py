@@ -1,0 +1,38 @@
+"""NaN in the result although no input has one: the kernel read memory that nobody wrote, which bitgate poisons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitgate.diagnose.scene import Scene
+from bitgate.exact.bits import bits_of
+from bitgate.operation import Problem
+from bitgate.operation.finding import Finding, Role
+
+
+def poison(scene: Scene[Problem]) -> Finding | None:
+    if not scene.dtype.is_float or not _has_infinity(scene):
+        return None
+    result = scene.wrong_result
+    nan = np.isnan(result.astype(np.float64)) & (bits_of(result) != scene.poison)
+    count = int(np.count_nonzero(nan))
+    if count == 0:
+        return None
+    inputs_have = any(
+        array.dtype.kind not in "iu" and bool(np.isnan(array.astype(np.float32)).any())
+        for array in scene.inputs.values()
+    )
+    if inputs_have:
+        return None
+    adds = scene.problem.operation.insight.adds_to_result(scene.problem)
+    added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
+    text = (
+        f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
+        f" memory that nobody had written ({added}LDS, workspace or beyond a tensor)"
+    )
+    return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
+
+
+def _has_infinity(scene: Scene[Problem]) -> bool:
+    """Types without an infinity overflow into NaN: there NaN does not mean poison."""
+    return bool(np.isinf(np.asarray(np.inf).astype(scene.dtype.numpy).astype(np.float64)))

@@ -1,0 +1,136 @@
+"""Laws: what holds between results of one kernel whatever the data, so that no reference has to take part.
+
+A law takes a kernel as a function of data, and yields pairs that must be equal; it does not know what the right result
+is. Those of this module hold for every operation that has a form: it is linear in each operand, and an axis may be
+turned, or cut into parts that are computed apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cells = NDArray[np.float64]
+"""A tensor in logical order; its values are integers."""
+
+Data: TypeAlias = dict[str, Cells]
+"""All tensors of a problem by role, the result's among them."""
+
+Pair: TypeAlias = tuple[str, Cells, Cells]
+"""What is compared, and both sides of it."""
+
+
+class Kernel(Protocol):
+    """A kernel instance as a function of data, to be called as often as a law likes."""
+
+    @property
+    def name(self) -> str:
+        """``family.instance``."""
+
+    def takes(self, problem: Any) -> bool:
+        """Is the problem one that the instance supports?"""
+
+    def __call__(self, problem: Any, data: Data) -> Cells:
+        """The result of the problem."""
+
+    def partner(self, problem: Any) -> Kernel | None:
+        """A kernel for a problem that this one is not for; None if there is none to be trusted."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """``applies`` says whether there is anything to try on a problem; ``sides`` tries it."""
+
+    name: str
+    words: str
+    applies: Callable[[Any, Kernel], bool]
+    sides: Callable[[Any, Kernel, Data], Iterator[Pair]]
+
+
+# ---- linearity
+
+
+def _is_linear(problem: Any, kernel: Kernel) -> bool:
+    return problem.operation.exactness.form(problem) is not None
+
+
+def _sums(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+    for name in problem.operation.exactness.operands(problem):
+        other = np.roll(data[name], 1, axis=-1)[..., ::-1]
+        both = kernel(problem, {**data, name: data[name] + other})
+        yield f"sum of two {name}", both, kernel(problem, data) + kernel(problem, {**data, name: other})
+
+
+LINEAR = Law("linear", "f(a + a', b) = f(a, b) + f(a', b)", _is_linear, _sums)
+"""Of every operation that is multilinear: its form says in which operands."""
+
+
+# ---- axes
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis along which a problem falls into parts that do not know of each other, or whose results are summed.
+
+    ``places``: where it stands in the logical order of each tensor that has it. ``resized`` is the problem with another
+    length of it. ``apart``: it is cut into single steps, else in two parts.
+    """
+
+    letter: str
+    noun: str
+    places: Mapping[str, int]
+    resized: Callable[[Any, int], Any]
+    apart: bool = False
+
+    def length(self, problem: Any) -> int:
+        name, place = next(iter(self.places.items()))
+        length: int = problem.tensors[name].lengths[place]
+        return length
+
+    def parts(self, problem: Any, kernel: Kernel) -> tuple[int, ...]:
+        """Lengths of parts that the kernel takes, two as equal as vectors allow; () if there are none."""
+        whole = self.length(problem)
+        if self.apart:
+            ways: list[tuple[int, ...]] = [(1,) * whole]
+        else:
+            ways = [(cut, whole - cut) for cut in sorted(range(1, whole), key=lambda cut: abs(2 * cut - whole))]
+        for parts in ways:
+            if all(kernel.takes(self.resized(problem, part)) for part in set(parts)):
+                return parts
+        return ()
+
+
+def turned(axis: Axis) -> Law:
+    def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+        places = axis.places
+        reverse = {name: np.flip(cells, places[name]) if name in places else cells for name, cells in data.items()}
+        result = kernel(problem, data)
+        expected = np.flip(result, places[problem.result]) if problem.result in places else result
+        yield f"{axis.noun} in reverse order", kernel(problem, reverse), expected
+
+    words = f"{axis.noun} may be put in another order"
+    return Law(f"turned_{axis.letter}", words, lambda problem, _: axis.length(problem) > 1, sides)
+
+
+def cut(axis: Axis) -> Law:
+    def applies(problem: Any, kernel: Kernel) -> bool:
+        return axis.length(problem) > 1 and bool(axis.parts(problem, kernel))
+
+    def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+        places, at, results = axis.places, 0, []
+        for length in axis.parts(problem, kernel):
+            part = {
+                name: np.take(cells, range(at, at + length), places[name]) if name in places else cells
+                for name, cells in data.items()
+            }
+            results.append(kernel(axis.resized(problem, length), part))
+            at += length
+        is_cut = problem.result in places
+        joined = np.concatenate(results, places[problem.result]) if is_cut else np.sum(results, axis=0)
+        yield f"parts of the {axis.noun}", kernel(problem, data), joined
+
+    return Law(f"cut_{axis.letter}", f"{axis.noun} may be computed in parts", applies, sides)

@@ -1,0 +1,41 @@
+"""The end of the reduction is missing from the sums: channels, or the end of the GEMM's K."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bitgate.diagnose.k_tail import Reduction, lost_end
+from bitgate.diagnose.scene import Scene
+from bitgate.diagnose.sums import Floats, Index
+from bitgate.operation.finding import Finding
+from bitgate.operations.convolution.problem import ConvProblem, Pass
+from bitgate.operations.convolution.rules.terms import gemm_terms, terms
+
+
+def k_tail(scene: Scene[ConvProblem]) -> Finding | None:
+    return lost_end(scene, _reductions(scene))
+
+
+def _reductions(scene: Scene[ConvProblem]) -> tuple[Reduction, ...]:
+    problem = scene.problem
+
+    def flat(cell: Index) -> Floats:
+        return gemm_terms(problem, terms(problem, scene.inputs, cell), cell)
+
+    if problem.direction is Pass.BWD_WEIGHT:
+        return (Reduction("flat", "terms of the GEMM's K = N * outputs", problem.reduction, flat),)
+    letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
+    return (
+        Reduction("channel", f"channels of {letter}", channels, _by_channel(scene)),
+        Reduction("flat", f"terms of the GEMM's K = taps * {letter}", problem.reduction, flat),
+    )
+
+
+def _by_channel(scene: Scene[ConvProblem]) -> Callable[[Index], Floats]:
+    def by_channel(cell: Index) -> Floats:
+        products = terms(scene.problem, scene.inputs, cell)
+        return np.asarray(products.sum(axis=tuple(range(1, products.ndim))))
+
+    return by_channel

@@ -1,0 +1,118 @@
+"""A case held to all laws that apply to it, as a judge of the spine: one verdict, like any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bitgate.errors import UsageError
+from bitgate.kernel.errors import KernelRefused
+from bitgate.operation import Problem, human
+from bitgate.operation.law import Data, Kernel, Law
+from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.case import Case, OnRun, verdict_of
+from bitgate.verify.compare import Comparison, compare
+from bitgate.verify.laws.data import small_data
+from bitgate.verify.laws.kernel import CaseKernel, KernelBrokeDown
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import Launch
+from bitgate.verify.session import Session
+from bitgate.verify.spine import first_how, through
+
+
+@dataclass(frozen=True, eq=False)
+class Broken:
+    """A law that does not hold, and both sides of it."""
+
+    law: Law
+    what: str
+    sides: Comparison
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """Where they differ first; () if each side is one number."""
+        return self.sides.first(1)[0]
+
+    @property
+    def sentence(self) -> str:
+        at = f"first at {list(self.first)}: " if self.first else ""
+        return (
+            f"law {self.law.name} is broken ({self.law.words}): {self.what} differ in {self.sides.count} of"
+            f" {self.sides.total} cells, {at}{self.sides.result[self.first]:g} is not"
+            f" {self.sides.reference[self.first]:g}"
+        )
+
+
+def hold(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
+    """The verdict of one planned case by laws alone.
+
+    PASS says in its reason which laws held. UsageError as ``verify``, for problems whose sums are too large for any
+    data to be exact, and for those that do more than to sum.
+    """
+    return through(planned, session, lambda case, launch: _judge(case, launch, on_run), by="laws")
+
+
+def _judge(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict:
+    kernel = CaseKernel.of(case, launch, first_how(case), on_run)
+    try:
+        held, broken = _try_laws(case.planned.problem, kernel, _data(case))
+    except KernelRefused as error:
+        reason = f"a part of the problem was refused by {error.refusal.clause}: {error.refusal.text}"
+        return verdict_of(case, Outcome.REFUSED, reason)
+    except KernelBrokeDown as error:
+        outcome = Outcome.CORRUPTED if error.is_damage else Outcome.CRASHED
+        return verdict_of(case, outcome, f"{human(error.problem)}: {error}")
+    if broken is None:
+        return _unbroken(case, kernel, f"held: {', '.join(held)}")
+    evidence = {"law": broken.law.name, "held": list(held), "what": broken.what, "first": list(broken.first)}
+    return verdict_of(case, Outcome.MISMATCH, broken.sentence, Diagnosis(("other",), broken.sentence, evidence))
+
+
+def _unbroken(case: Case, kernel: CaseKernel, held: str) -> Verdict:
+    """PASS, if a kernel that does nothing but clear its result would have broken a law."""
+    if kernel.has_summed or case.planned.zero_result:
+        return verdict_of(case, Outcome.PASS, held)
+    why = f"every result was zero in every cell, of which any law is true ({held})"
+    if case.planned.suite:
+        return verdict_of(case, Outcome.NOT_RUN, f"nothing was compared: {why}")
+    return replace(verdict_of(case, Outcome.PASS, why), shows=False)
+
+
+def _try_laws(problem: Problem, kernel: Kernel, data: Data) -> tuple[tuple[str, ...], Broken | None]:
+    held: list[str] = []
+    for law in problem.operation.insight.laws:
+        if not law.applies(problem, kernel):
+            continue
+        broken = break_of(law, problem, kernel, data)
+        if broken is not None:
+            return tuple(held), broken
+        held.append(law.name)
+    return tuple(held), None
+
+
+def break_of(law: Law, problem: Problem, kernel: Kernel, data: Data) -> Broken | None:
+    """Where the law is broken, if it is. NaN equals nothing, and -0 is 0."""
+    for what, left, right in law.sides(problem, kernel, data):
+        sides = compare(left, right, np.asarray(left != right))
+        if not sides.equal:
+            return Broken(law, what, sides)
+    return None
+
+
+def _data(case: Case) -> Data:
+    problem = case.planned.problem
+    _check_sums_alone(problem)
+    accumulation = case.instance.accumulation_for(problem)
+    exact_to = min(accumulation.exact_range, *(tensor.dtype.exact_integer for tensor in problem.tensors.values()))
+    # A sum of two operands has sums twice as large.
+    return small_data(problem, case.planned.seed, exact_to // 2, problem.operation.insight.companions(problem))
+
+
+def _check_sums_alone(problem: Problem) -> None:
+    """What reads D, or clips, is not linear: no law is stated of it."""
+    exactness = problem.operation.exactness
+    operands = [exactness.operation_of(problem, name) for name in exactness.operands(problem)]
+    for op in (exactness.epilogue(problem), *operands):
+        if op.num_d or op.name == "relu":
+            raise UsageError(f"{human(problem)}: laws are of sums alone, and '{op.name}' does more ({op.formula})")

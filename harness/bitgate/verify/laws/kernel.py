@@ -1,0 +1,83 @@
+"""A case's kernel as a function of data, for laws to call as often as they like: each call is a guarded launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declared import is_own, refusal_of
+from bitgate.kernel.library import KernelLibrary
+from bitgate.operation import Problem
+from bitgate.operation.law import Cells, Data
+from bitgate.verify.case import Case, OnRun
+from bitgate.verify.laws.data import stored, values
+from bitgate.verify.poison import poisoned
+from bitgate.verify.running import How, Launch, Run, run_once
+
+
+class KernelBrokeDown(Exception):
+    """The launch crashed, or damaged what is not its own: no law can be tried."""
+
+    def __init__(self, problem: Problem, run: Run) -> None:
+        super().__init__(run.crash or run.damage)
+        self.problem = problem
+        self.is_damage = not run.crash
+
+
+@dataclass
+class CaseKernel:
+    """The case's own instance, or with ``partner`` another one; what it launches is on the case's account."""
+
+    case: Case
+    family: KernelFamily
+    instance: Instance
+    library: KernelLibrary
+    how: How
+    options: dict[str, str]
+    on_run: OnRun | None = None
+    has_summed: bool = False
+    """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
+
+    @classmethod
+    def of(cls, case: Case, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
+        return cls(case, case.family, case.instance, launch.library, how, dict(launch.options), on_run)
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name}.{self.instance.name}"
+
+    def takes(self, problem: Problem) -> bool:
+        if problem.operation.name not in self.family.operations_of(self.instance):
+            return False
+        return refusal_of(self.family, self.instance, problem, self.options) is None
+
+    def __call__(self, problem: Problem, data: Data) -> Cells:
+        """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
+        workspace = self.library.workspace_size(problem, self.instance.name, self.options)
+        launch = Launch(self.library, problem, self.instance.name, self.options, workspace)
+        blank = poisoned(problem.tensors[problem.result])
+        run = run_once(self.case.session.device, launch, stored(problem, data), blank, self.how)
+        if self.on_run is not None:
+            self.on_run(run)
+        self.case.account(replace(run, result=None))
+        if run.crash or run.damage:
+            raise KernelBrokeDown(problem, run)
+        result = values((run.result or blank).logical)
+        self.has_summed = self.has_summed or bool(result.any())
+        return result
+
+    def partner(self, problem: Problem) -> CaseKernel | None:
+        """A kernel for the same tensors in another operation, one that is no reference if there is one: of the same
+        family or bitgate's, since another's defects would pass for this one's."""
+        session = self.case.session
+        for family in sorted(session.families.values(), key=lambda family: family.is_reference):
+            trusted = is_own(family) or family.name == self.family.name
+            if not trusted or session.target.platform not in family.platforms:
+                continue
+            for instance in family.instances:
+                if problem.operation.name not in family.operations_of(instance):
+                    continue
+                if refusal_of(family, instance, problem, {}) is None:
+                    library = session.library(family.name, instance.name)
+                    return replace(self, family=family, instance=instance, library=library, options={}, on_run=None)
+        return None

@@ -1,0 +1,36 @@
+"""The verdict of a case that computes nothing: what its kernels measure is as declared, or is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bitgate.device.errors import HipError
+from bitgate.kernel.errors import KernelFailed
+from bitgate.operation.measurement import Measurement
+from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.case import Case, verdict_of
+
+FINDINGS = 16
+"""Told as evidence; the sentence tells each kind once."""
+
+
+def measured(case: Case, measurement: Measurement) -> Verdict:
+    planned, session = case.planned, case.session
+    started = session.clock()
+    sentence, crash = "", ""
+    wrong: Sequence[str] = ()
+    try:
+        sentence, wrong = measurement.take()
+    except (HipError, KernelFailed) as error:
+        fault = session.device.fault()
+        crash = str(error) if fault is None else fault.text
+    case.seconds["kernel"] = session.clock() - started
+    sentence = crash or sentence
+    outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
+    diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:FINDINGS])}) if sentence else None
+    return replace(
+        verdict_of(case, outcome, sentence, diagnosis),
+        human=f"{planned.instance} of {session.target.name}",
+        dispatch={"path": "probe", **measurement.found},
+    )

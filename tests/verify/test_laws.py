@@ -1,0 +1,201 @@
+"""Each law holds for the convolution that numpy computes, and is broken by a kernel that is wrong in its way only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bitgate.errors import UsageError
+from bitgate.operation import Problem, operation_called, parse_case_id
+from bitgate.operation.law import Cells, Data, Kernel
+from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.laws import LAWS, passes
+from bitgate.record import Outcome
+from bitgate.verify.laws import hold
+from bitgate.verify.laws.data import small_data
+from bitgate.verify.laws.judge import break_of
+from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.session import Session
+
+SHAPE = "f32_nhwgc_g2n3k4c5_y3x2_h6x7_s2x3_d1x2_p1x0_q0x2"
+CASES = [f"{direction}_{SHAPE}" for direction in ("fwd", "bwd_data", "bwd_weight")]
+
+
+def convolve(problem: ConvProblem, data: Data) -> Cells:
+    """The pass by one einsum a tap, in f64: exact on integers."""
+    result = np.zeros(problem.tensors[problem.result].lengths)
+    views = {**data, problem.result: result}
+    for tap in product(*(range(f) for f in problem.filter)):
+        inputs, outputs = [], []
+        for axis, f in enumerate(tap):
+            o = np.arange(problem.output[axis])
+            i = o * problem.stride[axis] + f * problem.dilation[axis] - problem.left_pad[axis]
+            inside = (i >= 0) & (i < problem.input[axis])
+            inputs.append(i[inside])
+            outputs.append(o[inside])
+        at_x, at_y = (Ellipsis, *np.ix_(*inputs)), (Ellipsis, *np.ix_(*outputs))
+        at_w = (slice(None), slice(None), slice(None), *tap)
+        x, w, y = views["in"][at_x], views["wei"][at_w], views["out"][at_y]
+        if problem.direction is Pass.FWD:
+            result[at_y] += np.einsum("gnc...,gkc->gnk...", x, w)
+        elif problem.direction is Pass.BWD_DATA:
+            result[at_x] += np.einsum("gnk...,gkc->gnc...", y, w)
+        else:
+            result[at_w] += np.einsum("gnko,gnco->gkc", y.reshape(*y.shape[:3], -1), x.reshape(*x.shape[:3], -1))
+    return result
+
+
+Wrong = Callable[[ConvProblem, Data], Cells]
+
+
+class NumpyKernel:
+    """A kernel that takes everything and computes what it is told to."""
+
+    name = "numpy.einsum"
+
+    def __init__(self, compute: Wrong) -> None:
+        self.compute = compute
+
+    def takes(self, problem: ConvProblem) -> bool:
+        return True
+
+    def __call__(self, problem: ConvProblem, data: Data) -> Cells:
+        return self.compute(problem, data)
+
+    def partner(self, problem: ConvProblem) -> Kernel | None:
+        return NumpyKernel(convolve)
+
+
+def without_last(letter: str) -> Wrong:
+    """One step of an axis is left out where there are several."""
+
+    def compute(problem: ConvProblem, data: Data) -> Cells:
+        axes = {"g": {"in": 0, "wei": 0, "out": 0}, "n": {"in": 1, "out": 1}, "k": {"wei": 1, "out": 2}}
+        axis = {**axes, "c": {"in": 2, "wei": 2}}[letter]
+        cut = {name: cells.copy() for name, cells in data.items()}
+        for name in problem.operands:
+            if name in axis and getattr(problem, letter) > 1:
+                np.moveaxis(cut[name], axis[name], 0)[-1] = 0
+        return convolve(problem, cut)
+
+    return compute
+
+
+def twice_if(condition: Callable[[ConvProblem], bool]) -> Wrong:
+    return lambda problem, data: convolve(problem, data) * (2 if condition(problem) else 1)
+
+
+WRONG: dict[str, Wrong] = {
+    "linear": lambda problem, data: np.minimum(convolve(problem, data), 5),
+    "turned_g": without_last("g"),
+    "turned_n": without_last("n"),
+    "turned_k": without_last("k"),
+    "turned_c": without_last("c"),
+    "cut_g": twice_if(lambda problem: problem.g > 1),
+    "cut_n": twice_if(lambda problem: problem.n > 2),
+    "cut_k": twice_if(lambda problem: problem.k > 2),
+    "cut_c": twice_if(lambda problem: problem.c > 3),
+    "adjoint": twice_if(lambda problem: True),
+    "subsampled": twice_if(lambda problem: problem.strided),
+}
+
+
+def data_of(problem: ConvProblem, seed: int = 0) -> Data:
+    return small_data(problem, seed, 2**23, passes(problem))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_a_convolution_keeps_the_law_and_a_wrong_one_breaks_it(case, law):
+    problem = parse_case_id(case)
+    right, wrong = NumpyKernel(convolve), NumpyKernel(WRONG[law.name])
+    assert law.applies(problem, right)
+    assert break_of(law, problem, right, data_of(problem)) is None
+    broken = break_of(law, problem, wrong, data_of(problem))
+    assert broken is not None
+    assert broken.sides.result[broken.first] != broken.sides.reference[broken.first]
+    assert law.name in broken.sentence
+
+
+@pytest.mark.parametrize("name", ["cut_g", "cut_n", "cut_k", "cut_c", "adjoint", "subsampled"])
+def test_some_bugs_show_in_one_law_only(name):
+    problem = parse_case_id(CASES[1])
+    wrong = NumpyKernel(WRONG[name])
+    broken = {law.name for law in LAWS if break_of(law, problem, wrong, data_of(problem))}
+    assert broken - {"adjoint"} == {name} - {"adjoint"}
+    assert "adjoint" in broken  # the other passes know the right scale
+
+
+def test_data_are_small_enough_for_every_pass():
+    problem = parse_case_id("bwd_data_bf16_nhwgc_g1n2k64c8_y3x3_h9x9_s1x1_p1x1")
+    data = small_data(problem, 3, 128, passes(problem))
+    for one in passes(problem):
+        result = convolve(one, data)
+        assert np.abs(result).max() <= 128
+        assert np.count_nonzero(result) > 0.1 * result.size, (one.direction, np.count_nonzero(result), result.size)
+    with pytest.raises(UsageError, match="take a smaller problem"):
+        small_data(problem, 3, 0, passes(problem))
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session("host")
+
+
+def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
+    problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k4c4_y3x3_h5x6_s2x1_d1x1_p1x1_q1x1")
+    verdict = hold(PlannedCase(problem, "naive_conv", "bwd_data_f32"), session)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.reason == f"held: {', '.join(law.name for law in LAWS)}"
+    assert verdict.reference == "laws"
+    assert verdict.repro.endswith("--laws")
+
+
+def test_a_gemm_is_held_to_the_laws_of_any_product(session):
+    problem = parse_case_id("gemm_f16_rcr_b2m9n16k24")
+    instance = next(i.name for i in session.family("batched_gemm").instances if "f16" in i.dtypes and i.fits("host"))
+    verdict = hold(PlannedCase(problem, "batched_gemm", instance), session)
+    assert verdict.outcome is Outcome.PASS, verdict.reason
+    assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"
+
+
+def test_a_law_that_is_broken_is_told_with_both_sides(session):
+    def wrong(problem: Problem, data: Data) -> Cells:
+        right = np.einsum("bmk,bnk->bmn", data["in"], data["wei"])
+        return right + (right == right.max())
+
+    problem = parse_case_id("gemm_f32_rcr_b1m3n4k5")
+    data = {name: np.ones(tensor.lengths) for name, tensor in problem.tensors.items()}
+    law, *_ = operation_called("gemm").insight.laws
+    broken = break_of(law, problem, NumpyKernel(wrong), data)
+    assert broken is not None
+    assert broken.sentence == (
+        "law linear is broken (f(a + a', b) = f(a, b) + f(a', b)): sum of two in differ in 12 of 12 cells,"
+        " first at [0, 0, 0]: 11 is not 12"
+    )
+
+
+def test_what_reads_more_than_operands_has_no_laws(session):
+    problem = parse_case_id("fwd_f32_nhwgc_n1k4c4_y1_h4x4_bilinear")
+    with pytest.raises(UsageError, match="laws are of sums alone, and 'bilinear' does more"):
+        hold(PlannedCase(problem, "naive_conv", "fwd_f32"), session)
+
+
+def test_what_the_kernel_refuses_goes_the_usual_way(session):
+    problem = parse_case_id("bwd_data_f16_nhwgc_g1n1k1c1_y1_h1")
+    planned = PlannedCase(problem, "naive_conv", "bwd_data_f32", expect=Expectation("refused", "dtypes"))
+    assert hold(planned, session).outcome is Outcome.REFUSED
+    assert hold(planned, session).green
+
+
+def test_the_flat_path_without_its_gate_breaks_the_law_of_the_stride(session):
+    problem = parse_case_id("bwd_data_f32_nhwgc_g1n1k4c4_y3x3_h7x7_s2x2_d1x1_p1x1_q1x1")
+    planned = PlannedCase(problem, "grouped_bwd_data", "f32_32x32x16_a1b1c1", (("flat_path_gate", "off"),))
+    verdict = hold(planned, session)
+    assert verdict.outcome is Outcome.MISMATCH
+    assert verdict.diagnosis is not None
+    assert verdict.diagnosis.evidence["law"] in {law.name for law in LAWS}
+    assert "is broken" in verdict.diagnosis.sentence
