@@ -18,12 +18,15 @@ from bitgate.project import ours
 
 SOURCE = "kernels/naive_conv/naive_conv_i8.hip.cpp"
 INSTANCE = 'const naive_conv::Passes<naive_conv::Types<int8_t>> i8{"i32"};'
-LAUNCHES_NOTHING = f"""{INSTANCE}
-const bool idle = [] {{
-  for (auto* at = bitgate::Registration::first; at != nullptr; at = at->next)
-    at->instance.run = [](const bitgate::Request&, const bitgate_buffers&, bitgate::Context&) {{}};
-  return true;
-}}();"""
+LAUNCHES_NOTHING = """
+bitgate::ConvInstance idle(const char* name, bitgate::Pass pass) {
+  bitgate::ConvInstance instance = naive_conv::instance<naive_conv::Types<int8_t>>(name, "i8", pass, "i32");
+  instance.run = [](const bitgate::ConvRequest&, const bitgate::Buffers&, bitgate::Context&) {};
+  return instance;
+}
+const bitgate::ConvRegistration fwd{idle("fwd_i8", bitgate::Pass::fwd)},
+    bwd_data{idle("bwd_data_i8", bitgate::Pass::bwd_data)},
+    bwd_weight{idle("bwd_weight_i8", bitgate::Pass::bwd_weight)};"""
 
 CASES = """
 [[case]]

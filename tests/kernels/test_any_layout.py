@@ -9,15 +9,16 @@ import pytest
 from agreement import disagreements
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from shared import shared
 
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.abi import Status
-from bitgate.kernel.channels_last import channels_last
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
 from bitgate.operation import ProblemError, parse_case_id
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
+channels_last = shared("channels_last").channels_last
 FAMILIES = {"bwd_data": families()["grouped_bwd_data"], "fwd": families()["grouped_fwd"]}
 ANY = {"bwd_data": "{}_32x32x{}_a1b1c1", "fwd": "{}_32x32x{}_a1b1c1_odd_c"}
 PASSES = tuple(FAMILIES)

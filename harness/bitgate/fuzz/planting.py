@@ -117,7 +117,7 @@ SITES = {
             ("loses the last output of the last axis", "geometry.axis[2].output -= 1"),
         ),
         "run_one_stage",
-        "  const ConvShape& shape = job.shape;\n  const bitgate_problem& problem = request.problem;\n",
+        "  const ConvShape& shape = job.shape;\n  const ConvProblem& problem = request.problem;\n",
     ),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from bitgate.operation import Accumulation, Problem
 
@@ -121,8 +121,8 @@ class Instance:
         return contract
 
 
-Supports: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Refusal | None"]
-Predict: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Dispatch | None"]
+Supports: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Refusal | None"]
+Predict: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Dispatch | None"]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ its code is not to end, hang or change a process that answers for a run.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import traceback
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from pathlib import Path
 from bitgate.errors import UsageError
 from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
+from bitgate.kernel.module import load_module
 from bitgate.kernel.owned import OwnedFamily
 from bitgate.operation import DtypeSet
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
@@ -86,12 +86,8 @@ def load_here(path: Path) -> KernelFamily:
     """The ``FAMILY`` of one declaration file, whose code runs in this process."""
     if not path.is_file():
         raise UsageError(f"{path}: no such declaration file")
-    spec = importlib.util.spec_from_file_location(f"bitgate_declaration_{path.parent.name}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = load_module(path)
     except UsageError:
         raise
     except Exception as error:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isqrt
 
-from bitgate.kernel.channels_last import channels_last
 from bitgate.operation import Tensor
 from bitgate.operations.convolution import ConvProblem
+
+from .channels_last import channels_last
 
 
 def image_chunks(problem: ConvProblem, threshold: int) -> int:

@@ -22,11 +22,11 @@ from bitgate.operations.convolution.layout import (
     weight_letters,
 )
 
+from .alignment import CHANNEL
+
 COPY_ALIGNMENT = 256
 """Each copy takes a multiple of this many bytes."""
 MOST_BYTES = 2**62
-CHANNEL = 2
-"""Dimension of a tensor, in logical order, whose stride must be 1: c of x and w, k of y."""
 
 
 ANY_LAYOUT = tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts)

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
-from bitgate.operation import DTYPES, Accumulation, DtypeSet, Tensor
+from bitgate.operation import DTYPES, Accumulation, DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass
 
-PROMISED_ALIGNMENT = 16
-MAX_LENGTH = 2**30
-MAX_GROUPS = MAX_SLICES = 65535
-MAX_GRID_THREADS = 2**32 - 1
+from .alignment import is_aligned
+from .channels_last import ANY_LAYOUT, channels_last
+from .limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+
 MOST_AUTOMATIC = 128
 
 GENERAL, POINTWISE, POINTWISE_STRIDE_1 = "", "_1x1p0", "_1x1s1p0"
@@ -112,7 +111,7 @@ def supports(
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or (problem.op.name != "pass" and not operations):
         return Refusal("op", f"operations {problem.in_op.name} on x and {problem.op.name} on dw")
-    if problem.split_k > MAX_SLICES or (atomics and problem.split_k > 1 and not problem.dtypes.wei.is_float):
+    if problem.split_k > MAX_GRID_YZ or (atomics and problem.split_k > 1 and not problem.dtypes.wei.is_float):
         return Refusal("split_k", f"split_k = {problem.split_k} of {problem.dtypes.wei} sums")
     merge = merged_groups(instance)
     if merge > 1 and (refusal := _cannot_merge(problem, merge)):
@@ -168,24 +167,18 @@ def _broken_vectors(problem: ConvProblem, instance: Instance) -> Refusal | None:
             return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
     for name, vector in (("out", vector_a), ("in", vector_b), ("wei", vector_c)):
         tensor = channels_last(problem).tensors[name]
-        if not _is_aligned(tensor, vector):
+        if not is_aligned(tensor, vector):
             return Refusal("alignment", f"vectors of {vector} elements in {name} {tensor.strides}")
     return None
-
-
-def _is_aligned(tensor: Tensor, vector: int) -> bool:
-    """Every vector along the channels (dimension 2) starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != 2 and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
 
 
 def _index_range(problem: ConvProblem, instance: Instance, merge: int, threads: int) -> Refusal | None:
     padded = [sum(axis) for axis in zip(problem.input, problem.left_pad, problem.right_pad, strict=True)]
     columns = problem.c * merge * prod(problem.filter)
     largest = max(*padded, *problem.stride, *problem.dilation, problem.k, columns, problem.reduction)
-    if largest > MAX_LENGTH:
+    if largest > MAX_COORDINATE:
         return Refusal("index_range", f"a length, coordinate or product of {largest} is over 2^30")
-    if problem.g // merge > MAX_GROUPS:
+    if problem.g // merge > MAX_GRID_YZ:
         return Refusal("index_range", f"{problem.g} groups: more than a grid has")
     if grid_blocks(problem, instance) * threads > MAX_GRID_THREADS:
         return Refusal("index_range", "a grid of over 2^32 threads")

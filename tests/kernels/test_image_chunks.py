@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from shared import shared
 
-from bitgate.kernel.image_chunks import image_chunks
 from bitgate.operation import parse_case_id
+
+image_chunks = shared("image_chunks").image_chunks
 
 
 @given(st.integers(1, 400), st.integers(1, 3), st.integers(1, 4), st.integers(0, 5000))
