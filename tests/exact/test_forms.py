@@ -24,7 +24,17 @@ from bitgate.exact.ordered import sums as f64_sums
 from bitgate.exact.probe import ones
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.rounding import rounded
-from bitgate.operation import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, Dtype, Operation, Problem, Tensor
+from bitgate.operation import (
+    DTYPES,
+    ELEMENTWISE,
+    F32_ACCUMULATION,
+    Accumulation,
+    Dtype,
+    Operation,
+    Problem,
+    ProblemError,
+    Tensor,
+)
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import Fill
 from bitgate.operation.form import Array, Form
@@ -139,7 +149,7 @@ class Toy(Operation):
         self._own = exactness
 
     def parse(self, text: str, words: list[str]) -> Problem:
-        raise NotImplementedError
+        raise ProblemError(text)
 
     def spell(self, problem: Problem) -> str:
         return "toy"

@@ -135,8 +135,10 @@ def _adjoint(problem: ConvProblem, kernel: Kernel, data: Data) -> Iterator[Pair]
 
 
 def _has_adjoint(problem: ConvProblem, kernel: Kernel) -> bool:
+    if problem.ndim == 0:
+        return False
     others = [replaced(problem, direction) for direction in PASSES if direction is not problem.direction]
-    return problem.ndim > 0 and any(kernel.partner(other) for other in others)
+    return any(kernel.partner(other) for other in others)
 
 
 # ---- stride

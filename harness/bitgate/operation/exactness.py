@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.errors import UsageError
 from bitgate.operation.accumulation import Accumulation
 from bitgate.operation.dtype import Dtype
 from bitgate.operation.elementwise import ELEMENTWISE, Elementwise
@@ -166,13 +167,13 @@ class Exactness:
 
     def checksum(self, problem: Any, weights: Weights, values: Values) -> Iterator[int]:
         """Parts of the sum, modulo 2^64, of the result under the weights, from the operands alone."""
-        raise NotImplementedError(f"{problem.operation} states no checksum identity")
+        raise UsageError(f"{problem.operation} states no checksum identity")
 
 
 def _form(exactness: Exactness, problem: Problem) -> Form:
     form = exactness.form(problem)
     if form is None:
-        raise NotImplementedError(f"{problem.operation} is not multilinear and does not state what was asked")
+        raise UsageError(f"{problem.operation} is not multilinear: it has no sums to plan or to bound")
     return form
 
 
