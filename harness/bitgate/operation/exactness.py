@@ -80,6 +80,11 @@ class Exactness:
         """Largest number of products in one cell."""
         return _terms(self, problem)
 
+    def slices(self, problem: Any) -> int:
+        """Parts that a sum is asked to be split into, so that as many partial sums meet in memory; -1: the kernel
+        chooses."""
+        return 1
+
     def has_products(self, problem: Any) -> bool:
         """Is any cell a sum of anything? If none is the result tells nothing of what a kernel sums."""
         return self.terms(problem) > 0
@@ -142,9 +147,12 @@ class Exactness:
         they are multiplied, and d0. False: the core applies the form, or the reference."""
         return False
 
+    states_order = False
+    """Is there an order of summation that naive kernels keep? If so ``ordered_sums`` gives it."""
+
     def ordered_sums(self, problem: Any, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array | None:
         """The sums of operands, in logical order, in the order that the operation states for naive kernels, with
-        explicit fma in the accumulator's type (i32 wraps). None: it states none."""
+        explicit fma in the accumulator's type (i32 wraps). None: there is none."""
         return None
 
     def bound(
