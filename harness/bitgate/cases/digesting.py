@@ -18,7 +18,7 @@ from bitgate.exact.certificate import ZERO_RESULT, blind, certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_reference
+from bitgate.exact.reference import defined_reference, exact_reference
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
@@ -42,8 +42,9 @@ class Wish:
     accumulation: Accumulation
 
     def agrees(self, stored: StoredDigest) -> bool:
-        """Does the ordered reference give these bits too?"""
-        return digest(ordered_reference(self.problem, make_inputs(self.problem, self.plan))) == stored.digest
+        """Does the ordered reference give these bits too? Where no order is stated: the plain definition."""
+        second = ordered_reference if self.problem.operation.exactness.states_order else defined_reference
+        return digest(second(self.problem, make_inputs(self.problem, self.plan))) == stored.digest
 
     def compute(self) -> StoredDigest | None:
         """By the CPU's exact reference; None where the order of summation shows in the bits, or a NaN does."""

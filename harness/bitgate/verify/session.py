@@ -307,6 +307,7 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     sum is the same in any order."""
     if certified:
         return "exact"
+    states_order = states_order and problem.operation.exactness.states_order
     return "ordered" if states_order or not problem.tensors[problem.result].dtype.is_float else "bounds"
 
 
