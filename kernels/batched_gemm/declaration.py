@@ -115,7 +115,8 @@ def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch for the batch; C is cleared first where slices add up in it."""
     slices = max(1, problem.split_k)
-    return Dispatch(path="batched", gemms_count=1, launches=1, buckets=1, zero_fill=slices > 1, split_k=slices)
+    facts = {"gemms_count": 1, "buckets": 1, "split_k": slices}
+    return Dispatch(path="batched", launches=1, zero_fill=slices > 1, facts=facts)
 
 
 FAMILY = KernelFamily(

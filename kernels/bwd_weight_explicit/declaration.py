@@ -59,7 +59,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     plain = replace(one, zero_fill=False)
     if problem.split_k != 1:
         plain = replace(plain, workspace_bytes=two.workspace_bytes)
-    return replace(plain, launches=2 if plain.split_k > 1 else 1)
+    return replace(plain, launches=1 if plain.facts["split_k"] == 1 else 2)
 
 
 FAMILY = KernelFamily(

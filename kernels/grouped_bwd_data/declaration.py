@@ -187,16 +187,18 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
         path="flat" if takes_flat_path(problem, options) else "grouped",
-        gemms_count=count,
         launches=buckets,
-        buckets=buckets,
         # A copy of dx in the workspace is not the D tensor any more.
         zero_fill=not problem.op.in_place or any(copy.name == "in" for copy in channels_last(problem).copies),
-        split_n=split_n(problem, options),
-        split_k=split_k(problem),
-        main_loop=main_loop(problem, instance),
         transposes=len(channels_last(problem).copies),
         workspace_bytes=channels_last(problem).workspace_bytes,
+        facts={
+            "gemms_count": count,
+            "buckets": buckets,
+            "split_n": split_n(problem, options),
+            "split_k": split_k(problem),
+            "main_loop": main_loop(problem, instance),
+        },
     )
 
 

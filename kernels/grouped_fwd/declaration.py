@@ -223,14 +223,16 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """One launch for all chunks; every cell of y is written, so nothing is cleared first."""
     return Dispatch(
         path=PATHS[specialisation(instance)],
-        gemms_count=1,
         launches=1,
-        buckets=1,
-        zero_fill=False,
-        split_n=split_n(problem, options),
-        main_loop="all" if steps(problem, instance) > 1 else "none",
         transposes=len(channels_last(problem).copies),
         workspace_bytes=channels_last(problem).workspace_bytes,
+        facts={
+            "gemms_count": 1,
+            "buckets": 1,
+            "split_n": split_n(problem, options),
+            "split_k": 1,
+            "main_loop": "all" if steps(problem, instance) > 1 else "none",
+        },
     )
 
 

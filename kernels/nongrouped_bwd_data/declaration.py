@@ -122,14 +122,9 @@ def main_loop(problem: ConvProblem, instance: Instance) -> str:
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """dx is cleared first; then each sub-GEMM is a launch."""
     count = gemms_count(problem)
-    return Dispatch(
-        path="nongrouped",
-        gemms_count=count,
-        launches=count,
-        buckets=count,
-        zero_fill=True,
-        main_loop=main_loop(problem, instance),
-    )
+    facts = {"gemms_count": count, "buckets": count, "split_k": 1, "split_n": 1}
+    facts |= {"main_loop": main_loop(problem, instance)}
+    return Dispatch(path="nongrouped", launches=count, zero_fill=True, facts=facts)
 
 
 FAMILY = KernelFamily(

@@ -12,11 +12,12 @@ from small_convolutions import EVERY, convolutions, exact_sums, gaps, inputs_of,
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter
-from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill, terms
+from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
 from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.convolution.sums import terms
 
 FILLS = st.one_of(
     st.builds(TensorFill, st.just("integer"), st.integers(1, 100), st.integers(0, counter.FULL_DENSITY)),

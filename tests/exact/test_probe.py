@@ -13,7 +13,7 @@ from small_convolutions import EVERY, convolutions, exact_sums, inputs_of, terms
 
 from bitgate.exact.certificate import certify
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.probe import ROLES, met, ones, product_of_ones
+from bitgate.exact.probe import ones, product_of_ones
 from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 
@@ -30,7 +30,7 @@ def hot_operand(problem: ConvProblem, seed: int) -> tuple[str, str]:
 def test_ones_never_meet_and_the_other_operand_is_never_zero(problem: ConvProblem, seed: int) -> None:
     inputs = inputs_of(problem, "probe", seed)
     hot, other = hot_operand(problem, seed)
-    shared = [axis for axis, role in enumerate(ROLES[hot]) if role in ROLES[problem.result]]
+    shared = list(problem.operation.exactness.shared_axes(problem, hot))
     places = np.argwhere(inputs[hot].logical != 0)
     pairs = {tuple(place[shared]) for place in places}
     assert len(pairs) == len(places) == np.prod([inputs[hot].tensor.lengths[axis] for axis in shared])
@@ -48,7 +48,7 @@ def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem, seed: i
     due = np.zeros_like(sums)
     for one in ones(problem, hot, seed):
         for cell in product(*map(range, due.shape)):
-            element = met(problem, hot, tuple(int(i) for i in one), cell)
+            element = problem.operation.exactness.met(problem, hot, tuple(int(i) for i in one), cell)
             if element is not None:
                 due[cell] += product_of_ones(problem) * int(inputs[other].logical[element])
     assert np.array_equal(sums, due)
@@ -62,7 +62,8 @@ def test_met_is_the_index_relation(problem: ConvProblem) -> None:
         places = {"in": (0, 0, 0, *cell), "wei": (0, 0, 0, *tap), "out": (0, 0, 0, *position)}
         for hot in problem.operands:
             other = next(name for name in problem.operands if name != hot)
-            assert met(problem, hot, places[hot], places[problem.result]) == places[other]
+            found = problem.operation.exactness.met(problem, hot, places[hot], places[problem.result])
+            assert found == places[other]
 
 
 @settings(max_examples=60, deadline=None)

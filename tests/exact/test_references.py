@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from small_convolutions import EVERY, MIXED, UNIFORM, convolutions, exact_sums, gaps, inputs_of, through_operation
 
-from bitgate.exact import native, reference
+from bitgate.exact import native
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import InexactError, exact_reference
 from bitgate.exact.tensor import GAP_PATTERN, HostTensor
 from bitgate.operation import Dtype, parse_case_id
-from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass, reference
 
 
 def expected(problem: ConvProblem, sums: np.ndarray) -> np.ndarray:

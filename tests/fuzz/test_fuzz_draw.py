@@ -63,7 +63,7 @@ def test_raking_makes_independent_columns_even():
 
 
 def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
-    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", (), "host")))
+    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", target="host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again
     assert first != list(lane.cases(4, 0, "host"))

@@ -7,7 +7,7 @@ if a second reference, which shares nothing with the first but the data, gives t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from bitgate.cases.planning import PlannedTest, Setting
@@ -70,13 +70,17 @@ class Changes:
     dropped: tuple[str, ...] = ()
     disputed: tuple[str, ...] = ()
 
+    def __add__(self, other: Changes) -> Changes:
+        """Of two folders of suites."""
+        return Changes(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
-def wishes(settings: Sequence[Setting], folder: Path, tier: str = "") -> Iterator[Wish]:
+
+def wishes(settings: Sequence[Setting], tables: Sequence[Path], tier: str = "") -> Iterator[Wish]:
     """Every digest that the plans of a tier (empty: of all) ask for under any of the settings, each once."""
     seen: set[str] = set()
     for setting in settings:
-        families = with_tables(setting, folder).families
-        for test in planned_tests(setting, folder):
+        families = with_tables(setting, tables).families
+        for test in planned_tests(setting, tables):
             wish = _wish(test, families)
             if wish is not None and wish.key not in seen and (tier != SMOKE or test.planned.tier == SMOKE):
                 seen.add(wish.key)

@@ -15,7 +15,7 @@ from bitgate.cases.vocabulary import PROPERTIES, value_of
 from bitgate.checkout import relative
 from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS
+from bitgate.exact.fill import fill_names
 from bitgate.operation import DtypeSet, Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.operation.space.problem_property import Kind, Property
 from bitgate.record import KINDS, Outcome
@@ -246,7 +246,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "kernel": _texts,
     "target": _targets,
     "options": _options,
-    "fill": lambda value: tuple(_one_of(FILLS)(one) for one in _texts(value)),
+    "fill": lambda value: tuple(_one_of(fill_names())(one) for one in _texts(value)),
     "verdict": _verdict,
     "kind": _one_of(KINDS),
     "owner": _text,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from bitgate.cases.vocabulary import LAYOUT_AXES, LENGTHS, STATED, TAIL_AXES, shape_check
 from bitgate.checkout import relative
 from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS
+from bitgate.errors import near as near
+from bitgate.exact.fill import fill_names
 from bitgate.operation import operations
 from bitgate.operation.space.field_check import Check, as_list, numbers, texts
+from bitgate.project import TIERS
 
-SMOKE, REGRESSION = "smoke", "regression"
-TIERS = (SMOKE, REGRESSION)
+SMOKE, REGRESSION = TIERS
 NEVER = "never"
 """Instead of a tier: a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
@@ -226,7 +226,7 @@ _CHECKS: dict[str, Check] = {
     "shape": shape_check(),
     "dtypes": texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
     **{axis.name: axis.check for axis in (*LAYOUT_AXES, *TAIL_AXES)},
-    "fills": texts("|".join(FILLS), " or ".join(FILLS)),
+    "fills": lambda value: texts("|".join(fill_names()), " or ".join(fill_names()))(value),
     "seeds": numbers(0),
     "schedules": texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
     **{name: check for lengths in LENGTHS for name, check in lengths.checks.items()},
@@ -245,12 +245,6 @@ _CHECKS: dict[str, Check] = {
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
 
 
-def check_tier(tier: str) -> None:
-    """UsageError with the nearest name if there is no such tier."""
-    if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
-
-
 def name_of(fields: Mapping[str, Any], number: int) -> str:
     """What to call a row in messages: its name, else its shape or case, else its place in the set."""
     for key in ("name", "shape", "case"):
@@ -258,10 +252,3 @@ def name_of(fields: Mapping[str, Any], number: int) -> str:
         if isinstance(value, str) and value:
             return value
     return f"number {number}"
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` or the whole list: the end of a message about an unknown name."""
-    names = list(known)
-    close = get_close_matches(name, names, 1, 0.4)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"

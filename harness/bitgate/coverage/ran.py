@@ -74,21 +74,7 @@ def _of_event(event: Mapping[str, Any], families: Mapping[str, KernelFamily]) ->
     instance = family.instance(event["instance"]) if family else None
     if family is None or instance is None:
         return
-    said = event["dispatch"]
-    yield Ran(
-        parse_case_id(event["case"]),
-        family,
-        instance,
-        event["options"],
-        said["path"],
-        said["gemms_count"],
-        said["buckets"],
-        said["launches"],
-        said["split_k"],
-        said.get("split_n", 1),
-        said["zero_fill"],
-        said.get("main_loop", ""),
-    )
+    yield _ran(parse_case_id(event["case"]), family, instance, event["options"], event["dispatch"])
 
 
 def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
@@ -104,20 +90,30 @@ def predicted(problem: Problem, family: KernelFamily, instance: Instance, option
         return
     told: Dispatch | None = family.dispatch(problem, instance, options)
     if told is not None:
-        yield Ran(
-            problem,
-            family,
-            instance,
-            options,
-            told.path,
-            told.gemms_count,
-            told.buckets,
-            told.launches,
-            told.split_k,
-            told.split_n,
-            told.zero_fill,
-            told.main_loop or "",
-        )
+        yield _ran(problem, family, instance, options, told.stated)
+
+
+def _ran(
+    problem: Problem,
+    family: KernelFamily,
+    instance: Instance,
+    options: Mapping[str, str],
+    said: Mapping[str, Any],
+) -> Ran:
+    return Ran(
+        problem,
+        family,
+        instance,
+        options,
+        said["path"],
+        said.get("gemms_count", 1),
+        said.get("buckets", 1),
+        said["launches"],
+        said.get("split_k", 1),
+        said.get("split_n", 1),
+        said["zero_fill"],
+        said.get("main_loop", ""),
+    )
 
 
 def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:

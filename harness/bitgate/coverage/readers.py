@@ -10,6 +10,7 @@ from bitgate.operation import operations
 from bitgate.operation.foreign import Refused, found_in_list
 from bitgate.operation.space.csv_file import read_records
 from bitgate.operation.space.table import Question, Row, Table, TableReader, wanted
+from bitgate.project import Project
 
 
 def read(path: Path, question: Question) -> Table:
@@ -22,11 +23,15 @@ def read(path: Path, question: Question) -> Table:
         table = _reader_of(path).read(path, question)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    return _with_rows(table, question)
+
+
+def _with_rows(table: Table, question: Question) -> Table:
     if not table.rows:
         asked = " and ".join(f"{name}={value}" for name, value in question.where)
         notes = [*(f"{line.where}: {line.reason}" for line in table.refused), *table.notes]
         why = f" with {asked}" if asked else f": {notes[0]}" if notes else ""
-        raise UsageError(f"{path}: no case found{why}; nothing to cover")
+        raise UsageError(f"{table.source}: no case found{why}; nothing to cover")
     return table
 
 
@@ -68,6 +73,16 @@ def read_lines(path: Path, question: Question) -> Table:
         else:
             rows.append(Row(entry.where, entry.problem))
     return Table(str(path), tuple(rows), everything(), refused=tuple(refused))
+
+
+def read_suites(project: Project, question: Question) -> Table:
+    """All case tables of a project's suites, each problem one row. UsageError if they hold no case."""
+    source = ", ".join(map(str, project.suites))
+    rows: dict[str, Row] = {}
+    for table in project.tables():
+        for row in read_toml(table, question).rows:
+            rows.setdefault(repr(row.problem), row)
+    return _with_rows(Table(source, tuple(rows.values()), everything()), question)
 
 
 OURS = TableReader((".toml",), read_toml)

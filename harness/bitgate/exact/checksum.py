@@ -1,21 +1,20 @@
 """The checksum identity: a result too large for any reference is verified by one exact number.
 
-All three passes are one trilinear form T(x, w, y) = sum x[i] * w[f] * y[o] over the terms of a convolution, so a sum of
-the result under weights r is that form with r in the result's place. Backward data, for example::
+What is multilinear in two operands is one trilinear form T(a, b, result), so a sum of the result under weights r is
+that form with r in the result's place; of backward data, for example::
 
     <dx, r> = T(r, w, dy) = <dy, fwd(r, w)>
 
 The left side is one pass over the result. r is a product, ``a`` of group and channel times ``b`` of everything else, so
-that the channels of the right side are contracted first and it costs about the smaller tensors' size instead of a
-convolution. Weights are integers without 0, a function of the counter; sums are exact modulo 2^64. A wrong cell
-changes the left side by its error times its weight, which is not 0; many wrong cells cancel only by chance.
+that the channels of the right side, which each operation states, are contracted first and it costs about the smaller
+tensors' size instead of the whole. Weights are integers without 0, a function of the counter; sums are exact modulo
+2^64. A wrong cell changes the left side by its error times its weight, which is not 0; many wrong cells cancel only by
+chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -25,8 +24,8 @@ from numpy.typing import NDArray
 from bitgate.exact import counter
 from bitgate.exact.fill import FillPlan
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import Tensor
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operation import Problem, Tensor
+from bitgate.operation.exactness import Ints, Values
 
 RANGE = 2**12
 """Largest factor of a weight."""
@@ -34,12 +33,8 @@ RANGE = 2**12
 AFFORDABLE = 2**26
 """Operand cells that the right side may look at: a few seconds."""
 
-_CHUNK = 2**21
-"""Cells of one step, so that temporaries stay small."""
-
-Ints = NDArray[np.int64]
-Values = Callable[[str, NDArray[np.uint64]], Ints]
-"""``values(name, index)``: an operand's cells at logical indices."""
+CHUNK = 2**21
+"""Cells of one step of an operation's side, so that temporaries stay small."""
 
 
 @dataclass(frozen=True)
@@ -89,27 +84,31 @@ def weighted_sum(host: HostTensor, plan: WeightPlan) -> tuple[int, int]:
     return int(total) % 2**64, int(cells.size - np.count_nonzero(whole))
 
 
-def why_not(problem: ConvProblem, bound: int) -> str:
+def why_not(problem: Problem, bound: int) -> str:
     """Why the identity does not verify the case; empty if it does. ``bound`` is the certificate's."""
+    exactness = problem.operation.exactness
+    cost = exactness.checksum_cost(problem)
+    if cost is None:
+        return f"{problem.operation} states no identity"
     held = problem.tensors[problem.result].dtype.exact_integer
-    for op in (problem.op, *(problem.operation_of(name) for name in problem.operands)):
+    operations = (exactness.operation_of(problem, name) for name in exactness.operands(problem))
+    for op in (exactness.epilogue(problem), *operations):
         if op.name != "pass":
             return f"the operation {op.name} is no part of the identity"
     if bound > held:
         return f"sums may reach {bound}, {problem.tensors[problem.result].dtype} holds them exactly to {held}"
-    if _cost(problem) > AFFORDABLE:
-        return f"its other side looks at {_cost(problem)} cells of the operands"
+    if cost > AFFORDABLE:
+        return f"its other side looks at {cost} cells of the operands"
     return ""
 
 
-def expected(problem: ConvProblem, plan: WeightPlan, values: Values) -> int:
+def expected(problem: Problem, plan: WeightPlan, values: Values) -> int:
     """The other side of the identity, modulo 2^64."""
-    side = {Pass.FWD: _fwd, Pass.BWD_DATA: _bwd_data, Pass.BWD_WEIGHT: _bwd_weight}[problem.direction]
     with np.errstate(over="ignore"):
-        return sum(int(part) for part in side(problem, plan, values)) % 2**64
+        return sum(int(part) for part in problem.operation.exactness.checksum(problem, plan, values)) % 2**64
 
 
-def planned_values(problem: ConvProblem, plan: FillPlan) -> Values:
+def planned_values(problem: Problem, plan: FillPlan) -> Values:
     """Operands as their fill makes them, without their memory. Integer fills only."""
 
     def values(name: str, index: NDArray[np.uint64]) -> Ints:
@@ -127,68 +126,3 @@ def stored_values(inputs: dict[str, HostTensor]) -> Values:
         return inputs[name].logical[at].astype(np.int64)
 
     return values
-
-
-def _cost(p: ConvProblem) -> int:
-    places, taps = p.g * p.n * prod(p.output), prod(p.filter)
-    return {
-        Pass.FWD: taps * (places * p.c + p.g * p.k * p.c),
-        Pass.BWD_DATA: taps * (places * p.k + p.g * p.k * p.c),
-        Pass.BWD_WEIGHT: taps * places * (p.k + p.c),
-    }[p.direction]
-
-
-def _fwd(p: ConvProblem, plan: WeightPlan, values: Values) -> Iterator[np.int64]:
-    a = plan.of_channel(np.arange(p.g * p.k)).reshape(p.g, p.k)
-    for tap, inputs, outputs in _meetings(p, p.c):
-        weights = np.einsum("gk,gkc->gc", a, _weights_at(p, tap, values))
-        x = values("in", _cells(p.g, p.n, p.c, prod(p.input), inputs))
-        b = plan.of_place(_cells(p.g, p.n, 1, prod(p.output), outputs))[:, :, 0]
-        yield np.einsum("gncp,gc,gnp->", x, weights, b)
-
-
-def _bwd_data(p: ConvProblem, plan: WeightPlan, values: Values) -> Iterator[np.int64]:
-    a = plan.of_channel(np.arange(p.g * p.c)).reshape(p.g, p.c)
-    for tap, inputs, outputs in _meetings(p, p.k):
-        weights = np.einsum("gc,gkc->gk", a, _weights_at(p, tap, values))
-        dy = values("out", _cells(p.g, p.n, p.k, prod(p.output), outputs))
-        b = plan.of_place(_cells(p.g, p.n, 1, prod(p.input), inputs))[:, :, 0]
-        yield np.einsum("gnkp,gk,gnp->", dy, weights, b)
-
-
-def _bwd_weight(p: ConvProblem, plan: WeightPlan, values: Values) -> Iterator[np.int64]:
-    a = plan.of_channel(np.arange(p.g * p.c)).reshape(p.g, p.c)
-    rows = np.arange(p.g * p.k, dtype=np.uint64).reshape(p.g, p.k) * np.uint64(prod(p.filter))
-    for tap, inputs, outputs in _meetings(p, max(p.c, p.k)):
-        b = plan.of_place(rows + np.uint64(tap))
-        x = np.einsum("gncp,gc->gnp", values("in", _cells(p.g, p.n, p.c, prod(p.input), inputs)), a)
-        dy = np.einsum("gnkp,gk->gnp", values("out", _cells(p.g, p.n, p.k, prod(p.output), outputs)), b)
-        yield (x * dy).sum(dtype=np.int64)
-
-
-def _weights_at(p: ConvProblem, tap: int, values: Values) -> Ints:
-    """w at one tap, (g, k, c)."""
-    index = np.arange(p.g * p.k * p.c, dtype=np.uint64) * np.uint64(prod(p.filter)) + np.uint64(tap)
-    return values("wei", index).reshape(p.g, p.k, p.c)
-
-
-def _meetings(p: ConvProblem, channels: int) -> Iterator[tuple[int, NDArray[np.uint64], NDArray[np.uint64]]]:
-    """For each tap the input and output cells (flat spatial indices) that meet at it, some at a time."""
-    step = max(1, _CHUNK // (p.g * p.n * channels))
-    for tap, at in enumerate(product(*(range(f) for f in p.filter))):
-        inputs, outputs = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
-        for axis, f in enumerate(at):
-            o = np.arange(p.output[axis])
-            i = o * p.stride[axis] + f * p.dilation[axis] - p.left_pad[axis]
-            inside = (i >= 0) & (i < p.input[axis])
-            inputs = (inputs[:, None] * np.uint64(p.input[axis]) + i[inside].astype(np.uint64)).reshape(-1)
-            outputs = (outputs[:, None] * np.uint64(p.output[axis]) + o[inside].astype(np.uint64)).reshape(-1)
-        for begin in range(0, len(inputs), step):
-            yield tap, inputs[begin : begin + step], outputs[begin : begin + step]
-
-
-def _cells(groups: int, rows: int, channels: int, size: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Logical indices (g, row, channel, place) of a tensor with ``size`` spatial cells."""
-    outer = np.arange(groups * rows * channels, dtype=np.uint64).reshape(groups, rows, channels, 1)
-    cells: NDArray[np.uint64] = outer * np.uint64(size) + places
-    return cells

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import gcd, isqrt, prod, sqrt
+from math import isqrt, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter, native, probe
-from bitgate.exact.factors import gain
+from bitgate.exact.factors import gain_of
+from bitgate.exact.rounding import rounded
 from bitgate.exact.special import Special, specials
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import Accumulation, Dtype, Tensor
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operation import Accumulation, Dtype, Problem, Tensor, operations
+from bitgate.operation.fill import CORE_FILLS, Fill
 
-FILLS = ("exact", "decimal", "special", "codes", "probe")
+FILLS = tuple(fill.name for fill in CORE_FILLS)
+"""What the core makes; ``fill_names`` are all that a case may ask for."""
 
 # Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
 # kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
@@ -38,7 +40,8 @@ class TensorFill:
     """``integer``: the non-zero integers of [-range, range], each cell kept with probability ``keep`` / 2^32, else 0.
     ``real``: uniform in [-1, 1), rounded to the tensor's type. ``special``: integers, but every ``spacing``-th cell
     holds one of the bit patterns ``specials``, in turn. ``codes``: every bit pattern of the type in turn. ``hot``: ones
-    at the indices of a probe. ``distinct``: the integers from 1 to range, over and over."""
+    at the indices of a probe. ``distinct``: the integers from 1 to range, over and over. ``stated``: made by
+    the operation."""
 
     kind: str
     range: int = 1
@@ -70,12 +73,28 @@ class FillPlan:
         return dict(self.tensors)[name]
 
 
-def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
-    """Ranges and densities of the operands and of d0. Raises UsageError for an unknown fill."""
-    if fill not in FILLS:
-        near = get_close_matches(fill, FILLS, 1)
+def fill_names() -> tuple[str, ...]:
+    """The fills of all operations, those that the core makes first."""
+    own = (name for operation in operations().values() for name in operation.exactness.own_fills)
+    return tuple(dict.fromkeys((*FILLS, *own)))
+
+
+def fill_named(problem: Problem, name: str) -> Fill:
+    """The problem's fill of that name. UsageError names those that it has."""
+    every = {fill.name: fill for fill in problem.operation.exactness.fills(problem)}
+    if name not in every:
+        near = get_close_matches(name, every, 1)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise UsageError(f"unknown fill '{fill}': {hint}known are {', '.join(FILLS)}")
+        raise UsageError(f"unknown fill '{name}': {hint}known are {', '.join(every)}")
+    return every[name]
+
+
+def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
+    """Ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem has not."""
+    named = fill_named(problem, fill)
+    if named.make is not None:
+        read = (name for name in problem.tensors if name != problem.result)
+        return FillPlan(fill, seed, tuple((name, TensorFill("stated")) for name in read), named.reason)
     exact = _plan_exact(problem, accumulation, seed)
     if fill == "exact":
         return exact
@@ -90,12 +109,25 @@ def plan_fill(problem: ConvProblem, accumulation: Accumulation, fill: str = "exa
     return FillPlan(fill, seed, tuple((name, own if name in keeps else changed) for name, own in exact.tensors))
 
 
-def make_inputs(problem: ConvProblem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
-    """The two operands and, if the operation reads one, d0; gaps hold GAP_PATTERN."""
+def make_inputs(problem: Problem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
+    """The operands and, if the epilogue reads one, d0; gaps hold GAP_PATTERN."""
+    if any(own.kind == "stated" for _, own in plan.tensors):
+        return _stated(problem, plan)
     return {name: _make_input(problem, name, own, plan.seed, threads) for name, own in plan.tensors}
 
 
-def _make_input(problem: ConvProblem, name: str, own: TensorFill, seed: int, threads: int | None) -> HostTensor:
+def _stated(problem: Problem, plan: FillPlan) -> dict[str, HostTensor]:
+    """Data of the operation's own, each rounded to its tensor's type."""
+    make = fill_named(problem, plan.fill).make
+    assert make is not None
+    cells = make(problem, plan.seed)
+    hosts = {name: HostTensor.empty(problem.tensors[name]) for name, _ in plan.tensors}
+    for name, host in hosts.items():
+        host.logical[...] = rounded(np.asarray(cells[name], np.float64), host.tensor.dtype)
+    return hosts
+
+
+def _make_input(problem: Problem, name: str, own: TensorFill, seed: int, threads: int | None) -> HostTensor:
     if own.kind == "hot":
         return probe.make_hot(problem, name, seed)
     if own.kind == "distinct":
@@ -162,51 +194,45 @@ def _codes(tensor: Tensor, index: NDArray[np.uint64], words: counter.Words) -> N
     return patterns.astype(tensor.dtype.bits).view(tensor.dtype.numpy)
 
 
-def terms(problem: ConvProblem) -> int:
-    """Largest number of products in one cell. Under strides a cell of dx meets only the taps of its residue class."""
-    if problem.direction is not Pass.BWD_DATA:
-        return problem.reduction
-    axes = zip(problem.filter, problem.stride, problem.dilation, strict=True)
-    return problem.k * prod(-(-f // (s // gcd(s, d))) for f, s, d in axes)
-
-
-def _plan_exact(problem: ConvProblem, accumulation: Accumulation, seed: int) -> FillPlan:
-    limit, op, reduction = accumulation.exact_range, problem.op, terms(problem)
+def _plan_exact(problem: Problem, accumulation: Accumulation, seed: int) -> FillPlan:
+    exactness, tensors = problem.operation.exactness, problem.tensors
+    limit, op, reduction = accumulation.exact_range, exactness.epilogue(problem), exactness.terms(problem)
+    operands = exactness.operands(problem)
     alpha = max(1, int(op.alpha))
-    tensors = problem.tensors
-    first, second = (tensors[name] for name in problem.operands)
     d_fills: tuple[tuple[str, TensorFill], ...] = ()
     if op.num_d:
         beta = max(1, int(op.beta))
         d = TensorFill("integer", max(1, min(preferred(tensors["d0"].dtype), 16, limit // (8 * beta))))
         d_fills = (("d0", d),)
         limit -= beta * d.range
-    for name in problem.operands:
-        alpha *= gain(problem.operation_of(name))
+    for name in operands:
+        alpha *= gain_of(problem, name)
+    reduction = max(1, reduction)
     budget = limit // alpha // reduction
-    caps = _largest(problem, first.name), _largest(problem, second.name)
+    caps = tuple(_largest(problem, name) for name in operands)
     comfort = _COMFORTABLE.get(tensors[problem.result].dtype.name, float("inf")) / alpha
     ranges = _ranges(max(1, budget), caps, comfort, reduction)
     notes: list[str] = []
     if any(range_ < min(cap, _PLENTY) for range_, cap in zip(ranges, caps, strict=True)):
-        notes.append(f"range lowered to {ranges[0]} x {ranges[1]}")
-    keep, why = _density(limit // alpha, budget, reduction, comfort if ranges == (1, 1) else float("inf"))
+        notes.append(f"range lowered to {' x '.join(map(str, ranges))}")
+    keep, why = _density(limit // alpha, budget, reduction, comfort if set(ranges) == {1} else float("inf"))
     if why:
         notes.append(why)
-    sparse = _sparse_operand(problem)
+    sparse = exactness.sparse_operand(problem)
     fills = tuple(
-        (tensor.name, TensorFill("integer", range_, keep if tensor.name == sparse else counter.FULL_DENSITY))
-        for tensor, range_ in zip((first, second), ranges, strict=True)
+        (name, TensorFill("integer", range_, keep if name == sparse else counter.FULL_DENSITY))
+        for name, range_ in zip(operands, ranges, strict=True)
     )
     return FillPlan("exact", seed, fills + d_fills, "; ".join(notes))
 
 
-def _plan_probe(problem: ConvProblem, accumulation: Accumulation, exact: FillPlan) -> FillPlan:
+def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -> FillPlan:
     """The operands of a probe beside the d0 of the exact fill."""
-    rest = tuple((name, own) for name, own in exact.tensors if name not in problem.operands)
+    names = problem.operation.exactness.operands(problem)
+    rest = tuple((name, own) for name, own in exact.tensors if name not in names)
     hot, values = probe.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
-    kinds = {name: "hot" if name == hot else "distinct" for name in problem.operands}
-    operands = tuple((name, TensorFill(kinds[name], values[name])) for name in problem.operands)
+    kinds = {name: "hot" if name == hot else "distinct" for name in names}
+    operands = tuple((name, TensorFill(kinds[name], values[name])) for name in names)
     return FillPlan("probe", exact.seed, operands + rest)
 
 
@@ -215,30 +241,35 @@ def preferred(dtype: Dtype) -> int:
     return _PREFERRED.get(dtype.name, _PREFERRED_F8)
 
 
-def _largest(problem: ConvProblem, operand: str) -> int:
+def _largest(problem: Problem, operand: str) -> int:
     """Largest integer for an operand which every type holds that it passes through on its way to the multiplication."""
-    factor = problem.multiplicand(operand)
+    factor = problem.operation.exactness.multiplicand(problem, operand)
     own = min(preferred(problem.tensors[operand].dtype), preferred(factor))
-    return min(own, factor.exact_integer // gain(problem.operation_of(operand)))
+    return min(own, factor.exact_integer // gain_of(problem, operand))
 
 
-def _ranges(budget: int, caps: tuple[int, int], comfort: float, reduction: int) -> tuple[int, int]:
-    """The two ranges, as equal as their caps allow, whose product is at most ``budget`` and whose sums' root mean
-    square is at most ``comfort``."""
-    root = isqrt(budget)
-    first = min(caps[0], root)
-    second = min(caps[1], budget // first)
-    first = min(caps[0], budget // second)
-    while (first > 1 or second > 1) and _rms(first, second, reduction) > comfort:
-        if first >= second:
-            first -= 1
-        else:
-            second -= 1
-    return first, second
+def _ranges(budget: int, caps: tuple[int, ...], comfort: float, reduction: int) -> tuple[int, ...]:
+    """Ranges, as equal as their caps allow, whose product is at most ``budget`` and whose sums' root mean square is at
+    most ``comfort``."""
+    ranges = _balanced(budget, caps)
+    while max(ranges) > 1 and _rms(ranges, reduction) > comfort:
+        largest = ranges.index(max(ranges))
+        ranges = (*ranges[:largest], ranges[largest] - 1, *ranges[largest + 1 :])
+    return ranges
 
 
-def _rms(first: int, second: int, reduction: int) -> float:
-    return sqrt(reduction * TensorFill("integer", first).mean_square * TensorFill("integer", second).mean_square)
+def _balanced(budget: int, caps: tuple[int, ...]) -> tuple[int, ...]:
+    """Each at most its cap, their product at most the budget; what one leaves to its cap another may take."""
+    if len(caps) == 1:
+        return (min(caps[0], budget),)
+    root = isqrt(budget) if len(caps) == 2 else int(budget ** (1 / len(caps)))
+    first = max(1, min(caps[0], root))
+    rest = _balanced(budget // first, caps[1:])
+    return min(caps[0], budget // prod(rest)), *rest
+
+
+def _rms(ranges: tuple[int, ...], reduction: int) -> float:
+    return sqrt(prod((TensorFill("integer", one).mean_square for one in ranges), start=float(reduction)))
 
 
 def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[int, str]:
@@ -258,13 +289,6 @@ def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[i
     return keep, f"density lowered to {keep / full:.3g} so that {why}"
 
 
-def _sparse_operand(problem: ConvProblem) -> str:
-    """The operand that zeros go to: the one whose reduction indices are each seen by more cells."""
-    if problem.direction is Pass.BWD_WEIGHT:
-        return "out" if problem.k >= problem.c else "in"
-    return "wei"
-
-
 _FEW_TERMS = 2
 """Integers that a result cell sums on average under ``special``."""
 _SMALL_FACTORS = 2
@@ -273,14 +297,14 @@ _SMALL_FACTORS = 2
 _D_SPACING = 23
 
 
-def plan_special(problem: ConvProblem, seed: int) -> FillPlan:
+def plan_special(problem: Problem, seed: int) -> FillPlan:
     """Small integers, few of them in the operand that the border pads, so that many a cell sums little but specials.
 
     NaN and infinities stand only in that operand (x; dy for bwd_data) and in d0: where the other one holds them, a
     kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both are right. So
     many as leave half of the result finite.
     """
-    padded = "out" if problem.direction is Pass.BWD_DATA else "in"
+    padded = problem.operation.exactness.padded_operand(problem)
     fills = tuple(
         (name, _special(problem, tensor, "d" if name == "d0" else "padded" if name == padded else "other", seed))
         for name, tensor in problem.tensors.items()
@@ -289,9 +313,10 @@ def plan_special(problem: ConvProblem, seed: int) -> FillPlan:
     return FillPlan("special", seed, fills, "small integers and the edges of each type")
 
 
-def _special(problem: ConvProblem, tensor: Tensor, role: str, seed: int) -> TensorFill:
-    most = terms(problem)
-    factor = tensor.dtype if role == "d" else problem.multiplicand(tensor.name)
+def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFill:
+    exactness = problem.operation.exactness
+    most = max(1, exactness.terms(problem))
+    factor = tensor.dtype if role == "d" else exactness.multiplicand(problem, tensor.name)
     cells = prod(n for n, stride in zip(tensor.lengths, tensor.strides, strict=True) if stride != 0)
     # One cell of an operand reaches at most the share most / cells of the result.
     endless = {"padded": cells // (2 * most), "other": 0, "d": cells // 8}[role]

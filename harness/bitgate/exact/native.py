@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.build.builder import Builder
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import DTYPES, Dtype
-from bitgate.operations.convolution import ConvProblem
+from bitgate.operation import DTYPES, Dtype, Elementwise
+from bitgate.operation.measure import Measure
 
 MAX_RANK = 6
 
@@ -56,17 +56,6 @@ class WindowView(Structure):
     """``Window`` of native/window.hpp: always three axes."""
 
     _fields_ = tuple((name, c_int64 * 3) for name in ("positions", "filter", "stride", "dilation", "pad"))
-
-    @classmethod
-    def of(cls, problem: ConvProblem) -> WindowView:
-        ones = (1,) * (3 - problem.ndim)
-        return cls(
-            ones + problem.output,
-            ones + problem.filter,
-            ones + problem.stride,
-            ones + problem.dilation,
-            (0,) * len(ones) + problem.left_pad,
-        )
 
     def cut(self, axis: int, positions: slice, first_cell: int) -> WindowView:
         """The same window for some positions of an axis, over an image that begins at ``first_cell`` of it."""
@@ -186,17 +175,6 @@ def count_differences(a: HostTensor, b: HostTensor, threads: int | None = None) 
     return differences(a, b, threads).count
 
 
-@dataclass(frozen=True)
-class Measure:
-    """``largest`` |v|, how many elements are not zero, how many are not integers, and sums of |v| over all axes but
-    those kept (in logical order)."""
-
-    largest: float
-    nonzeros: int
-    fractions: int
-    sums: NDArray[np.float64]
-
-
 def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = None) -> Measure:
     """One pass over a tensor; ``keep`` names the logical axes that the sums keep, none: no sums."""
     tensor = host.tensor
@@ -234,13 +212,12 @@ def scatter(
     image: TensorView,
     window: WindowView,
     part: PartView,
-    problem: ConvProblem,
+    op: Elementwise,
     d: TensorView | None,
     columns: NDArray[Any],
     threads: int,
 ) -> None:
-    """Sum columns into cells, apply the problem's operation, round once, store. ``image`` may have any type but f8."""
-    op = problem.op
+    """Sum columns into cells, apply ``op``, round once, store. ``image`` may have any type but f8."""
     stored = library()("bitgate_scatter")(
         byref(image),
         byref(window),
@@ -281,12 +258,12 @@ def ordered(
     )
 
 
-def ordered_op(problem: ConvProblem, values: NDArray[Any], d: NDArray[Any] | None, threads: int) -> None:
+def ordered_op(op: Elementwise, values: NDArray[Any], d: NDArray[Any] | None, threads: int) -> None:
     """``values = op(values, d)`` in place, in the type of the two arrays: f32 or f64."""
     library()("bitgate_ordered_op")(
-        problem.op.code,
-        problem.op.alpha,
-        problem.op.beta,
+        op.code,
+        op.alpha,
+        op.beta,
         values.dtype == np.float64,
         values.ctypes.data,
         None if d is None else d.ctypes.data,

@@ -1,12 +1,10 @@
-"""The ordered reference: each cell's sum in a stated order with explicit fma, so that it equals the naive kernels bit
-for bit on any finite data.
+"""The ordered reference: each cell's sum in the order that its operation states, with explicit fma, so that it equals
+the naive kernels bit for bit on any finite data.
 
-Operands are first what they are multiplied as (factors.py). Order, from +0: filter taps row-major (z, y, x) outermost,
-then channels (c of x for fwd, k of dy for bwd_data); bwd_weight: images outermost, then output positions row-major.
-acc = fma(a, b, acc) in the accumulator's type: f64 if any tensor is f64, i32 (wrapping) if both operands are integers,
-else f32. Products cut off by the border are left out.
+Operands are first what they are multiplied as (factors.py). acc = fma(a, b, acc) from +0 in the accumulator's type: f64
+if any tensor is f64, i32 (wrapping) if all operands are integers, else f32.
 
-Then the operation, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
+Then the epilogue, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
 bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then one rounding
 to nearest even (rounding.py).
 
@@ -16,68 +14,68 @@ native/ordered.cpp's.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitgate import rooms
+from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.factors import factors
-from bitgate.exact.native import WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import DTYPES, Dtype
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operation import DTYPES, Dtype, Problem
+from bitgate.operation.form import Array
 
 
-def accumulator_of(problem: ConvProblem) -> Dtype:
+def accumulator_of(problem: Problem) -> Dtype:
     """The type that sums: stated in the module's text."""
     tensors = problem.tensors
     if any(tensor.dtype.name == "f64" for tensor in tensors.values()):
         return DTYPES["f64"]
-    if not any(tensors[name].dtype.is_float for name in problem.operands):
+    if not any(tensors[name].dtype.is_float for name in problem.operation.exactness.operands(problem)):
         return DTYPES["i32"]
     return DTYPES["f32"]
 
 
-def ordered_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
-    """The result of ``problem``; gaps hold GAP_PATTERN."""
-    threads = rooms.threads() if threads is None else threads
+def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
+    """The result of ``problem``; gaps hold GAP_PATTERN. UsageError if its operation states no order."""
     accumulator = accumulator_of(problem)
-    own = factors(problem, inputs)
-    packed = {name: _channels_last(own[name].logical, accumulator.numpy) for name in problem.operands}
-    g, n, k, c = problem.g, problem.n, problem.k, problem.c
-    taps = problem.filter
-    if problem.direction is Pass.FWD:
-        weights = packed["wei"].reshape(g, k, -1, c).transpose(0, 2, 3, 1)  # [g][tap][c][k]
-        first, second, shape = packed["in"], weights, (g, n, *problem.output, k)
-    elif problem.direction is Pass.BWD_DATA:
-        weights = packed["wei"].reshape(g, k, -1, c).transpose(0, 2, 1, 3)  # [g][tap][k][c]
-        first, second, shape = packed["out"], weights, (g, n, *problem.input, c)
-    else:
-        first, second, shape = packed["in"], packed["out"], (g, k, *taps, c)
-    sums = np.zeros(shape, accumulator.numpy)
-    sizes = (g, n, k, c, *(1,) * (3 - problem.ndim), *problem.input)
-    native.ordered(
-        sizes,
-        WindowView.of(problem),
-        problem.direction.code,
-        accumulator,
-        np.ascontiguousarray(first),
-        np.ascontiguousarray(second),
-        sums,
-        threads,
-    )
-    if problem.op.code != 0:
+    cells = {name: host.logical for name, host in factors(problem, inputs).items()}
+    sums = problem.operation.exactness.ordered_sums(problem, cells, accumulator, _threads(threads))
+    if sums is None:
+        raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
+    if problem.operation.exactness.epilogue(problem).code != 0:
         sums = sums.astype(np.float64) if accumulator.name == "i32" else sums
-        d = _channels_last(inputs["d0"].logical, sums.dtype) if problem.op.num_d else None
-        native.ordered_op(problem, sums, d, threads)
+        sums = through_epilogue(problem, sums, cells, threads)
     result = HostTensor.empty(problem.tensors[problem.result])
-    result.logical[...] = np.moveaxis(rounded(sums, result.tensor.dtype), -1, 2)
+    result.logical[...] = rounded(sums, result.tensor.dtype)
     return result
 
 
-def _channels_last(cells: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
+    """The sums of any numbers in the operands' places, in f64 and in logical order: in the stated order, where there is
+    one."""
+    exactness = problem.operation.exactness
+    found = exactness.ordered_sums(problem, arrays, DTYPES["f64"], _threads(threads))
+    if found is not None:
+        return found
+    form = exactness.form(problem)
+    assert form is not None
+    return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
+
+
+def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
+    """What the epilogue makes of ``sums``, which it may overwrite, and of ``arrays["d0"]``, in their type: f32, f64."""
+    op = problem.operation.exactness.epilogue(problem)
+    if op.code == 0:
+        return sums
+    values = np.ascontiguousarray(sums)
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        return np.ascontiguousarray(np.moveaxis(cells, 2, -1).astype(dtype))
+        d = np.ascontiguousarray(arrays["d0"].astype(values.dtype)) if op.num_d else None
+    native.ordered_op(op, values, d, _threads(threads))
+    return values
+
+
+def _threads(threads: int | None) -> int:
+    return rooms.threads() if threads is None else threads

@@ -1,309 +1,74 @@
-"""The exact reference: integer data, so any order of summation gives the same bits, so BLAS may do it.
+"""The exact reference: integer data, so any order of summation gives the same bits, so the fastest one may be taken.
 
-Each pass is one dense GEMM per chunk of images, beside two native steps that own all indices, types and layouts:
-`gather` makes rows of window positions from an image, `scatter` sums columns into cells, applies the operation, rounds
-once and stores. ::
-
-    fwd         scatter(gather(x, window) @ w^T)
-    bwd_data    scatter(dy @ w, window)            col2im: each tap's product is added where the tap points
-    bwd_weight  store(sum over chunks of dy^T @ gather(x, window))
-
-A chunk's columns fit the caches (a huge image is done some rows at a time); chunks run side by side, one BLAS thread
-each, where there are enough of them.
+Each operation has a way of its own that ends in BLAS; where it has none its form is applied to whole numbers. Of an
+operation that is not multilinear it is the plain definition, on data of which the operation itself says why every cell
+is one bit pattern.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise, product
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
 from bitgate import rooms
-from bitgate.exact import blas, native
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.factors import factors
-from bitgate.exact.native import PartView, TensorView, WindowView
 from bitgate.exact.rounding import rounded
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import DTYPES, Tensor
-from bitgate.operations.convolution import ConvProblem, Pass
-
-CHUNK_BYTES = 24 << 20
-"""Columns of one chunk of images. Larger ones leave the caches, smaller ones make the GEMM's rows few."""
-
-IMAGE_BYTES = 96 << 20
-"""Columns of a single image above this are made a range of its rows at a time, at the price of rows computed twice."""
-
-PARALLEL_FLOPS = 2e7
-"""Below this a second thread costs more than it does."""
+from bitgate.operation import DTYPES, Problem, Tensor
 
 
 class InexactError(ValueError):
     """The data are not such that every order of summation gives the same bits; the ordered reference takes them."""
 
 
-def exact_reference(problem: ConvProblem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
+def exact_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
     """The result of ``problem``, each exact sum rounded once; gaps hold GAP_PATTERN.
 
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
     """
+    exactness = problem.operation.exactness
+    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
+    if exactness.form(problem) is None:
+        _define(problem, inputs, results, np.dtype(np.float64))
+        return results[problem.result]
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"
         raise InexactError(f"{what}: use the ordered reference")
     dtype = np.dtype(np.float32 if bound.value < DTYPES["f32"].exact_integer else np.float64)
-    result = HostTensor.empty(problem.tensors[problem.result])
-    _Run(problem, inputs, result, dtype, rooms.threads() if threads is None else threads).run()
-    return result
+    if not exactness.exact(problem, inputs, results, dtype, rooms.threads() if threads is None else threads):
+        _define(problem, inputs, results, np.dtype(np.int64))
+    return results[problem.result]
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """Groups, images, and rows of the result's image (of y for bwd_weight) along the run's row axis."""
-
-    groups: slice
-    images: slice
-    rows: slice
-
-    @property
-    def part(self) -> PartView:
-        return PartView(self.groups.start, self.groups.stop, self.images.start, self.images.stop)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.groups.stop - self.groups.start, self.images.stop - self.images.start
+def _define(
+    problem: Problem, inputs: dict[str, HostTensor], results: dict[str, HostTensor], dtype: np.dtype[Any]
+) -> None:
+    """By the plain definition, in numbers of ``dtype``, which holds all of them."""
+    cells = {name: host.logical.astype(np.float64).astype(dtype) for name, host in inputs.items()}
+    for name, values in problem.operation.reference(problem, cells).items():
+        if name in results:
+            host = results[name]
+            host.logical[...] = rounded(np.asarray(values, np.float64), host.tensor.dtype)
 
 
-def _chunks(groups: int, images: int, rows: int, bytes_each: int, threads: int) -> list[_Chunk]:
-    """Parts whose columns (``bytes_each`` for a group of an image) fit, and enough of them for the threads."""
-    fit = max(1, CHUNK_BYTES // bytes_each)
-    by_group = min(groups, fit)
-    by_image = max(1, min(fit // by_group, -(-images // threads)))
-    by_row = rows if bytes_each <= IMAGE_BYTES else max(1, rows * IMAGE_BYTES // bytes_each)
-    steps = ((groups, by_group), (images, by_image), (rows, by_row))
-    ranges = ([slice(at, min(at + step, end)) for at in range(0, end, step)] for end, step in steps)
-    return [_Chunk(*part) for part in product(*ranges)]
-
-
-class _Buffer:
-    """Memory of one worker, reused from chunk to chunk so that its pages are touched once."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._flat = np.empty(0, dtype)
-
-    def array(self, *shape: int) -> NDArray[Any]:
-        count = prod(shape)
-        if self._flat.size < count:
-            self._flat = np.empty(count, self._flat.dtype)
-        return self._flat[:count].reshape(shape)
-
-
-class _Run:
-    """One reference computation. ``threads`` are split between chunks side by side and BLAS within each."""
-
-    def __init__(
-        self,
-        problem: ConvProblem,
-        inputs: dict[str, HostTensor],
-        result: HostTensor,
-        dtype: np.dtype[Any],
-        threads: int,
-    ) -> None:
-        self.problem, self.inputs, self.result, self.dtype = problem, inputs, result, dtype
-        self.threads = threads if problem.flops >= PARALLEL_FLOPS else 1
-        self.window = WindowView.of(problem)
-        self.taps = prod(problem.filter)
-        # The first axis of more than one cell: a range of its rows is one piece of a packed image.
-        lengths = enumerate(zip(problem.input, problem.output, strict=True))
-        self.row_axis = next((axis for axis, pair in lengths if max(pair) > 1), 0)
-        row_sizes = (problem.input if problem.direction is Pass.BWD_DATA else problem.output) or (1,)  # GEMM: no space
-        bytes_each = prod(problem.output) * self.taps * problem.c * dtype.itemsize
-        self.chunks = _chunks(problem.g, problem.n, row_sizes[self.row_axis], bytes_each, self.threads)
-        self.outer = min(self.threads, len(self.chunks))
-        self.inner = max(1, self.threads // self.outer)
-        # f8 results are rounded by ml_dtypes, from columns stored as they are.
-        self.staging = result if result.tensor.dtype.name not in _F8 else self._unrounded()
-
-    def run(self) -> None:
-        passes: dict[Pass, Callable[[], None]] = {
-            Pass.FWD: self._fwd,
-            Pass.BWD_DATA: self._bwd_data,
-            Pass.BWD_WEIGHT: self._bwd_weight,
-        }
-        with blas.threads(self.inner):
-            passes[self.problem.direction]()
-        if self.staging is not self.result:
-            self.result.logical[...] = rounded(self.staging.logical, self.result.tensor.dtype)
-
-    def _fwd(self) -> None:
-        weights = self._weights().transpose(0, 2, 1)  # [g][taps * c][k]
-
-        def work(chunk: _Chunk, columns: _Buffer, results: _Buffer) -> None:
-            rows = self._window_rows(chunk, columns)
-            out = results.array(*rows.shape[:2], self.problem.k)
-            np.matmul(rows, weights[chunk.groups], out=out)
-            window = WindowView.identity(self._cut(self.problem.output, chunk.rows))
-            self._scatter(window, chunk.part, chunk.rows, out)
-
-        self._spread(work)
-
-    def _bwd_data(self) -> None:
-        weights = self._weights()  # [g][k][taps * c]
-
-        def work(chunk: _Chunk, columns: _Buffer, results: _Buffer) -> None:
-            positions = self._positions_that_reach(chunk.rows)
-            rows = self._image_rows("out", chunk, positions, columns)
-            out = results.array(*rows.shape[:2], self.taps * self.problem.c)
-            np.matmul(rows, weights[chunk.groups], out=out)
-            window = self.window.cut(self._native_axis, positions, chunk.rows.start)
-            self._scatter(window, chunk.part, chunk.rows, out)
-
-        self._spread(work)
-
-    def _bwd_weight(self) -> None:
-        p = self.problem
-        sums = np.zeros((p.g, p.k, self.taps * p.c), self.dtype)
-        lock = threading.Lock()
-
-        def work(chunk: _Chunk, columns: _Buffer, results: _Buffer) -> None:
-            factors = _Buffer(self.dtype)
-            rows = self._image_rows("out", chunk, chunk.rows, factors).transpose(0, 2, 1)
-            out = results.array(chunk.shape[0], p.k, self.taps * p.c)
-            np.matmul(rows, self._window_rows(chunk, columns), out=out)
-            with lock:
-                sums[chunk.groups] += out
-
-        self._spread(work)
-        everything = PartView(0, p.g, 0, p.k)
-        self._scatter(WindowView.identity(p.filter), everything, slice(0, p.filter[self.row_axis]), sums, self.threads)
-
-    def _spread(self, work: Callable[[_Chunk, _Buffer, _Buffer], None]) -> None:
-        waiting = list(reversed(self.chunks))
-
-        def worker() -> None:
-            columns, results = _Buffer(self.dtype), _Buffer(self.dtype)
-            while True:
-                try:
-                    chunk = waiting.pop()
-                except IndexError:
-                    return
-                work(chunk, columns, results)
-
-        if self.outer == 1:
-            worker()
-            return
-        with ThreadPoolExecutor(self.outer) as pool:
-            for done in [pool.submit(worker) for _ in range(self.outer)]:
-                done.result()
-
-    def _weights(self) -> NDArray[Any]:
-        """[g][k][taps * c]: weights read as images of the filter's size, k counting them."""
-        p, host = self.problem, self.inputs["wei"]
-        matrix = _as_matrix(host, self.dtype)
-        if matrix is None:
-            matrix = np.empty((p.g, p.k * self.taps, p.c), self.dtype)
-            everything = PartView(0, p.g, 0, p.k)
-            native.gather(TensorView.of(host), WindowView.identity(p.filter), everything, matrix, self.threads)
-        return _fold(matrix, p.k)
-
-    def _image_rows(self, name: str, chunk: _Chunk, rows: slice, buffer: _Buffer) -> NDArray[Any]:
-        """[g][cells][channels] of rows of a chunk's images, in place if they lie in memory like that."""
-        host = self.inputs[name]
-        size = host.tensor.lengths[3:]
-        cut = self._cut(size, rows)
-        matrix = _as_matrix(host, self.dtype)
-        if matrix is not None:
-            # Either whole images, or rows of a single one.
-            first = chunk.images.start * prod(size) + rows.start * prod(size[self.row_axis + 1 :])
-            return matrix[chunk.groups, first : first + chunk.shape[1] * prod(cut)]
-        g, n = chunk.shape
-        packed = buffer.array(g, n * prod(cut), host.tensor.lengths[2])
-        image = TensorView.rows(host, 3 + self.row_axis, rows)
-        native.gather(image, WindowView.identity(cut), chunk.part, packed, self.inner)
-        return packed
-
-    def _window_rows(self, chunk: _Chunk, buffer: _Buffer) -> NDArray[Any]:
-        """[g][positions][taps * c] of x under the filter."""
-        p = self.problem
-        if p.output == p.input and self.taps == 1 and not any(p.left_pad) and not p.strided:
-            return self._image_rows("in", chunk, chunk.rows, buffer)
-        g, n = chunk.shape
-        rows = buffer.array(g, n * prod(self._cut(p.output, chunk.rows)), self.taps * p.c)
-        window = self.window.cut(self._native_axis, chunk.rows, 0)
-        native.gather(TensorView.of(self.inputs["in"]), window, chunk.part, rows, self.inner)
-        return rows
-
-    def _scatter(
-        self, window: WindowView, part: PartView, rows: slice, columns: NDArray[Any], threads: int | None = None
-    ) -> None:
-        axis, d = 3 + self.row_axis, self.inputs.get("d0")
-        native.scatter(
-            TensorView.rows(self.staging, axis, rows),
-            window,
-            part,
-            self.problem,
-            None if d is None else TensorView.rows(d, axis, rows),
-            columns,
-            threads or self.inner,
-        )
-
-    def _positions_that_reach(self, rows: slice) -> slice:
-        """Output positions, along the row axis, whose window touches these rows of the image; at least one, and for a
-        whole image all, so that several whole images lie side by side."""
-        p, a = self.problem, self.row_axis
-        if rows.stop - rows.start == p.input[a]:
-            return slice(0, p.output[a])
-        reach = (p.filter[a] - 1) * p.dilation[a]
-        first = -(-(rows.start + p.left_pad[a] - reach) // p.stride[a])
-        last = (rows.stop - 1 + p.left_pad[a]) // p.stride[a]
-        end = p.output[a]
-        start = min(max(first, 0), end - 1)
-        return slice(start, max(start + 1, min(last + 1, end)))
-
-    def _cut(self, size: tuple[int, ...], rows: slice) -> tuple[int, ...]:
-        """``size`` with only these rows."""
-        return (*size[: self.row_axis], rows.stop - rows.start, *size[self.row_axis + 1 :])
-
-    @property
-    def _native_axis(self) -> int:
-        """The row axis among the three of native windows."""
-        return 3 - self.problem.ndim + self.row_axis
-
-    def _unrounded(self) -> HostTensor:
-        own = self.result.tensor
-        dtype = DTYPES["f32" if self.dtype == np.float32 else "f64"]
-        strides = tuple(prod(own.lengths[axis + 1 :]) for axis in range(len(own.lengths)))
-        return HostTensor.empty(Tensor(own.name, dtype, own.layout, own.lengths, strides))
-
-
-_F8 = frozenset(name for name, dtype in DTYPES.items() if dtype.is_float and dtype.bytes == 1)
-
-
-def _as_matrix(host: HostTensor, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """[g][n * cells][channels] as a view, if the type is the GEMM's and channels lie side by side in even rows."""
-    tensor = host.tensor
-    g, n, c = tensor.lengths[:3]
-    rows = [(n, tensor.strides[1]), *zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
-    rows = [(length, stride) for length, stride in rows if length > 1] or [(1, c)]
-    even = all(outer[1] == inner[1] * inner[0] for outer, inner in pairwise(rows))
-    pitch = rows[-1][1]
-    if host.storage.dtype != dtype or (c > 1 and tensor.strides[2] != 1) or not even or pitch < c:
-        return None
-    item = dtype.itemsize
-    shape = (g, prod(length for length, _ in rows), c)
-    return as_strided(host.storage, shape, (tensor.strides[0] * item, pitch * item, item))
-
-
-def _fold(matrix: NDArray[Any], k: int) -> NDArray[Any]:
-    """[g][k * taps][c] -> [g][k][taps * c]; a copy only if rows have a gap between them."""
-    return matrix.reshape(matrix.shape[0], k, -1)
+@contextmanager
+def unrounded(result: HostTensor, dtype: np.dtype[Any]) -> Iterator[HostTensor]:
+    """What native code may store into: the result itself, or, of an 8-bit float, which ml_dtypes rounds, a twin of
+    ``dtype`` that is rounded into it at the end."""
+    own = result.tensor
+    if not own.dtype.is_float8:
+        yield result
+        return
+    wide = DTYPES["f32" if dtype == np.float32 else "f64"]
+    strides = tuple(prod(own.lengths[axis + 1 :]) for axis in range(len(own.lengths)))
+    staging = HostTensor.empty(Tensor(own.name, wide, own.layout, own.lengths, strides))
+    yield staging
+    result.logical[...] = rounded(staging.logical, own.dtype)

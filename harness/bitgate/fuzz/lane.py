@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from bitgate.exact.fill import FILLS
 from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
@@ -161,7 +160,8 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
 def _fills(problem: Problem) -> tuple[str, ...]:
     """``codes`` is for types whose every code is drawn within a small tensor."""
     narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
-    return tuple(fill for fill in FILLS if fill != "codes" or narrow)
+    names = (fill.name for fill in problem.operation.exactness.fills(problem))
+    return tuple(fill for fill in names if fill != "codes" or narrow)
 
 
 def _other(values: Sequence[str], choice: float, share: float) -> str:

@@ -226,14 +226,17 @@ def dispatch(
     partials = 4 * problem.tensors["wei"].elements if stages == 2 else 0
     return Dispatch(
         path=path,
-        gemms_count=1,
         launches=stages,
-        buckets=1,
         zero_fill=stages == 1 and slices > 1,
-        split_k=slices,
-        main_loop=_main_loop(-(-problem.reduction // (instance.tile or (1, 1, 1))[2]), slices),
         transposes=len(seen.copies),
         workspace_bytes=seen.workspace_bytes + partials,
+        facts={
+            "gemms_count": 1,
+            "buckets": 1,
+            "split_k": slices,
+            "split_n": 1,
+            "main_loop": _main_loop(-(-problem.reduction // (instance.tile or (1, 1, 1))[2]), slices),
+        },
     )
 
 

@@ -146,7 +146,7 @@ def _verdict(
         dispatch=kernel.records[0].summary() if kernel.records else {},
         seconds={"total": round(session.clock() - started, 6)},
         diagnosis=diagnosis,
-        repro=f"{repro_line(planned, session.load)} --laws",
+        repro=f"{repro_line(planned, session.project.added)} --laws",
         foreign=foreign_line(planned.problem) or "",
         human=human(planned.problem),
         fingerprint=session.fingerprint(planned.family),

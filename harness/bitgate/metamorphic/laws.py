@@ -25,6 +25,9 @@ AXES = {
 }
 """Where a letter of G, N, K, C stands in the logical order of each tensor."""
 
+GEMM_SIZES = {"g": "batch", "n": "m", "k": "n", "c": "k"}
+"""What the same axes are called in a GEMM."""
+
 NAMES = {"g": "groups", "n": "images", "k": "channels k", "c": "channels c"}
 
 Pair = tuple[str, Cells, Cells]
@@ -66,7 +69,7 @@ def _turned(letter: str) -> Callable[[ConvProblem, Kernel, Data], Iterator[Pair]
 
 
 def _several(letter: str) -> Callable[[ConvProblem, Kernel], bool]:
-    return lambda problem, _: getattr(problem, letter) > 1
+    return lambda problem, _: _length(problem, letter) > 1
 
 
 # ---- parts computed apart
@@ -74,7 +77,7 @@ def _several(letter: str) -> Callable[[ConvProblem, Kernel], bool]:
 
 def _parts(problem: ConvProblem, letter: str, kernel: Kernel) -> tuple[int, ...]:
     """Lengths of parts that the kernel takes: single groups, else two parts as equal as vectors allow; () if none."""
-    whole: int = getattr(problem, letter)
+    whole = _length(problem, letter)
     lengths: list[tuple[int, ...]]
     if letter == "g":
         lengths = [(1,) * whole]
@@ -87,8 +90,13 @@ def _parts(problem: ConvProblem, letter: str, kernel: Kernel) -> tuple[int, ...]
 
 
 def _with(problem: ConvProblem, letter: str, length: int) -> ConvProblem:
-    changes: dict[str, Any] = {letter: length}
+    changes: dict[str, Any] = {letter if problem.ndim else GEMM_SIZES[letter]: length}
     return replace(problem, **changes)
+
+
+def _length(problem: ConvProblem, letter: str) -> int:
+    length: int = getattr(problem, letter if problem.ndim else GEMM_SIZES[letter])
+    return length
 
 
 def _cut(letter: str) -> Callable[[ConvProblem, Kernel, Data], Iterator[Pair]]:
@@ -109,7 +117,7 @@ def _cut(letter: str) -> Callable[[ConvProblem, Kernel, Data], Iterator[Pair]]:
 
 
 def _divisible(letter: str) -> Callable[[ConvProblem, Kernel], bool]:
-    return lambda problem, kernel: getattr(problem, letter) > 1 and bool(_parts(problem, letter, kernel))
+    return lambda problem, kernel: _length(problem, letter) > 1 and bool(_parts(problem, letter, kernel))
 
 
 # ---- the three passes

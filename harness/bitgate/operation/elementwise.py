@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """``code`` is the value of ``enum bitgate_elementwise``; ``num_d`` counts the D tensors it reads.
+    """``code`` is what the native references know it by; ``num_d`` counts the D tensors it reads.
 
     alpha and beta are small integers, so that integer data stay exact through the operation. ``in_place``: d0 is what
     the result's own buffer held before, so nothing may clear it.
@@ -45,3 +50,18 @@ def elementwise_named(name: str) -> Elementwise:
         return ELEMENTWISE[name]
     except KeyError:
         raise ValueError(f"unknown element-wise operation '{name}': known are {', '.join(ELEMENTWISE)}") from None
+
+
+def applied(op: Elementwise, values: NDArray[Any], d: NDArray[Any] | None = None) -> NDArray[Any]:
+    """``formula`` in the values' own type; relu is 0 if v < 0 else v, so that NaN and -0 stay."""
+    alpha, beta = (np.asarray(number, values.dtype) for number in (op.alpha, op.beta))
+    formulas: dict[str, Callable[[], NDArray[Any]]] = {
+        "pass": lambda: values,
+        "scale": lambda: alpha * values,
+        "bias": lambda: values + d,
+        "nd1": lambda: values + d,
+        "bilinear": lambda: alpha * values + beta * d,
+        "inplace": lambda: alpha * values + beta * d,
+        "relu": lambda: np.where(values < 0, np.zeros_like(values), values),
+    }
+    return np.asarray(formulas[op.name]())

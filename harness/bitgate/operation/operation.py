@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
+from bitgate.operation.elementwise import applied
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.insight import Insight
 from bitgate.operation.space import Space
@@ -40,6 +43,14 @@ class Operation(ABC):
     @abstractmethod
     def human(self, problem: Any) -> str:
         """The problem as people read it, in one line."""
+
+    def reference(self, problem: Any, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        """The plain definition: the cells of each result by its role, before they are rounded, from the operands as
+        they are multiplied and what the epilogue reads, in the arrays' own type: int64, or f64."""
+        form = self.exactness.form(problem)
+        if form is None:
+            raise NotImplementedError(f"{self} is not multilinear and states no reference")
+        return {problem.result: applied(self.exactness.epilogue(problem), form.apply(inputs), inputs.get("d0"))}
 
     @cached_property
     def exactness(self) -> Exactness:

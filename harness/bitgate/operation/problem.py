@@ -56,6 +56,14 @@ class Problem(Protocol):
         """Roles of inputs that lie in the result's buffer: they start there and are overwritten."""
 
     @property
+    def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by name; what is at its default may be left out."""
+
+    @property
+    def parts(self) -> int:
+        """Parts that a kernel may list of it at most, and launch one by one."""
+
+    @property
     def flops(self) -> int: ...
 
     @property

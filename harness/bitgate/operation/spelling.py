@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from bitgate.operation.contraction import Contraction
 from bitgate.operation.dtype import DTYPES, DtypeSet
 from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
 from bitgate.operation.problem import ProblemError
@@ -14,21 +14,6 @@ _ELEMENTWISE_WORDS = {name: ("op", op) for name, op in ELEMENTWISE.items()} | {
     prefix + name: (f"{prefix}_op", ELEMENTWISE[name]) for prefix in ("in", "wei") for name in OPERAND_ELEMENTWISE
 }
 """Word of a case id -> the field of the problem that it sets, and to what."""
-
-
-class Epilogued(Protocol):
-    """A problem of two operands, each with an element-wise operation of its own, and a result with one."""
-
-    @property
-    def op(self) -> Elementwise: ...
-    @property
-    def in_op(self) -> Elementwise: ...
-    @property
-    def wei_op(self) -> Elementwise: ...
-    @property
-    def gap(self) -> bool: ...
-    @property
-    def split_k(self) -> int: ...
 
 
 @dataclass
@@ -61,7 +46,7 @@ def not_a_part(text: str, word: str, numbers: str = "") -> ProblemError:
     return ProblemError(f"case '{text}': '{word}' is not a part of a case id ({numbers}{known}), or stands twice")
 
 
-def tail_words(problem: Epilogued) -> list[str]:
+def tail_words(problem: Contraction) -> list[str]:
     """The canonical words behind the sizes."""
     words = elementwise_words(problem)
     if problem.gap:
@@ -71,7 +56,7 @@ def tail_words(problem: Epilogued) -> list[str]:
     return words
 
 
-def tail_in_words(problem: Epilogued) -> list[str]:
+def tail_in_words(problem: Contraction) -> list[str]:
     """The same as people read it."""
     words = elementwise_words(problem)
     if problem.gap:
@@ -81,7 +66,7 @@ def tail_in_words(problem: Epilogued) -> list[str]:
     return words
 
 
-def elementwise_words(problem: Epilogued) -> list[str]:
+def elementwise_words(problem: Contraction) -> list[str]:
     """The operations that do something, as a case id names them: ``bilinear``, ``inscale``, ``weirelu``."""
     every = {"": problem.op, "in": problem.in_op, "wei": problem.wei_op}
     return [prefix + op.name for prefix, op in every.items() if op.name != "pass"]

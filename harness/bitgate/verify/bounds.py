@@ -14,33 +14,27 @@ padding and the other factor is infinite there; and, on targets that flush subno
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate import rooms
 from bitgate.errors import UsageError
 from bitgate.exact.factors import factors
-from bitgate.exact.ordered import ordered_reference
+from bitgate.exact.ordered import sums, through_epilogue
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, Dtype, DtypeSet
-from bitgate.operations.convolution import ConvProblem, Pass, sub_gemms
+from bitgate.operation import Accumulation, Dtype, Problem
 from bitgate.verify.compare import bits_of
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4
 MOST_PARTIALS = 128
 """Partial sums that an automatically split reduction has at most: CK's cap."""
-
-BESIDE_PADDING = {
-    Pass.FWD: ("in", "wei", 1, 2),
-    Pass.BWD_DATA: ("out", "wei", 2, 2),
-    Pass.BWD_WEIGHT: ("in", "out", 2, 1),
-}
-"""The operand that the border pads, the other one, and where that and the result have the channel that they share."""
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -134,22 +128,24 @@ class NanClass:
 
 
 def bounded_reference(
-    problem: ConvProblem, inputs: dict[str, HostTensor], accumulation: Accumulation
+    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[HostTensor, Bounds]:
     """The f64 result rounded to the result's type, and the bound of each cell.
 
-    UsageError for integer results: they are exact or wrong.
+    UsageError for integer results: they are exact or wrong; and where no bound is stated.
     """
     own = problem.tensors[problem.result]
     if not own.dtype.is_float:
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
+    if problem.operation.exactness.form(problem) is None:
+        return _stated(problem, inputs, accumulation)
     terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
-    value, magnitude = terms.sums(_as_is), terms.sums(_finite_magnitude)
+    value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
     unit = 2.0**-accumulation.accumulator.mantissa
     # The f64 reference rounds as well; it counts only where the kernel sums in f64 too.
-    length = _longest_sum(problem) + OPERATION_STEPS
+    length = problem.operation.exactness.terms(problem) + OPERATION_STEPS
     steps = length * (unit + 2.0**-53)
-    partials = problem.split_k if problem.split_k > 0 else MOST_PARTIALS
+    partials = _partials(problem)
     if accumulation.partial is not None:
         steps += partials * 2.0**-accumulation.partial.mantissa  # each is rounded, and so is each sum of two
     with np.errstate(invalid="ignore", over="ignore"):
@@ -157,7 +153,7 @@ def bounded_reference(
         if partials > 1:  # slices meet by atomics in memory, and those of GPUs take a subnormal for zero
             slack += OPERATION_STEPS * partials * smallest_normal(accumulation.accumulator)
         if accumulation.flushes_subnormals:
-            slack += magnitude - terms.sums(_flushed_magnitude)
+            slack += magnitude - terms.through_epilogue(_flushed_magnitude)
         slack += 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
     reference = HostTensor.empty(own)
     reference.logical[...] = rounded(value, own.dtype)
@@ -177,18 +173,42 @@ class View(Protocol):
     def __call__(self, cells: NDArray[np.float64], dtype: Dtype, /) -> NDArray[np.float64]: ...
 
 
+def _stated(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation) -> tuple[HostTensor, Bounds]:
+    """By the operation's own reference and its own bound of each cell, beside the last rounding."""
+    cells = {name: host.logical.astype(np.float64) for name, host in inputs.items()}
+    stated = problem.operation.exactness.bound(problem, cells, accumulation)
+    if stated is None:
+        raise UsageError(f"{problem.operation}: no bound is stated for real numbers; take another fill")
+    own = problem.tensors[problem.result]
+    value = np.asarray(problem.operation.reference(problem, cells)[problem.result], np.float64)
+    slack = stated[problem.result]
+    slack = slack + 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
+    reference = HostTensor.empty(own)
+    reference.logical[...] = rounded(value, own.dtype)
+    none = np.zeros(own.lengths, np.bool_)
+    return reference, Bounds(value, slack, reference.logical, own.dtype, none, none, none)
+
+
+def _partials(problem: Problem) -> int:
+    """Slices of a sum that meet in memory: what the problem asks for, or at most when the kernel chooses."""
+    split_k: int = getattr(problem, "split_k", 1)
+    return split_k if split_k > 0 else MOST_PARTIALS
+
+
 class _Terms:
     """Sums over the terms of each result cell, in f64, of the factors seen in one way or another."""
 
-    def __init__(self, problem: ConvProblem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
-        passing = ELEMENTWISE["pass"]
-        self._problem = replace(problem, dtypes=DtypeSet(*[DTYPES["f64"]] * 3), in_op=passing, wei_op=passing)
+    def __init__(self, problem: Problem, inputs: dict[str, HostTensor], accumulator: Dtype) -> None:
+        self._problem = problem
+        self._exactness = problem.operation.exactness
+        self._operands = self._exactness.operands(problem)
         self._inputs = inputs
         self._accumulator = accumulator
 
-    def sums(self, view: View) -> NDArray[np.float64]:
-        """Of all factors and d0 seen through ``view``, through the problem's operation."""
-        return self._run(self._problem, {name: _seen(host, view) for name, host in self._inputs.items()})
+    def through_epilogue(self, view: View) -> NDArray[np.float64]:
+        """Sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
+        cells = {name: _seen(host, view) for name, host in self._inputs.items()}
+        return through_epilogue(self._problem, self._run(cells), cells)
 
     def integers(self) -> Mask:
         """Cells whose terms, and d0, are all integers."""
@@ -198,9 +218,9 @@ class _Terms:
             with np.errstate(invalid="ignore"):
                 return np.asarray(~((np.trunc(cells) == cells) & (np.abs(cells) <= limit)), np.float64)
 
-        operands = [_seen(self._inputs[name], odd) for name in self._problem.operands]
+        operands = [_seen(self._inputs[name], odd) for name in self._operands]
         if any(cells.mean() > 0.5 for cells in operands):  # such as decimals: hardly a cell is without one
-            return np.zeros(self._problem.tensors[self._problem.result].lengths, np.bool_)
+            return self._none()
         found = self._count(odd)
         if "d0" in self._inputs:
             found += _seen(self._inputs["d0"], odd)
@@ -227,47 +247,45 @@ class _Terms:
         return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
 
     def beside_padding(self) -> Mask:
-        """Cells with a term in the padding, in which the other factor is NaN or infinite. Of backward data every tap
-        counts, whether or not its class meets the cell."""
-        problem = replace(self._problem, op=ELEMENTWISE["pass"])
-        padded, other, channels, result_channels = BESIDE_PADDING[problem.direction]
-        flags = _seen(self._inputs[other], _endless)
-        if not flags.any():
-            return np.zeros(problem.tensors[problem.result].lengths, np.bool_)
-        inside = self._run(problem, {padded: np.ones(self._inputs[padded].logical.shape), other: flags})
-        every = flags.sum(axis=tuple(axis for axis in range(1, flags.ndim) if axis != channels))
-        shape = [1] * inside.ndim
-        shape[0], shape[result_channels] = every.shape
-        return np.asarray(inside < every.reshape(shape))
+        """Cells with a term in the padding, in which the other factor is NaN or infinite."""
+        found = self._exactness.beside_padding(
+            self._problem, lambda name: _seen(self._inputs[name], _endless), rooms.threads()
+        )
+        return self._none() if found is None else found
 
     def flushed_beside_infinity(self) -> Mask:
         """Cells with a term of an infinity and a subnormal that a matrix instruction may take for zero."""
-        plain = replace(self._problem, op=ELEMENTWISE["pass"])
-        met = np.zeros(plain.tensors[plain.result].lengths)
-        first, second = plain.operands
-        for tiny, huge in ((first, second), (second, first)):
-            flags = {tiny: _seen(self._inputs[tiny], _flushed), huge: _seen(self._inputs[huge], _infinite)}
-            if flags[tiny].any() and flags[huge].any():
-                met += self._run(plain, flags)
+        met = np.zeros(self._lengths)
+        for tiny in self._operands:
+            for huge in self._operands:
+                if tiny == huge:
+                    continue
+                flags = {tiny: _seen(self._inputs[tiny], _flushed), huge: _seen(self._inputs[huge], _infinite)}
+                if flags[tiny].any() and flags[huge].any():
+                    met += self._run(self._ones() | flags)
         return np.asarray(met > 0)
 
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
-        plain = replace(self._problem, op=ELEMENTWISE["pass"])
-        count = np.zeros(plain.tensors[plain.result].lengths)
-        for name in plain.operands:
-            flags = {other: np.ones(self._inputs[other].logical.shape) for other in plain.operands}
-            flags[name] = _seen(self._inputs[name], view)
-            if flags[name].any():
-                count += self._run(plain, flags)
+        count = np.zeros(self._lengths)
+        for name in self._operands:
+            flags = _seen(self._inputs[name], view)
+            if flags.any():
+                count += self._run(self._ones() | {name: flags})
         return count
 
-    def _run(self, problem: ConvProblem, cells: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        twins = {name: HostTensor.empty(problem.tensors[name]) for name in cells}
-        for name, twin in twins.items():
-            twin.logical[...] = cells[name]
-        result: NDArray[np.float64] = ordered_reference(problem, twins).logical
-        return result
+    def _ones(self) -> dict[str, NDArray[np.float64]]:
+        return {name: np.broadcast_to(1.0, self._inputs[name].tensor.lengths) for name in self._operands}
+
+    def _none(self) -> Mask:
+        return np.zeros(self._lengths, np.bool_)
+
+    @property
+    def _lengths(self) -> tuple[int, ...]:
+        return self._problem.tensors[self._problem.result].lengths
+
+    def _run(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        return sums(self._problem, cells)
 
 
 def _seen(host: HostTensor, view: View) -> NDArray[np.float64]:
@@ -308,10 +326,3 @@ def nan_class(reference: HostTensor, poison: int) -> NanClass | None:
     """The judge of a reference that holds a NaN; None: bits tell."""
     holds = reference.tensor.dtype.is_float and bool(np.isnan(reference.logical).any())
     return NanClass(reference.logical, poison, poison_bits(reference.tensor.dtype, 1)) if holds else None
-
-
-def _longest_sum(problem: ConvProblem) -> int:
-    """Products that one cell sums at most; a cell of dx meets only the taps of its residue class."""
-    if problem.direction is Pass.BWD_DATA:
-        return max(gemm.k for gemm in sub_gemms(problem))
-    return problem.reduction

@@ -79,7 +79,7 @@ def verdict_of(
         dispatch={} if record is None else record.summary(),
         seconds=seconds,
         diagnosis=diagnosis,
-        repro=repro_line(planned, session.load),
+        repro=repro_line(planned, session.project.added),
         foreign=_foreign(planned.problem),
         human=_human(planned.problem),
         fingerprint=fingerprint,

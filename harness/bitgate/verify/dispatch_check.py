@@ -7,21 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from bitgate.kernel.declaration import Dispatch
-from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, sub_gemms
+from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 
-PREDICTED = (
-    "path",
-    "gemms_count",
-    "launches",
-    "buckets",
-    "zero_fill",
-    "split_n",
-    "split_k",
-    "main_loop",
-    "transposes",
-    "workspace_bytes",
-)
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 
@@ -36,7 +25,7 @@ def dispatch_disagreement(
     be wrong on purpose).
     """
     differences = _against_prediction(record, predicted) if predicted is not None else []
-    if decomposes and problem.direction is Pass.BWD_DATA and record.sub_gemms:
+    if decomposes and problem.direction is Pass.BWD_DATA and record.parts:
         differences += _against_problem(problem, record)
     if not differences:
         return ""
@@ -45,36 +34,38 @@ def dispatch_disagreement(
 
 
 def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str]:
+    told = record.summary()
     return [
-        f"{name} is {getattr(record, name)}, predicted {getattr(predicted, name)}"
-        for name in PREDICTED
-        if getattr(predicted, name) not in (None, getattr(record, name))
+        f"{name} is {told.get(name)}, predicted {value}"
+        for name, value in predicted.stated.items()
+        if told.get(name) != value
     ]
 
 
 def _against_problem(problem: ConvProblem, record: DispatchRecord) -> list[str]:
     needed = _needed(problem)
+    listed = sub_gemm_records(record, problem.ndim)
     differences: list[str] = []
-    if record.gemms_count != len(needed):
-        differences.append(f"gemms_count is {record.gemms_count}, the problem has {len(needed)} sub-GEMMs")
-    if len(record.sub_gemms) != len(needed):
-        return [*differences, f"{len(record.sub_gemms)} sub-GEMMs are listed, the problem has {len(needed)}"]
-    for index, (told, must) in enumerate(zip(record.sub_gemms, needed, strict=True)):
+    if (count := record.facts.get("gemms_count")) != len(needed):
+        differences.append(f"gemms_count is {count}, the problem has {len(needed)} sub-GEMMs")
+    if len(listed) != len(needed):
+        return [*differences, f"{len(listed)} sub-GEMMs are listed, the problem has {len(needed)}"]
+    for index, (told, must) in enumerate(zip(listed, needed, strict=True)):
         if not told.launched:
             differences.append(f"sub-GEMM {index} was not launched")
         elif wrong := _wrong_parts(told, must, alone=len(needed) == 1):
             differences.append(f"sub-GEMM {index} has {wrong}")
-    return differences + _against_itself(record)
+    return differences + _against_itself(listed, record.facts.get("buckets"))
 
 
-def _against_itself(record: DispatchRecord) -> list[str]:
+def _against_itself(listed: tuple[SubGemmRecord, ...], stated: Any) -> list[str]:
     """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
     differences: list[str] = []
     buckets: dict[int, list[SubGemmRecord]] = {}
-    for told in record.sub_gemms:
+    for told in listed:
         buckets.setdefault(told.bucket, []).append(told)
-    if len(buckets) != record.buckets:
-        differences.append(f"buckets is {record.buckets}, the sub-GEMMs stand in {len(buckets)}")
+    if len(buckets) != stated:
+        differences.append(f"buckets is {stated}, the sub-GEMMs stand in {len(buckets)}")
     for members in buckets.values():
         members.sort(key=lambda gemm: gemm.first_block)
         for one, other in pairwise(members):

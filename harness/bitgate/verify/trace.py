@@ -12,8 +12,9 @@ from typing import Any
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance
-from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Run
 from bitgate.verify.session import Session
@@ -65,7 +66,7 @@ def tensor_lines(problem: ConvProblem) -> list[str]:
 def launch_lines(problem: ConvProblem, instance: Instance, record: DispatchRecord, lds_bytes: int) -> list[str]:
     """Every memset, copy and kernel of the record in order; of bwd_data the descriptors of its sub-GEMMs before each
     launch. ``lds_bytes``: what a block of the instance declares."""
-    gemms = iter(_gemms_of_launches(record)) if problem.direction is Pass.BWD_DATA else iter(())
+    gemms = iter(_gemms_of_launches(record, problem.ndim)) if problem.direction is Pass.BWD_DATA else iter(())
     lines = []
     for event in record.events:
         is_gemm = event.name.startswith(GEMM_KERNEL)
@@ -77,9 +78,10 @@ def launch_lines(problem: ConvProblem, instance: Instance, record: DispatchRecor
 
 def summary_line(record: DispatchRecord) -> str:
     """What the launches make together."""
+    split_k, split_n = (record.facts.get(name, 1) for name in ("split_k", "split_n"))
     return (
-        f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {record.split_k},"
-        f" split_n {record.split_n}, workspace {record.workspace_bytes} bytes"
+        f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {split_k},"
+        f" split_n {split_n}, workspace {record.workspace_bytes} bytes"
     )
 
 
@@ -90,10 +92,10 @@ def perf_line(problem: ConvProblem, milliseconds: float) -> str:
     return f"Perf: {milliseconds:g} ms, {tflops:g} TFlops, {gigabytes:g} GB/s"
 
 
-def _gemms_of_launches(record: DispatchRecord) -> list[Sequence[SubGemmRecord]]:
+def _gemms_of_launches(record: DispatchRecord, ndim: int) -> list[Sequence[SubGemmRecord]]:
     """The sub-GEMMs that each launch covered: one each, or a bucket each; all before the first if neither fits."""
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
-    launched = [gemm for gemm in record.sub_gemms if gemm.launched]
+    launched = [gemm for gemm in sub_gemm_records(record, ndim) if gemm.launched]
     if len(launched) == launches:
         return [[gemm] for gemm in launched]
     buckets: dict[int, list[SubGemmRecord]] = {}

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from math import prod
 
-from bitgate.operation import (
-    ELEMENTWISE,
-    GAP,
-    MAX_LENGTH,
-    OPERAND_ELEMENTWISE,
-    Dtype,
-    DtypeSet,
-    Elementwise,
-    Operation,
-    ProblemError,
-    Tensor,
-    operation_called,
-)
+from bitgate.operation import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
+from bitgate.operation.contraction import Contraction
 from bitgate.operations.convolution.layout import (
     INPUT_LAYOUTS,
     WEIGHT_LAYOUTS,
@@ -52,7 +41,7 @@ CONVOLUTIONS = tuple(Pass)
 
 
 @dataclass(frozen=True)
-class ConvProblem:
+class ConvProblem(Contraction):
     """A grouped convolution in 1 to 3 dimensions. K and C are per group.
 
     ``left_pad`` and ``right_pad`` are counted in input cells. Index relation of all passes, per axis:
@@ -60,7 +49,6 @@ class ConvProblem:
     """
 
     direction: Pass
-    dtypes: DtypeSet
     layout: str
     wei_layout: str
     g: int
@@ -73,17 +61,11 @@ class ConvProblem:
     dilation: tuple[int, ...]
     left_pad: tuple[int, ...]
     right_pad: tuple[int, ...]
-    op: Elementwise = field(default=ELEMENTWISE["pass"])
-    gap: bool = False
-    split_k: int = 1
-    """1: not split; -1: the kernel chooses."""
-    in_op: Elementwise = field(default=ELEMENTWISE["pass"])
-    """What each element of ``in`` goes through before it is multiplied, where the pass reads it."""
-    wei_op: Elementwise = field(default=ELEMENTWISE["pass"])
-    """The same for ``wei``. A result's own operation is ``op``, whichever tensor it is."""
 
     def __post_init__(self) -> None:
         _check(self)
+
+    __hash__ = Contraction.__hash__
 
     @property
     def operation(self) -> Operation:
@@ -139,23 +121,24 @@ class ConvProblem:
             for name, (dtype, layout, letters, lengths) in spec.items()
         }
         if self.op.num_d:
-            tensors["d0"] = self._d_tensor(tensors[self.result])
+            # Of bias one value for each channel of the result: (g, c) for dx, (g, k) for y and dw.
+            channel = 1 if self.direction is Pass.BWD_WEIGHT else 2
+            layout = "gc" if self.direction is Pass.BWD_DATA else "gk"
+            tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout)
         return tensors
 
-    def _d_tensor(self, result: Tensor) -> Tensor:
-        if self.op.name != "bias":
-            return Tensor("d0", result.dtype, result.layout, result.lengths, result.strides)
-        # One value for each channel of the result: (g, c) for dx, (g, k) for y; broadcast over the rest by stride 0.
-        channel = 1 if self.direction is Pass.BWD_WEIGHT else 2
-        strides = [0] * len(result.lengths)
-        strides[0], strides[channel] = result.lengths[channel], 1
-        return Tensor(
-            "d0",
-            result.dtype,
-            "g" + ("c" if self.direction is Pass.BWD_DATA else "k"),
-            result.lengths,
-            tuple(strides),
-        )
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by the names of kernels/include/bitgate/conv.hpp."""
+        spatial = {name: getattr(self, name) for name in ("stride", "dilation", "left_pad", "right_pad")}
+        return {**spatial, **self.product_attributes}
+
+    @property
+    def parts(self) -> int:
+        """Sub-GEMMs that a kernel may list of it, each in a launch of its own."""
+        from bitgate.operations.convolution import gemms_count
+
+        return gemms_count(self) if self.direction is Pass.BWD_DATA else 1
 
     @property
     def result(self) -> str:
@@ -167,20 +150,6 @@ class ConvProblem:
         """One letter an axis of the result, in logical order: ``gnchw``, ``gkcyx``, ``gnkhw``."""
         letters = {"in": input_letters, "wei": weight_letters, "out": output_letters}[self.result]
         return letters(self.ndim)
-
-    @property
-    def operands(self) -> tuple[str, str]:
-        """Names of the two tensors that the pass multiplies."""
-        first, second = (name for name in ("in", "wei", "out") if name != self.result)
-        return first, second
-
-    def operation_of(self, operand: str) -> Elementwise:
-        """What an operand goes through before it is multiplied; dy passes as it is."""
-        return {"in": self.in_op, "wei": self.wei_op}.get(operand, ELEMENTWISE["pass"])
-
-    def multiplicand(self, operand: str) -> Dtype:
-        """The type that an operand has when it is multiplied."""
-        return self.dtypes.multiplicand(self.tensors[operand].dtype)
 
     @property
     def reduction(self) -> int:
@@ -198,18 +167,12 @@ class ConvProblem:
         return 2 * self.g * self.n * self.k * self.c * prod(self.output) * prod(self.filter)
 
     @property
-    def bytes(self) -> int:
-        """Each tensor moved once, without gaps."""
-        return sum(t.elements * t.dtype.bytes for t in self.tensors.values())
-
-    @property
-    def in_place(self) -> tuple[str, ...]:
-        """d0, where the operation takes it from the result's own buffer."""
-        return ("d0",) if self.op.in_place else ()
-
-    @property
     def strided(self) -> bool:
         return any(s > 1 for s in self.stride)
+
+    @property
+    def _called(self) -> str:
+        return self.direction.value
 
 
 def _check(p: ConvProblem) -> None:
@@ -244,12 +207,4 @@ def _check(p: ConvProblem) -> None:
         raise ProblemError(f"layout '{p.layout}' is not one of {', '.join(INPUT_LAYOUTS[ndim])} ({ndim}D)")
     if p.wei_layout not in WEIGHT_LAYOUTS[ndim]:
         raise ProblemError(f"weight layout '{p.wei_layout}' is not one of {', '.join(WEIGHT_LAYOUTS[ndim])} ({ndim}D)")
-    for name, op in (("in", p.in_op), ("wei", p.wei_op)):
-        if op.name == "pass":
-            continue
-        if op.name not in OPERAND_ELEMENTWISE:
-            raise ProblemError(f"{name}_op = {op.name}: an operand takes {', '.join(OPERAND_ELEMENTWISE)} or pass")
-        if name == p.result:
-            raise ProblemError(f"{name}_op = {op.name}: {p.direction} writes '{name}'; its operation is op")
-    if p.split_k != -1 and p.split_k < 1:
-        raise ProblemError(f"split_k = {p.split_k}: give a positive number, or auto")
+    p.check_operations()

@@ -1,9 +1,4 @@
-"""Batched GEMM, multiple D: C[b,m,n] = op( sum_k A[b,m,k] * B[b,k,n], d[b,m,n] ).
-
-As maths that is the forward convolution without space: x = A with G = batch, N = M, C = K; w = B with K = N; y = C.
-So a GemmProblem is a ConvProblem of no spatial dimensions, and fills, references and bounds need nothing of their own
-for it; its operation, layouts and names are those of a GEMM.
-"""
+"""Batched GEMM, multiple D: C[b,m,n] = op( sum_k A[b,m,k] * B[b,k,n], d[b,m,n] )."""
 
 from __future__ import annotations
 
@@ -21,45 +16,61 @@ from bitgate.operation import (
     Tensor,
     operation_called,
 )
-from bitgate.operations.convolution.problem import ConvProblem, Pass
+from bitgate.operation.contraction import Contraction
+from bitgate.operations.gemm.as_convolution import AsConvolution
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
 """Of A, B and C: r row-major, c column-major."""
 
 
 @dataclass(frozen=True)
-class GemmProblem(ConvProblem):
-    """Made by ``gemm_problem``. Logical shapes: A (batch, M, K), B (batch, N, K), C and D (batch, M, N)."""
+class GemmProblem(AsConvolution, Contraction):
+    """Logical shapes: A (batch, M, K), B (batch, N, K), C and D (batch, M, N). ``in`` is A, ``wei`` is B, ``out`` is C:
+    names and shapes of its tensors are the salts of its data. ProblemError names the size or layout that cannot be."""
+
+    layout: str
+    batch: int
+    m: int
+    n: int
+    k: int
+
+    __hash__ = Contraction.__hash__
 
     def __post_init__(self) -> None:
         if self.layout not in GEMM_LAYOUTS:
             raise ProblemError(f"layout '{self.layout}' is not one of {', '.join(GEMM_LAYOUTS)} (GEMM)")
-        for name, value in (("b", self.g), ("m", self.n), ("n", self.k), ("k", self.c)):
+        for name, value in (("b", self.batch), ("m", self.m), ("n", self.n), ("k", self.k)):
             if not 1 <= value <= MAX_LENGTH:
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
-        if self.split_k != -1 and self.split_k < 1:
-            raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+        self.check_operations()
 
     @property
     def operation(self) -> Operation:
         return operation_called("gemm")
 
     @property
-    def batch(self) -> int:
-        return self.g
+    def ndim(self) -> int:
+        return 0
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """(M, N, K)."""
-        return self.n, self.k, self.c
+        return self.m, self.n, self.k
+
+    @property
+    def result(self) -> str:
+        return "out"
 
     @property
     def result_letters(self) -> str:
         return "bmn"
 
+    @property
+    def flops(self) -> int:
+        return 2 * self.batch * self.m * self.n * self.k
+
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """``in`` is A, ``wei`` is B, ``out`` is C, then ``d0`` if the operation reads one."""
         batch, (m, n, k) = self.batch, self.sizes
         a, b, c = (self.layout[i] == "r" for i in range(3))
         tensors = {
@@ -68,8 +79,12 @@ class GemmProblem(ConvProblem):
             "out": self._matrices("out", "bmn" if c else "bnm", (batch, m, n), last_is_fastest=c),
         }
         if self.op.num_d:
-            tensors["d0"] = self._d_tensor(tensors["out"])
+            tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk")
         return tensors
+
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        return self.product_attributes
 
     def _matrices(self, name: str, layout: str, lengths: tuple[int, int, int], last_is_fastest: bool) -> Tensor:
         """One matrix a batch; ``last_is_fastest``: the last logical dimension is contiguous, else the one before."""
@@ -78,6 +93,10 @@ class GemmProblem(ConvProblem):
         pitch = (columns if last_is_fastest else rows) + (GAP if self.gap else 0)
         strides = (pitch * rows, pitch, 1) if last_is_fastest else (pitch * columns, 1, pitch)
         return Tensor(name, dtype, layout, lengths, strides)
+
+    @property
+    def _called(self) -> str:
+        return "gemm"
 
 
 def gemm_problem(
@@ -96,23 +115,5 @@ def gemm_problem(
 ) -> GemmProblem:
     """ProblemError names the size or layout that cannot be."""
     return GemmProblem(
-        direction=Pass.FWD,
-        dtypes=dtypes,
-        layout=layout,
-        wei_layout="",
-        g=batch,
-        n=m,
-        k=n,
-        c=k,
-        filter=(),
-        input=(),
-        stride=(),
-        dilation=(),
-        left_pad=(),
-        right_pad=(),
-        op=op,
-        in_op=in_op,
-        wei_op=wei_op,
-        gap=gap,
-        split_k=split_k,
+        layout, batch, m, n, k, dtypes=dtypes, op=op, in_op=in_op, wei_op=wei_op, gap=gap, split_k=split_k
     )

@@ -7,12 +7,12 @@ stands in them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bitgate.record import Diagnosis
+from bitgate.record import KINDS, Diagnosis
 from bitgate.verify.diagnose.aliased_d import aliased_d
 from bitgate.verify.diagnose.border import border
 from bitgate.verify.diagnose.channel_tail import channel_tail
@@ -20,6 +20,7 @@ from bitgate.verify.diagnose.k_tail import k_tail
 from bitgate.verify.diagnose.missing_sub_gemm import missing_sub_gemm
 from bitgate.verify.diagnose.never_written import never_written
 from bitgate.verify.diagnose.overflow import overflow
+from bitgate.verify.diagnose.owned import Rule
 from bitgate.verify.diagnose.pad_side import pad_side
 from bitgate.verify.diagnose.poison import poison
 from bitgate.verify.diagnose.race import race
@@ -36,7 +37,7 @@ from bitgate.verify.diagnose.zero import zero
 
 __all__ = ["Finding", "Role", "Scene", "diagnose"]
 
-RULES: tuple[Callable[[Scene], Finding | None], ...] = (
+RULES: tuple[Rule, ...] = (
     race,
     receptive_field,
     missing_sub_gemm,
@@ -66,8 +67,10 @@ TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
-def diagnose(scene: Scene) -> Diagnosis:
+def diagnose(scene: Scene, more: Sequence[Rule] = ()) -> Diagnosis:
     """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+
+    ``more`` are an owner's rules, which go before ours where both know the same.
 
     A rule that fails takes nothing but its own finding with it: evidence["failed_rules"] says which, and why.
     """
@@ -75,14 +78,14 @@ def diagnose(scene: Scene) -> Diagnosis:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
     findings: list[Finding] = []
     failed: dict[str, str] = {}
-    for rule in RULES:
+    for rule in (*more, *RULES):
         if not _applies(rule, scene):
             continue
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-                finding = rule(scene)
+                finding = _checked(rule(scene))
         except Exception as error:
-            failed[rule.__name__] = f"{type(error).__name__}: {error}"[:200]
+            failed[getattr(rule, "__name__", repr(rule))] = f"{type(error).__name__}: {error}"[:200]
             continue
         if finding is not None:
             findings.append(finding)
@@ -98,7 +101,14 @@ def diagnose(scene: Scene) -> Diagnosis:
     return Diagnosis(kinds, _sentence(scene, told), evidence)
 
 
-def _applies(rule: Callable[[Scene], Finding | None], scene: Scene) -> bool:
+def _checked(finding: Finding | None) -> Finding | None:
+    """Kinds are a closed vocabulary, which dashboards go by."""
+    if finding is not None and finding.kind not in KINDS:
+        raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
+    return finding
+
+
+def _applies(rule: Rule, scene: Scene) -> bool:
     """Only the race rule has something to say of a run that is right."""
     return scene.count > 0 or rule is race
 

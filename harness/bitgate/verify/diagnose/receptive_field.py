@@ -8,10 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.probe import NAMES, ROLES, Index, met, product_of_ones, shared_axes
-from bitgate.operations.convolution import ConvProblem
+from bitgate.exact.probe import Index, product_of_ones
+from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.compare import Array
 from bitgate.verify.diagnose.scene import Finding, Role, Scene, holds_bits
+
+NAMES = {
+    Pass.FWD: {"in": "x", "wei": "w", "out": "y"},
+    Pass.BWD_DATA: {"in": "dx", "wei": "w", "out": "dy"},
+    Pass.BWD_WEIGHT: {"in": "x", "wei": "dw", "out": "dy"},
+    "gemm": {"in": "A", "wei": "B", "out": "C"},
+}
+"""The tensors as people call them."""
 
 CELLS = 2048
 """Wrong cells that are looked at."""
@@ -52,7 +60,7 @@ def receptive_field(scene: Scene) -> Finding | None:
 def _one_hot(problem: ConvProblem, inputs: Mapping[str, Array]) -> tuple[str, dict[Index, Index]] | None:
     """The operand with the ones, and its ones by the indices that it shares with the result; None for other data."""
     for name in problem.operands if inputs else ():
-        tensor, axes = inputs[name], shared_axes(problem, name)
+        tensor, axes = inputs[name], problem.operation.exactness.shared_axes(problem, name)
         places = np.argwhere(tensor != 0)
         ones = {_index(place[list(axes)]): _index(place) for place in places}
         pairs = int(np.prod([tensor.shape[axis] for axis in axes]))
@@ -64,13 +72,16 @@ def _one_hot(problem: ConvProblem, inputs: Mapping[str, Array]) -> tuple[str, di
 def _look(scene: Scene, hot: str, ones: Mapping[Index, Index], place: Index) -> _Wrong:
     problem, cell = scene.problem, scene.true_cell(place)
     other = next(name for name in problem.operands if name != hot)
-    roles = zip(ROLES[problem.result], cell[:3], strict=True)
-    one = ones[tuple(index for role, index in roles if role in ROLES[hot])]
+    exactness = problem.operation.exactness
+    form = exactness.form(problem)
+    assert form is not None
+    at = dict(zip(form.axes[problem.result], cell, strict=True))
+    one = ones[tuple(at[form.axes[hot][axis]] for axis in exactness.shared_axes(problem, hot))]
     value = _sum(problem, scene.inputs, cell, float(scene.result[place]))
     silent = value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
     candidates = np.argwhere(scene.inputs[other] == value) if not silent else np.empty((0, 0), np.int64)
     held = _index(candidates[0]) if len(candidates) == 1 else None
-    return _Wrong(cell, one, met(problem, hot, one, cell), held, value, silent)
+    return _Wrong(cell, one, exactness.met(problem, hot, one, cell), held, value, silent)
 
 
 def _index(row: NDArray[np.int64]) -> Index:

@@ -1,20 +1,18 @@
-// Clauses that every convolution instance shares. Their names are stable: tests and reports quote them.
+// Clauses that convolutions and GEMMs share. Their names are stable: tests and reports quote them.
 #pragma once
 
-#include "bitgate/conv_shape.hpp"
-#include "bitgate/elementwise.hpp"
-#include "bitgate/number.hpp"
+#include "bitgate/products.hpp"
 
 namespace bitgate {
 
 // The types that an instance takes, by the tensors' roles in the forward pass.
-struct ConvDtypes {
+struct ProductDtypes {
   int32_t in, wei, out, compute;
 };
 
 // dtypes: the tensors, the multiplicands and D (of the result's type) are as the instance wants them.
-inline int32_t check_dtypes(const bitgate_problem& problem, const ConvDtypes& wanted,
-                            bitgate_reason* reason) noexcept {
+template <class Problem>
+int32_t check_dtypes(const Problem& problem, const ProductDtypes& wanted, bitgate_reason* reason) noexcept {
   const struct {
     const char* name;
     int32_t dtype, wanted;
@@ -34,11 +32,10 @@ inline int32_t check_dtypes(const bitgate_problem& problem, const ConvDtypes& wa
   return BITGATE_OK;
 }
 
-// op, num_d: the result takes a known operation with the D tensors that it reads, each shaped like the result
+// num_d: the result's operation gets the D tensors that it reads, each shaped like the result
 // (stride 0 broadcasts).
-inline int32_t check_result_operation(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
-  if (problem.out_op.kind < BITGATE_PASS || problem.out_op.kind > BITGATE_RELU)
-    BITGATE_REFUSE(reason, "op", "element-wise operation %d on the result is unknown", problem.out_op.kind);
+template <class Problem>
+int32_t check_result_operation(const Problem& problem, bitgate_reason* reason) noexcept {
   if (problem.num_d != num_d(problem.out_op.kind))
     BITGATE_REFUSE(reason, "num_d", "%d D tensors are given, the operation reads %d", problem.num_d,
                    num_d(problem.out_op.kind));
@@ -59,7 +56,7 @@ inline int32_t check_result_operation(const bitgate_problem& problem, bitgate_re
 }
 
 // op: the operands pass unchanged; and the result's operation.
-inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+template <class Problem> int32_t check_operations(const Problem& problem, bitgate_reason* reason) noexcept {
   if (problem.in_op.kind != BITGATE_PASS || problem.wei_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "op", "element-wise operations on in (%d) and wei (%d) are not supported",
                    problem.in_op.kind, problem.wei_op.kind);
@@ -68,13 +65,14 @@ inline int32_t check_operations(const bitgate_problem& problem, bitgate_reason* 
 
 // op: an operand takes an operation that reads no D tensor; the result's own is out_op, whichever tensor it
 // is.
-inline int32_t check_operand_operations(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+template <class Problem>
+int32_t check_operand_operations(const Problem& problem, bitgate_reason* reason) noexcept {
   const struct {
     const char* name;
     int32_t kind;
     bool is_result;
-  } parts[] = {{"in", problem.in_op.kind, problem.operation == BITGATE_BWD_DATA},
-               {"wei", problem.wei_op.kind, problem.operation == BITGATE_BWD_WEIGHT}};
+  } parts[] = {{"in", problem.in_op.kind, &result_of(problem) == &problem.in},
+               {"wei", problem.wei_op.kind, &result_of(problem) == &problem.wei}};
   for (const auto& part : parts)
     if (part.kind != BITGATE_PASS &&
         (part.is_result || (part.kind != BITGATE_SCALE && part.kind != BITGATE_RELU)))
@@ -84,7 +82,7 @@ inline int32_t check_operand_operations(const bitgate_problem& problem, bitgate_
 }
 
 // split_k: the reduction is not split; auto resolves to 1.
-inline int32_t check_unsplit(const bitgate_problem& problem, bitgate_reason* reason) noexcept {
+inline int32_t check_unsplit(const Products& problem, bitgate_reason* reason) noexcept {
   if (problem.split_k != 1 && problem.split_k != BITGATE_SPLIT_K_AUTO)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: only 1 is supported", problem.split_k);
   return BITGATE_OK;

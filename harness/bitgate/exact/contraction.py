@@ -1,0 +1,29 @@
+"""How results of two operands that are multiplied and summed (operation/contraction.py) are judged: what the core asks
+of any operation, answered by the problem."""
+
+from __future__ import annotations
+
+from bitgate.operation.contraction import Contraction
+from bitgate.operation.dtype import Dtype
+from bitgate.operation.elementwise import Elementwise
+from bitgate.operation.exactness import Exactness
+
+
+class ContractionExactness(Exactness):
+    """What convolution and GEMM share."""
+
+    def operands(self, problem: Contraction) -> tuple[str, ...]:
+        return problem.operands
+
+    def operation_of(self, problem: Contraction, operand: str) -> Elementwise:
+        return problem.operation_of(operand)
+
+    def multiplicand(self, problem: Contraction, operand: str) -> Dtype:
+        return problem.multiplicand(operand)
+
+    def epilogue(self, problem: Contraction) -> Elementwise:
+        return problem.op
+
+    def probed_operands(self, problem: Contraction) -> tuple[str, ...]:
+        """Even seeds put the ones into x, dy or A, odd seeds into w or B (of bwd_weight into dy)."""
+        return tuple(sorted(problem.operands, key=lambda name: name == "wei"))

@@ -1,0 +1,127 @@
+"""Two operands multiplied and summed, each through an element-wise operation of its own, and an epilogue: what
+convolution and GEMM share as problems. Pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from bitgate.operation.dtype import Dtype, DtypeSet
+from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
+from bitgate.operation.problem import ProblemError
+from bitgate.operation.tensor import Tensor
+
+ROLES = ("in", "wei", "out")
+"""Of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contraction(ABC):
+    """``result = op(sum of in_op(first) * wei_op(second), d0)``. Which of ROLES is written is the operation's."""
+
+    dtypes: DtypeSet
+    op: Elementwise = ELEMENTWISE["pass"]
+    """What the sums go through, whichever tensor they are written to."""
+    in_op: Elementwise = ELEMENTWISE["pass"]
+    """What each element of ``in`` goes through before it is multiplied, where ``in`` is read."""
+    wei_op: Elementwise = ELEMENTWISE["pass"]
+    """The same for ``wei``."""
+    gap: bool = False
+    split_k: int = 1
+    """1: not split; -1: the kernel chooses."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, one.name) for one in fields(self)))
+
+    def __hash__(self) -> int:
+        """Counted once: planning asks some hundred instances about a problem, and what they share is kept by it."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process has other hashes."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    @property
+    @abstractmethod
+    def result(self) -> str:
+        """Name of the tensor that is written."""
+
+    @cached_property
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """``in``, ``wei``, ``out``, then ``d0`` if the operation reads one."""
+
+    @property
+    def operands(self) -> tuple[str, str]:
+        """Names of the two tensors that are multiplied."""
+        first, second = (name for name in ROLES if name != self.result)
+        return first, second
+
+    def operation_of(self, operand: str) -> Elementwise:
+        """What an operand goes through before it is multiplied; dy passes as it is."""
+        return {"in": self.in_op, "wei": self.wei_op}.get(operand, ELEMENTWISE["pass"])
+
+    def multiplicand(self, operand: str) -> Dtype:
+        """The type that an operand has when it is multiplied."""
+        return self.dtypes.multiplicand(self.tensors[operand].dtype)
+
+    @property
+    def in_place(self) -> tuple[str, ...]:
+        """d0, where the operation takes it from the result's own buffer."""
+        return ("d0",) if self.op.in_place else ()
+
+    @property
+    def bytes(self) -> int:
+        """Each tensor moved once, without gaps."""
+        return sum(t.elements * t.dtype.bytes for t in self.tensors.values())
+
+    @property
+    def product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told by the names of kernels/include/bitgate/products.hpp, as far as it is no default: who
+        does not know it need not."""
+        told: dict[str, int | float | str | tuple[int, ...]] = {}
+        for begin, op in (("", self.op), ("in_", self.in_op), ("wei_", self.wei_op)):
+            if op.name != "pass":
+                told |= {f"{begin}op": "bilinear" if op.in_place else op.name, f"{begin}alpha": op.alpha}
+                told[f"{begin}beta"] = op.beta
+        if self.op.in_place:
+            told["d_aliases_output"] = 1
+        if self.dtypes.compute is not None:
+            told["compute"] = self.dtypes.compute_dtype.name
+        if self.split_k != 1:
+            told["split_k"] = self.split_k
+        return told
+
+    @property
+    def parts(self) -> int:
+        """GEMMs that a kernel may list of it, each in a launch of its own."""
+        return 1
+
+    def d_tensor(self, result: Tensor, channel: int, layout: str) -> Tensor:
+        """d0 beside the result: its twin, or of ``bias`` one value for each index of axis 0 and axis ``channel``, in
+        that layout, broadcast over the rest by stride 0."""
+        if self.op.name != "bias":
+            return Tensor("d0", result.dtype, result.layout, result.lengths, result.strides)
+        strides = [0] * len(result.lengths)
+        strides[0], strides[channel] = result.lengths[channel], 1
+        return Tensor("d0", result.dtype, layout, result.lengths, tuple(strides))
+
+    def check_operations(self) -> None:
+        """ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
+        for name, op in (("in", self.in_op), ("wei", self.wei_op)):
+            if op.name == "pass":
+                continue
+            if op.name not in OPERAND_ELEMENTWISE:
+                raise ProblemError(f"{name}_op = {op.name}: an operand takes {', '.join(OPERAND_ELEMENTWISE)} or pass")
+            if name == self.result:
+                raise ProblemError(f"{name}_op = {op.name}: {self._called} writes '{name}'; its operation is op")
+        if self.split_k != -1 and self.split_k < 1:
+            raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+
+    @property
+    @abstractmethod
+    def _called(self) -> str:
+        """The operation's name, for errors."""

@@ -1,0 +1,58 @@
+"""Both references of a GEMM: one at BLAS speed for integers, one in a stated order: k ascending, with explicit fma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bitgate.exact import blas, native
+from bitgate.exact.matrix import ONE_PLACE, matrices
+from bitgate.exact.native import PartView, TensorView
+from bitgate.exact.reference import unrounded
+from bitgate.operation import Dtype
+from bitgate.operation.form import Array
+from bitgate.operation.host_tensor import HostTensor
+from bitgate.operations.gemm.problem import GemmProblem
+
+PARALLEL_FLOPS = 2e7
+"""Below this a second thread costs more than it does."""
+
+_FORWARD = 0
+"""The forward pass of native/ordered.cpp, which over a window of one place is a matrix product."""
+
+
+def write_exact(
+    problem: GemmProblem, inputs: Mapping[str, HostTensor], result: HostTensor, dtype: np.dtype[Any], threads: int
+) -> None:
+    """Store the result of integers of which ``dtype`` holds every sum; ``inputs`` are the operands as they are
+    multiplied, and d0. Native code adds to +0, applies the operation and rounds once, as for a convolution."""
+    threads = threads if problem.flops >= PARALLEL_FLOPS else 1
+    a, b = (matrices(inputs[name], dtype, threads) for name in ("in", "wei"))
+    with blas.threads(threads):
+        sums = np.matmul(a, b.transpose(0, 2, 1))
+    d = inputs.get("d0")
+    part = PartView(0, problem.batch, 0, problem.m)
+    with unrounded(result, dtype) as staging:
+        native.scatter(
+            TensorView.of(staging),
+            ONE_PLACE,
+            part,
+            problem.op,
+            None if d is None else TensorView.of(d),
+            sums,
+            threads,
+        )
+
+
+def ordered_sums(problem: GemmProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:
+    """From +0, acc = fma(A[b,m,k], B[b,n,k], acc) for k = 0, 1, ..."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        a = np.ascontiguousarray(arrays["in"].astype(accumulator.numpy))
+        b = np.ascontiguousarray(arrays["wei"].astype(accumulator.numpy).transpose(0, 2, 1))  # [b][k][n]
+    m, n, k = problem.sizes
+    sums = np.zeros((problem.batch, m, n), accumulator.numpy)
+    sizes = (problem.batch, m, n, k, 1, 1, 1)
+    native.ordered(sizes, ONE_PLACE, _FORWARD, accumulator, a, b, sums, threads)
+    return sums
