@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from bitgate import rooms
+from bitgate.cases.known_bug_fields import Wanted
 from bitgate.cases.vocabulary import value_of
 from bitgate.cli.main import run
 from bitgate.fuzz.failure import Found
@@ -81,3 +82,11 @@ def test_what_is_a_convolutions_is_none_of_its():
     assert value_of(problem, "gemms_count") is None
     assert value_of(problem, "filter") is None
     assert SPACE.keywords(problem) == ("b3", "bilinear")
+
+
+def test_a_ledger_of_known_bugs_means_only_what_has_the_property():
+    problem = parse_case_id(ODD)
+    assert Wanted("pass", ("gemm",)).fits(problem)
+    assert Wanted("k", least=100).fits(problem)
+    assert not Wanted("m", least=100).fits(problem)
+    assert not Wanted("gemms_count", (1,)).fits(problem)

@@ -33,8 +33,6 @@ Domains = tuple[tuple[str, tuple[int, ...]], ...]
 Bend = Callable[[Any], Any]
 """A problem -> one that more kernels take."""
 
-POOL = 20_000
-
 
 class Space:
     """What case tables, coverage, fuzzing and shrinking ask of an operation.
@@ -125,11 +123,10 @@ class Space:
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """What tables may leave out, by name."""
-        from bitgate.operation.space.column import COMMON
+        from bitgate.operation.space.column import COMMON, column_of
         from bitgate.operation.space.quantity import choices
-        from bitgate.operation.space.quantity_factors import COLUMN
 
-        names = [COLUMN.get(choice.name, choice.name) for choice in choices(self.quantities)]
+        names = [column_of(choice.name) for choice in choices(self.quantities)]
         return {name: COMMON[name] for name in names if name in COMMON}
 
     @property
@@ -153,12 +150,12 @@ class Space:
     def domains(self, counted: frozenset[str], assumed: Mapping[str, tuple[str, ...]], rows: Sequence[Any]) -> Domains:
         """The values that a question is about: assumed ones; of a column that counts those that there are, but of
         types only the ones that the rows have; else the plain value."""
+        from bitgate.operation.space.column import column_of
         from bitgate.operation.space.quantity import choices
-        from bitgate.operation.space.quantity_factors import COLUMN
 
         found: dict[str, tuple[int, ...]] = {}
         for choice in choices(self.quantities):
-            name = COLUMN.get(choice.name, choice.name)
+            name = column_of(choice.name)
             every = tuple(range(len(choice.values)))
             if name in assumed and name in self.columns:
                 plain = self._plain_problem()
@@ -179,11 +176,9 @@ class Space:
     def witnesses(self, domains: Domains) -> Candidates:
         """Many problems, small ones and boundary ones, cheapest first: a combination of classes is possible if a
         witness has it."""
-        from bitgate.operation.space.quantity_draw import draw
+        from bitgate.operation.space.quantity_draw import witnesses
 
-        pool = draw(self, (1,), POOL, dict(domains), large=True)
-        pool = pool.take(pool.possible)
-        return pool.take(np.argsort(pool.cost, kind="stable"))
+        return witnesses(self, domains)
 
     def everyday(self, domains: Domains) -> Candidates:
         """A sample of problems as people have them; where nobody knows, the witnesses."""

@@ -71,3 +71,10 @@ COMMON: dict[str, Column] = {
 
 FIELD = {"numd": "op"}
 """Where a column's name differs from the field's."""
+
+_COLUMN = {field: name for name, field in FIELD.items()}
+
+
+def column_of(field: str) -> str:
+    """The name of the column that gives a problem's field."""
+    return _COLUMN.get(field, field)

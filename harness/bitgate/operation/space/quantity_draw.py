@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,9 @@ from bitgate.operation.space.quantity import Length
 from bitgate.operation.space.quantity_columns import QuantityColumns
 
 if TYPE_CHECKING:
-    from bitgate.operation.space import Space
+    from bitgate.operation.space import Domains, Space
 
+POOL = 20_000
 SMALL = (1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65)
 LARGE = (*SMALL, 48, 100, 127, 127, 128, 128, 129, 129, 130, 136, 256, 257, 300, 512)
 FEW = (1, 1, 1, 2, 2, 3, 4)
@@ -36,3 +38,11 @@ def draw(
             plain = rng.random(size) < PLAIN if 0 in allowed else np.zeros(size, np.bool_)
             columns[quantity.name] = np.where(plain, 0, drawn)
     return QuantityColumns(space, columns)
+
+
+@lru_cache(maxsize=8)
+def witnesses(space: Space, domains: Domains) -> QuantityColumns:
+    """The pool, cheapest problem first, so that the first witness of a combination is a small one."""
+    pool = draw(space, (1,), POOL, dict(domains), large=True)
+    pool = pool.take(pool.possible)
+    return pool.take(np.argsort(pool.cost, kind="stable"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitgate.operation.space import column as columns
 from bitgate.operation.space.candidates import Ints
+from bitgate.operation.space.column import COMMON, column_of
 from bitgate.operation.space.constants import Constants
 from bitgate.operation.space.factor import Factor, Measure, classes, select, spoken, union
 from bitgate.operation.space.quantity import Choice, Length, Quantity, word
@@ -21,9 +21,6 @@ _CUT = {
     "even": "{} even",
 }
 _WHOLE = {"1": "{}=1", "2": "{}=2", ">2": "{}>2"}
-
-COLUMN = {"op": "numd"}
-"""Where the column that a table states differs from the choice's name."""
 
 
 def factors_of(quantities: tuple[Quantity, ...]) -> tuple[Factor, ...]:
@@ -63,7 +60,7 @@ def _cut(name: str, place: int) -> Measure:
 
 
 def _of_choice(choice: Choice) -> Factor:
-    column = COLUMN.get(choice.name, choice.name)
+    column = column_of(choice.name)
     names = [word(value) for value in choice.values]
     words = {name: f"{choice.name} {name}" for name in (*names, "other")}
     if set(choice.values) == {False, True}:
@@ -75,5 +72,5 @@ def _of_choice(choice: Choice) -> Factor:
         lambda batch, _: batch.columns[choice.name],
         dispatch=choice.name == "split_k",
         wide=union(f"not {names[0]}", f"{choice.name} not {names[0]}", *names[1:]) if len(names) > 2 else (),
-        column=column if column in columns.COMMON else "",
+        column=column if column in COMMON else "",
     )
