@@ -125,7 +125,7 @@ class Lane:
             if taken >= size.problems:
                 return
 
-    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[ConvProblem]:
+    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[Any]:
         """More than are wanted, since some are refused."""
         wide = replace(size, problems=3 * size.problems)
         sets = [DtypeSet.parse(text) for text in self.dtypes]
