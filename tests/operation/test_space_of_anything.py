@@ -98,3 +98,14 @@ def test_properties_are_those_of_any_problem_and_its_own():
     said = {name: one.of(toy(2, 4, 8, causal=True)) for name, one in SPACE.properties.items() if name != "ndim"}
     assert said == {"dtypes": "f32", "groups": 2, "heads": 4, "columns": 8, "causal": True}
     assert SPACE.operands(toy(1, 1, 1)) == ("x",)
+
+
+def test_problems_that_are_not_to_be_varied_have_no_factors():
+    class Fixed(type(TOY)):  # type: ignore[misc]
+        name = "fixed"
+        problem_type = None
+
+    space = Fixed().space
+    assert space.quantities == space.factors == ()
+    assert set(space.properties) == {"ndim", "dtypes"}
+    assert space.columns == {}
