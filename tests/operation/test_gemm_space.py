@@ -26,7 +26,7 @@ ODD = "gemm_f16_crr_b3m40n65k129_bilinear_gap_sk2"
 
 def test_problems_come_back_from_their_columns():
     problems = [parse_case_id(case) for case in (ODD, "gemm_f32_rcr_b1m1n2k3_inscale_weirelu_skauto")]
-    assert problems_of(SPACE.batch(problems)) == problems
+    assert list(problems_of(SPACE.batch(problems))) == problems
 
 
 def test_a_suite_is_covered_as_a_convolutions_is(capsys: pytest.CaptureFixture[str]):

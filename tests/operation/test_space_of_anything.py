@@ -51,7 +51,7 @@ def test_classes_of_a_length(columns: int, name: str):
 def test_problems_come_back_from_their_columns_and_what_cannot_be_is_known():
     problems = [toy(1, 4, 9), toy(2, 8, 128, causal=True)]
     batch = SPACE.batch(problems)
-    assert problems_of(batch) == problems
+    assert list(problems_of(batch)) == problems
     assert batch.possible.all()
     batch.columns["groups"][0] = 3
     assert SPACE.batch(problems).crossed(batch, np.random.default_rng(0)).possible.shape == (2,)
@@ -73,10 +73,10 @@ def test_a_table_is_surveyed_and_its_holes_are_closed():
 @pytest.mark.parametrize("size", SIZES[:5:2])
 def test_rounds_are_drawn_again_by_their_seed(size):
     first, again = (draw_round(SPACE, (3, 1), size) for _ in range(2))
-    assert problems_of(first) == problems_of(again)
+    assert list(problems_of(first)) == list(problems_of(again))
     assert 0 < len(first) <= size.problems
     assert first.work.max() <= size.work
-    assert {problem.causal for problem in problems_of(first)} == {False, True}
+    assert {problem.causal for problem in list(problems_of(first))} == {False, True}
 
 
 def test_steps_and_neighbours_exist_and_lead_to_the_smallest_problem():
@@ -98,3 +98,14 @@ def test_properties_are_those_of_any_problem_and_its_own():
     said = {name: one.of(toy(2, 4, 8, causal=True)) for name, one in SPACE.properties.items() if name != "ndim"}
     assert said == {"dtypes": "f32", "groups": 2, "heads": 4, "columns": 8, "causal": True}
     assert SPACE.operands(toy(1, 1, 1)) == ("x",)
+
+
+def test_problems_that_are_not_to_be_varied_have_no_factors():
+    class Fixed(type(TOY)):  # type: ignore[misc]
+        name = "fixed"
+        problem_type = None
+
+    space = Fixed().space
+    assert space.quantities == space.factors == ()
+    assert set(space.properties) == {"ndim", "dtypes"}
+    assert space.columns == {}

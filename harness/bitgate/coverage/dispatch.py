@@ -120,7 +120,7 @@ def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
 def _shares(operation: Operation, ran: Sequence[Ran]) -> list[list[int]]:
     """Cases in each class of each factor."""
     factors = operation.space.factors
-    if not ran:
+    if not ran or not factors:
         return [[0] * len(factor.classes) for factor in factors]
     codes = classify(operation.space.batch([one.problem for one in ran]), factors, Constants())
     return [np.bincount(codes[:, i], minlength=len(factor.classes)).tolist() for i, factor in enumerate(factors)]

@@ -68,6 +68,9 @@ def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
     found: dict[str, list[Feature]] = {}
     for name, cases in by_operation.items():
         space = operation_called(name).space
+        if not space.factors:
+            found.update({case: [] for case in cases})
+            continue
         codes = classify(space.batch([problems[case] for case in cases]), space.factors, Constants())
         for case, row in zip(cases, codes, strict=True):
             classes = [f"{f.name}={f.classes[code].name}" for f, code in zip(space.factors, row, strict=True)]

@@ -118,6 +118,8 @@ def _ran(
 
 def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
     """What could run: predictions for random problems of an operation, each on one of the instances that take it."""
+    if not operation.space.factors:
+        return []
     layouts = [layout for instance in instances for layout in instance.layouts]
     dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
     batch = operation.space.candidates((seed,), DRAWN, layouts, "usual")

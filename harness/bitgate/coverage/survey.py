@@ -172,7 +172,7 @@ def surveys(table: Table, assumptions: Assumptions, strength: int) -> list[Surve
     """One survey for each operation that the table has rows of."""
     by_operation: dict[str, list[Row]] = {}
     for row in spread(table, assumptions):
-        if _assumed(row.problem, table.stated, assumptions):
+        if row.problem.operation.space.factors and _assumed(row.problem, table.stated, assumptions):
             by_operation.setdefault(row.problem.operation.name, []).append(row)
     if not table.rows:
         by_operation[assumptions.operation or _leading()] = []

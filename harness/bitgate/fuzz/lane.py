@@ -149,6 +149,8 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     found: dict[tuple[str, str], Lane] = {}
     for family, instance in chosen:
         for operation in family.operations_of(instance):
+            if not operation_called(operation).space.factors:
+                continue  # its problems are not to be varied
             known = found.get((family.name, operation))
             instances = (*(known.instances if known else ()), instance)
             found[family.name, operation] = Lane(family, operation, instances)

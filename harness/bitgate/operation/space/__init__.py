@@ -48,12 +48,10 @@ class Space:
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Lengths and choices, by which a problem is known."""
+        """Lengths and choices, by which a problem is known; none if its problems are not to be varied."""
         from bitgate.operation.space.quantity import quantities_of
 
-        if self.operation.problem_type is None:
-            raise TypeError(f"{self.operation}: state problem_type, or the quantities of its space")
-        return quantities_of(self.operation.problem_type)
+        return () if self.operation.problem_type is None else quantities_of(self.operation.problem_type)
 
     def values_of(self, problem: Any) -> dict[str, Any]:
         """Each quantity's value."""
@@ -78,7 +76,7 @@ class Space:
         from bitgate.operation.space.quantity import choices, lengths
 
         named = {length.name: attribute(length.name) for length in lengths(self.quantities)}
-        flags = [c.name for c in choices(self.quantities) if set(c.values) == {False, True}]
+        flags = [c.name for c in choices(self.quantities) if c.is_flag]
         return {
             **COMMON_PROPERTIES,
             **named,
@@ -116,6 +114,7 @@ class Space:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
+        """What coverage combines; without any its problems are neither covered nor fuzzed."""
         from bitgate.operation.space.quantity_factors import factors_of
 
         return factors_of(self.quantities)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -69,6 +70,6 @@ class Candidates(ABC):
         """Children of the pairs of rows, each quantity from one of both parents."""
 
 
-def problems_of(candidates: Candidates) -> list[Problem]:
-    """Every row as a problem."""
-    return [candidates.problem(row) for row in range(len(candidates))]
+def problems_of(candidates: Candidates) -> Iterator[Problem]:
+    """Row by row, as they are asked for."""
+    return (candidates.problem(row) for row in range(len(candidates)))

@@ -32,6 +32,10 @@ class Choice:
     name: str
     values: tuple[Any, ...]
 
+    @property
+    def is_flag(self) -> bool:
+        return all(isinstance(value, bool) for value in self.values)
+
     def code(self, value: Any) -> int:
         """Its place among the values, or their number: another one."""
         return self.values.index(value) if value in self.values else len(self.values)

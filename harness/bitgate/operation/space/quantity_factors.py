@@ -63,7 +63,7 @@ def _of_choice(choice: Choice) -> Factor:
     column = column_of(choice.name)
     names = [word(value) for value in choice.values]
     words = {name: f"{choice.name} {name}" for name in (*names, "other")}
-    if set(choice.values) == {False, True}:
+    if choice.is_flag:
         words = {"no": f"no {choice.name}", "yes": choice.name, "other": "other"}
     return Factor(
         choice.name,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,13 +15,9 @@ from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import Shape
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, Way, blocks, remainder
-from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
+from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem
 
 _SIZES = ("m", "n", "k")
-
-
-def _size(place: int) -> Property:
-    return Property(lambda problem: problem.sizes[place])
 
 
 class GemmSpace(Space):
@@ -44,21 +39,13 @@ class GemmSpace(Space):
             *(SHARED[name] for name in names),
         )
 
-    def values_of(self, problem: GemmProblem) -> dict[str, Any]:
-        sizes = dict(zip(_SIZES, problem.sizes, strict=True))
-        choices = {q.name: getattr(problem, q.name) for q in self.quantities if isinstance(q, Choice)}
-        return {"batch": problem.batch, **sizes, **choices}
-
-    def problem_of(self, values: Mapping[str, Any]) -> GemmProblem:
-        return gemm_problem(**values)
-
     @cached_property
     def properties(self) -> Mapping[str, Property]:
         return {
             "ndim": COMMON["ndim"],
             "num_d": Property(lambda problem: problem.op.num_d),
             "batch": attribute("batch"),
-            **{name: _size(place) for place, name in enumerate(_SIZES)},
+            **{name: attribute(name) for name in _SIZES},
             "split_k": attribute("split_k"),
             "gap": attribute("gap", Kind.FLAG),
             "layout": Property(lambda problem: problem.layout, Kind.NAME, GEMM_LAYOUTS),
