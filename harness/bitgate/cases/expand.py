@@ -87,8 +87,7 @@ def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
         problem = parse_case_id(text)
     except ProblemError as error:
         raise RowError(row.origin, "case" if "case" in chosen else "shape", str(error)) from None
-    count = gemms_count(problem)
-    if row.gemms_count is not None and row.gemms_count != count:
+    if row.gemms_count is not None and row.gemms_count != (count := gemms_count(problem)):
         raise RowError(row.origin, "gemms_count", f"the row says {row.gemms_count}, {text} splits into {count}")
     return problem
 

@@ -299,15 +299,20 @@ def _plain(text: str) -> str:
 def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
     problem, (family, instance) = planned.problem, runner
-    words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
-    words += ["stride_gt_1" if problem.strided else "stride_1", family.name, instance.name, _plain(row.name)]
-    words += ["dilated"] * any(d > 1 for d in problem.dilation)
+    words = _of_a_convolution(problem) if problem.tensors else []
+    words += [family.name, instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
     if not row.refused:
         options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}
         if prediction := family.dispatch(problem, instance, options):
             words.append(prediction.path)
     return tuple(dict.fromkeys(words))
+
+
+def _of_a_convolution(problem: Problem) -> list[str]:
+    words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
+    words += ["stride_gt_1" if problem.strided else "stride_1"]
+    return words + ["dilated"] * any(d > 1 for d in problem.dilation)
 
 
 def _named(row: Row, setting: Setting) -> list[Runner]:

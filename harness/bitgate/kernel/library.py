@@ -23,6 +23,7 @@ from bitgate.kernel.abi import (
     Status,
     sized,
 )
+from bitgate.kernel.abi_1 import crossing
 from bitgate.kernel.arguments import (
     DEFAULT_ALIGNMENT,
     c_buffers,
@@ -92,7 +93,7 @@ class KernelLibrary:
         """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(problem, alignment) as lent:
+        with self._lent(crossing(problem), alignment) as lent:
             status = self._is_supported(lent, name, byref(chosen), byref(reason))
         if status == Status.OK:
             return None
@@ -117,7 +118,7 @@ class KernelLibrary:
         """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(problem, alignment) as lent:
+        with self._lent(crossing(problem), alignment) as lent:
             size: int = self._workspace_size(lent, name, byref(chosen), byref(reason))
         if size >= 0:
             return size
@@ -143,6 +144,7 @@ class KernelLibrary:
         ``buffers`` maps tensor names to device pointers, ``workspace`` is (pointer, bytes), ``alignment`` what is
         promised for every base pointer. KernelRefused if the library does not take the problem, KernelFailed otherwise.
         """
+        problem = crossing(problem)
         name, chosen = self._call(instance, options)
         wanted = gemms_count(problem) if problem.direction is Pass.BWD_DATA else 1
         if wanted > self._memory.capacity:

@@ -80,7 +80,8 @@ def _way(case: Case, judge: Judge) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return _harmed(case, watch, mark) or refused
-    measurement = planned.problem.operation.insight.measurement(planned.problem, session.device, library)
+    insight = planned.problem.operation.insight
+    measurement = insight.measurement(planned.problem, planned.instance, session.device, library)
     if measurement is not None:
         return measured(case, measurement)
     try:
