@@ -1,9 +1,8 @@
 """Probes of the platform: what every kernel takes for granted of fragments, waves, LDS and atomics, measured.
 
 A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
-instances compute no convolution: they are planned on a problem of one cell, of which the library hears nothing, run
-tiles or write figures (probe_problem.hpp), and ``bitgate.verify.platform`` judges those. ``probe.h`` declares the one
-function that a library has beside the C ABI.
+instances compute nothing: they are planned on the platform itself, run tiles or write figures, and
+``bitgate.platform`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operation import F32_ACCUMULATION, Problem
 
 PROBES = {
     "wave": ("device", 256),
@@ -26,26 +24,21 @@ PROBES = {
 """Instance -> its translation unit and the threads of a block."""
 
 
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """Only the problem of one cell that probes are planned on."""
-    if problem.direction is not Pass.FWD:
-        return Refusal("operation", f"{instance.name} is planned as fwd, not {problem.direction}")
-    if str(problem.dtypes) != "f32":
-        return Refusal("dtypes", f"{problem.dtypes} is not f32")
-    cells = sum(tensor.elements for tensor in problem.tensors.values())
-    if problem.ndim != 1 or cells != 3:
-        return Refusal("one_cell", "a probe of the platform is planned on a 1D convolution of one cell")
+def supports(problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """Only what is no computation."""
+    if problem.operation.name != "probe":
+        return Refusal("operation", f"{instance.name} measures the platform, and computes no {problem.operation}")
     return None
 
 
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+def dispatch(problem: Problem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """A probe's launches are its own affair: nothing is predicted."""
     return None
 
 
 FAMILY = KernelFamily(
     name="platform_probe",
-    operations=("fwd",),
+    operations=("probe",),
     sources=("library.hip.cpp", "device.hip.cpp", "fragments.hip.cpp"),
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),

@@ -1,4 +1,4 @@
-// What a probe of the platform is asked for, operation "probe". Tensors, each optional but for the last:
+// What a probe of the platform is asked for, operation "probe". Tensors, each optional: a plan has none yet.
 //     a, b      tiles of the operands, as fragments.hip.cpp says
 //     repeats   i32: how often each pair of tiles is multiplied
 //     figures   what is written: sums, or 32-bit words
@@ -33,9 +33,8 @@ inline constexpr int32_t most = 65535; // blocks, and steps of each
 inline int32_t read(const bitgate_problem& problem, ProbeProblem& to, bitgate_reason* reason) noexcept {
   bitgate::ProblemReader reader(problem, reason);
   bitgate_tensor tensor;
-  for (const char* role : {"a", "b", "repeats"})
+  for (const char* role : {"a", "b", "repeats", "figures"})
     reader.optional_tensor(role, tensor);
-  reader.tensor("figures", tensor);
   to = {0, 1, 1, 0};
   const struct {
     const char* name;

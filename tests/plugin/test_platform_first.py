@@ -11,10 +11,7 @@ from bitgate.record import Outcome
 
 ROWS = """
 [[case]]
-pass = "fwd"
-dtypes = "f32"
-layouts = "nwgc"
-shape = "g1n1k1c1_y1_h1"
+case = "probe_platform"
 fills = "probe"
 tier = "smoke"
 kernels = "platform_probe*"

@@ -336,7 +336,8 @@ def print_verdict(verdict: Verdict) -> None:
     colour, plain = _COLOURS.get(verdict.outcome, "31") if sys.stdout.isatty() else "", verdict.outcome.value
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
-    ran = f"  {dispatch['path']}, gemms_count {dispatch.get('gemms_count', 1)}" if dispatch else ""
+    count = f", gemms_count {dispatch['gemms_count']}" if "gemms_count" in dispatch else ""
+    ran = f"  {dispatch['path']}{count}" if dispatch else ""
     error = verdict.error
     held = f"  error {error['rms']:.1e} rms, {error['of_bound']:.0%} of the bound" if error else ""
     print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")

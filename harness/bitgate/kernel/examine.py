@@ -165,10 +165,9 @@ def _listed(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
     """What the declaration states, by the names of abi.h."""
-    stated: dict[str, Any] = {"tile": instance.tile, "vector": instance.vector, "fragment": instance.fragment}
-    if not family.is_probe:  # what a probe is planned on is not what it computes
-        stated["operation"] = tuple(map(str, family.operations_of(instance)))
+    stated = {"tile": instance.tile, "vector": instance.vector, "fragment": instance.fragment}
     return {
+        "operation": tuple(map(str, family.operations_of(instance))),
         "dtypes": frozenset(instance.dtypes),
         "layouts": frozenset(instance.layouts),
         "block_size": instance.block_size,

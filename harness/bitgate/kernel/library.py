@@ -22,7 +22,12 @@ from bitgate.kernel.abi import (
     sized,
     values_of,
 )
-from bitgate.kernel.arguments import c_buffers, c_options, check_options, find_instance
+from bitgate.kernel.arguments import (
+    c_buffers,
+    c_options,
+    check_options,
+    find_instance,
+)
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError

@@ -72,8 +72,9 @@ class Insight:
         """How kernels take the problem apart, as text; empty where they do not."""
         return ""
 
-    def measurement(self, problem: Any, device: Any, library: Any) -> Measurement | None:
-        """For an operation that computes nothing: what is measured on the device. None: the result is compared."""
+    def measurement(self, problem: Any, instance: str, device: Any, library: Any) -> Measurement | None:
+        """For an operation that computes nothing: what an instance of its kernels measures on the device. None: the
+        result is compared."""
         return None
 
 

@@ -10,10 +10,10 @@ import time
 from functools import cached_property
 
 from bitgate.cases.planning import PlannedTest
+from bitgate.platform import NEEDS
 from bitgate.plugin.run import Run
 from bitgate.record import Outcome, Verdict
 from bitgate.record.event import from_event
-from bitgate.verify.platform import NEEDS
 
 POLL_SECONDS = 0.02
 

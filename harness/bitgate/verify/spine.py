@@ -80,7 +80,8 @@ def _way(case: Case, judge: Judge) -> Verdict:
     refused = _refusal(case, library)
     if refused is not None:
         return _harmed(case, watch, mark) or refused
-    measurement = planned.problem.operation.insight.measurement(planned.problem, session.device, library)
+    insight = planned.problem.operation.insight
+    measurement = insight.measurement(planned.problem, planned.instance, session.device, library)
     if measurement is not None:
         return measured(case, measurement)
     try:
@@ -194,9 +195,7 @@ def _refusal(case: Case, library: KernelLibrary) -> Verdict | None:
     declared = refusal_of(case.family, case.instance, planned.problem, options)
     try:
         told = harness_refusal(case.family, case.instance, planned.problem)
-        if told is None:  # of what probes are planned on, their library knows nothing
-            is_probe = case.family.is_probe
-            told = declared if is_probe else library.is_supported(planned.problem, planned.instance, options)
+        told = told or library.is_supported(planned.problem, planned.instance, options)
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, f"is_supported failed: {error}")
     expected = planned.expect.clause if planned.expect.kind == "refused" else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.kernel.declaration import wave_sizes
-from bitgate.verify.platform.workbench import Finding, Workbench
+from bitgate.platform.workbench import Finding, Workbench
 
 BLOCK = 256
 """Threads of a block in these kernels."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
+from bitgate import rooms
+from bitgate.cases.planning import Setting, plan_rows
+from bitgate.cases.table import load_set
 from bitgate.kernel.registry import families
-from bitgate.operation import DTYPES, DtypeSet, parse_case_id
+from bitgate.operation import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
+from bitgate.platform import PROBES, Finding, Fragment, Workbench, sentence_of
+from bitgate.platform.accumulators import accumulators
+from bitgate.platform.lanes import lanes
+from bitgate.platform.subnormals import subnormals
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.platform import PROBES, Finding, Fragment, Workbench, sentence_of
-from bitgate.verify.platform.accumulators import accumulators
-from bitgate.verify.platform.lanes import lanes
-from bitgate.verify.platform.subnormals import subnormals
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
-PROBLEM = parse_case_id("fwd_f32_nwgc_g1n1k1c1_y1_h1")
+PROBLEM = parse_case_id("probe_platform")
 SQUARE = Fragment(0, "MFMA 16x16x16 f16", DTYPES["f16"], DTYPES["f16"], DTYPES["f32"], 16, 16, 16, 64, 2**24)
 WIDE = replace(SQUARE, name="MFMA 32x32x8 f16", m=32, n=32, k=8)
 FLOAT8 = replace(SQUARE, name="MFMA 16x16x32 f8fnuz", a=DTYPES["f8fnuz"], b=DTYPES["f8fnuz"], k=32)
@@ -81,6 +85,35 @@ def test_every_fragment_of_a_kernel_is_probed(session):
 
 def test_every_probe_is_declared_and_judged():
     assert set(PROBES) == {instance.name for instance in families()["platform_probe"].instances}
+
+
+def test_the_case_id_says_what_is_probed():
+    assert (case_id(PROBLEM), human(PROBLEM)) == ("probe_platform", "probe of the platform")
+    assert PROBLEM.tensors == {}
+    for wrong in ("probe_sound", "probe_platform_f16", "probe_"):
+        with pytest.raises(ProblemError, match="is nothing to probe: known is platform"):
+            parse_case_id(wrong)
+
+
+def test_a_probe_is_no_place_for_another_problem(session):
+    planned = PlannedCase(parse_case_id("fwd_f32_nwgc_g1n1k1c1_y1_h1"), "platform_probe", "lanes", fill="probe")
+    verdict = verify(planned, session)
+    assert verdict.outcome is Outcome.REFUSED
+    assert "measures the platform, and computes no fwd" in verdict.reason
+
+
+RENAMED = rooms.room("suites") / "platform" / "renamed.json"
+
+
+def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
+    """Records from before probes had an operation know them as cases of a convolution of one cell."""
+    renamed = json.loads(RENAMED.read_text())
+    old = "fwd_f32_nwgc_g1n1k1c1_y1_h1_s1_d1_p0_q0__platform_probe_{}__probe"
+    assert list(renamed) == [old.format(probe) for probe in PROBES]
+    rows = load_set(rooms.room("suites") / "platform" / "cases.toml")
+    planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
+    assert list(renamed.values()) == [test.id for test in planned]
+    assert all(test.planned.fill == "probe" and test.planned.tier == "smoke" for test in planned)
 
 
 def rows_swapped(a, b):

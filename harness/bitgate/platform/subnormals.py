@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from bitgate.verify.platform.workbench import Finding, Fragment, Workbench
+from bitgate.platform.workbench import Finding, Fragment, Workbench
 
 KEPT, FLUSHED = "kept", "flushed to zero"
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operation import DTYPES
-from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbench
+from bitgate.platform.workbench import Finding, Fragment, Tiles, Workbench
 
 Sums = NDArray[np.float64]
 

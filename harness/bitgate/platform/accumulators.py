@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitgate.verify.platform.workbench import Finding, Fragment, Tiles, Workbench
+from bitgate.platform.workbench import Finding, Fragment, Tiles, Workbench
 
 _EXPONENT = {"i8": 6, "f8ocp": 8, "f8fnuz": 7, "bf8ocp": 15, "bf8fnuz": 15, "f16": 15}
 """The largest power of two of an operand; 2^30 will do for the others."""

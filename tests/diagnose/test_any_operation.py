@@ -1,0 +1,111 @@
+"""An operation that states nothing has its wrong results diagnosed all the same: by the rules of any operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pytest
+
+from bitgate.diagnose import Scene, diagnose
+from bitgate.operation import DTYPES, DtypeSet, Operation, Tensor
+from bitgate.operation.finding import Finding, Role
+from bitgate.operation.insight import Insight
+from bitgate.record import Diagnosis
+from bitgate.verify.poison import poison_bits
+
+
+class Softmax(Operation):
+    """As little as an operation can be."""
+
+    name = "softmax"
+
+    def parse(self, text: str, words: list[str]) -> Rows:
+        return Rows(*map(int, words))
+
+    def spell(self, problem: Rows) -> str:
+        return f"softmax_{problem.rows}_{problem.columns}"
+
+    def human(self, problem: Rows) -> str:
+        return f"softmax of {problem.rows} rows"
+
+
+class WordySoftmax(Softmax):
+    """The same with a rule of its own."""
+
+    @cached_property
+    def insight(self) -> Insight:
+        insight = Insight()
+        insight.rules = (one_row,)
+        return insight
+
+
+def one_row(scene: Scene[Rows]) -> Finding | None:
+    (rows,) = scene.wrong_along(0).nonzero()
+    return Finding("other", Role.PLACE, 0.9, f"only in row {rows[0]}", along="r") if len(rows) == 1 else None
+
+
+@dataclass(frozen=True)
+class Rows:
+    rows: int
+    columns: int
+    operation: Operation = Softmax()  # noqa: RUF009
+    dtypes = DtypeSet.parse("f32")
+    layout, ndim, result, result_letters, in_place, flops, bytes = "", 0, "y", "rc", (), 0, 0
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        lengths, strides = (self.rows, self.columns), (self.columns, 1)
+        return {name: Tensor(name, DTYPES["f32"], "rc", lengths, strides) for name in ("x", "y")}
+
+
+def told(problem: Rows, result: np.ndarray, right: np.ndarray) -> Diagnosis:
+    return diagnose(Scene.thinned(problem, result, right, poison=poison_bits(DTYPES["f32"])))
+
+
+@pytest.fixture
+def right() -> np.ndarray:
+    return np.random.default_rng(0).random((5, 40), np.float32)
+
+
+def test_the_tensor_is_called_as_its_role_and_the_box_by_its_letters(right: np.ndarray) -> None:
+    wrong = right.copy()
+    wrong[3, 7:9] = 0
+    diagnosis = told(Rows(5, 40), wrong, right)
+    assert diagnosis.kinds == ("zero",)
+    assert diagnosis.sentence == "2 of 200 cells of y are wrong, within r 3, c 7 to 8; they are zero"
+
+
+def test_neighbours_are_sought_along_every_axis(right: np.ndarray) -> None:
+    for axis, letter in enumerate("rc"):
+        diagnosis = told(Rows(5, 40), np.roll(right, 1, axis), right)
+        assert diagnosis.kinds == ("shifted",)
+        assert f"shifted by 1 along {letter}" in diagnosis.sentence
+
+
+def test_of_a_large_result_some_columns_are_looked_at(monkeypatch: pytest.MonkeyPatch, right: np.ndarray) -> None:
+    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 100)
+    wrong = right.copy()
+    wrong[2] += 1
+    scene = Scene.thinned(Rows(5, 40), wrong, right, poison=0)
+    assert scene.channels is not None
+    assert scene.channels[-1] == 39
+    assert scene.true_cell((2, len(scene.channels) - 1)) == (2, 39)
+    assert "(of " in diagnose(scene).sentence
+
+
+def test_a_rule_of_its_own_is_asked_beside_them(right: np.ndarray) -> None:
+    wrong = right.copy()
+    wrong[3] = 0
+    assert told(Rows(5, 40, WordySoftmax()), wrong, right).sentence == (
+        "40 of 200 cells of y are wrong, only in row 3; they are zero"
+    )
+
+
+def test_a_trace_a_picture_and_a_launch_have_nothing_to_add() -> None:
+    insight, problem = Softmax().insight, Rows(5, 40)
+    assert insight.tensor_lines(problem)[0] == "x: dim 2, lengths {5, 40}, strides {40, 1}"
+    assert (insight.picture(problem), insight.derived(problem), insight.launch_errors(problem, None)) == ("", (), [])
+    assert insight.companions(problem) == (problem,)
+    assert insight.measurement(problem, "fast", None, None) is None
