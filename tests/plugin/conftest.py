@@ -5,6 +5,7 @@ They use the real host runtime and the naive kernels, on problems of a few micro
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -152,6 +153,7 @@ def run_here(
             monkeypatch.delitem(sys.modules, name)  # another test's folder, or another module of this one
         plain = ["-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=."]
         capsys.readouterr()
+        gc.freeze()  # it ends with five full collections: what the tests before it have left is not looked through
         try:
             code = int(pytest.main([*suites.command()[3:], *plain, *arguments]))
         except SystemExit as end:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
+
+from bitgate.plugin.workers import ByProblem
 
 KILL = 'gate):\n    "g2" in planned.case and os.kill(os.getpid(), signal.SIGKILL)'
 HANG = 'gate):\n    "g2" in planned.case and time.sleep(1000)'
@@ -18,6 +23,24 @@ def test_a_killed_worker_costs_its_case_only(suites: Any) -> None:
     assert all(verdict.repro.startswith("bitgate verify bwd_data_f") for verdict in crashed)
     assert suites.junit.tests == 6
     assert suites.junit.errors + suites.junit.failures == 2
+
+
+def test_what_a_dead_worker_leaves_goes_on_without_the_case_that_killed_it() -> None:
+    """Another worker is handed the rest at once, and must not die of the same case in the name of the next one."""
+    sent: list[int] = []
+    dead, idle = (Mock(shutting_down=False, send_runtest_some=sent.extend) for _ in range(2))
+    scheduler = ByProblem.__new__(ByProblem)
+    scheduler.log = lambda *words: None
+    scheduler.run = SimpleNamespace(tests={})
+    scheduler.workqueue = OrderedDict()
+    scheduler.registered_collections = {node: ["s::over", "t::fatal", "u::next", "v::mine"] for node in (dead, idle)}
+    scheduler.assigned_work = {
+        dead: {"s": {"s::over": True}, "t": {"t::fatal": False}, "u": {"u::next": False}},
+        idle: {"v": {"v::mine": True}},
+    }
+    assert scheduler.remove_node(dead) == "t::fatal"
+    assert sent == [2]
+    assert not scheduler.workqueue
 
 
 def test_without_workers_a_resumed_run_goes_past_what_killed_it(suites: Any) -> None:

@@ -103,16 +103,16 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         """A case that killed its worker is not handed to the next one."""
         self._in_order = False  # what it had comes back
         workload = self.assigned_work[node]
-        fatal = next((unit for unit in workload.values() if not all(unit.values())), None)
-        if fatal is not None:
-            victim: str = next(node_id for node_id, over in fatal.items() if not over)
-            super().remove_node(node)
+        fatal: dict[str, bool] = next((unit for unit in workload.values() if not all(unit.values())), {})
+        victim = next((node_id for node_id, over in fatal.items() if not over), None)
+        if victim is not None:
+            # First: what is left goes to the others at once. One that got the victim too would die of it while another
+            # case is down for it, and that one would be lost.
             fatal[victim] = True
-            for scope in [scope for scope, unit in self.workqueue.items() if all(unit.values())]:
-                del self.workqueue[scope]
-            return victim
+        for scope in [scope for scope, unit in workload.items() if all(unit.values())]:
+            del workload[scope]
         super().remove_node(node)
-        return None
+        return victim
 
 
 def count(config: pytest.Config) -> int:
