@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bitgate.kernel.declaration import Instance, wave_sizes
-from bitgate.operation import Dtype, DtypeSet
-from bitgate.operations.convolution import Pass
+from bitgate.operation import Dtype, DtypeSet, operations
 
-ELEMENTWISE = {64: "v_mfma", 32: "v_wmma"}
+INSTRUCTIONS = {64: "v_mfma", 32: "v_wmma"}
 """What a matrix instruction's name begins with, by the lanes of a wave."""
 
 NO_WMMA = ("f32", "f64")
@@ -19,9 +18,6 @@ NO_WMMA = ("f32", "f64")
 
 FLOAT8_FLAVOURS = {"gfx942": "fnuz", "gfx950": "ocp", "gfx12": "ocp"}
 """Beginning of a target -> the flavour of its instructions for 8-bit floats. Others are multiplied as bf16."""
-
-ROLES = {Pass.FWD: (0, 1, 2), "gemm": (0, 1, 2), Pass.BWD_DATA: (2, 1, 0), Pass.BWD_WEIGHT: (2, 0, 1)}
-"""A, B and C of an implicit GEMM, as places among the forward pass's x, w and y."""
 
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
 _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scratch_\w+)")
@@ -59,8 +55,10 @@ def operand_types(instance: Instance) -> list[tuple[Dtype, Dtype, Dtype, Dtype, 
     types = DtypeSet.parse(instance.dtypes[0])
     tensors = (types.inp, types.wei, types.out)
     found = []
-    for operation in instance.operations or tuple(ROLES):
-        a, b, c = (tensors[place] for place in ROLES[operation])
+    every = operations()
+    products = [one.matrices for name in instance.operations or every if (one := every.get(name)) and one.matrices]
+    for places in dict.fromkeys(products):
+        a, b, c = (tensors[place] for place in places)
         found.append((a, b, c, types.multiplicand(a), types.multiplicand(b)))
     return found
 
@@ -80,7 +78,7 @@ def required(instance: Instance, target: str) -> tuple[str, ...]:
     if instance.fragment is None or (wave == 32 and instance.dtypes[0] in NO_WMMA):
         return ()
     factors = {row[3:] for row in operand_types(instance)}
-    return tuple(sorted(f"{ELEMENTWISE[wave]}_{_signature(a, b, target)}" for a, b in factors))
+    return tuple(sorted(f"{INSTRUCTIONS[wave]}_{_signature(a, b, target)}" for a, b in factors))
 
 
 def _signature(a: Dtype, b: Dtype, target: str) -> str:

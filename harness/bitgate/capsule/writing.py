@@ -31,8 +31,6 @@ from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
-from bitgate.operations.convolution.layout import input_letters, output_letters, weight_letters
-from bitgate.operations.gemm import GemmProblem
 from bitgate.project import Project, ours
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
@@ -155,7 +153,13 @@ def _tensor_buffer(
     data: HostTensor | None,
     files: dict[str, bytes],
 ) -> BufferSpec:
-    view = TensorView(tensor.dtype.name, tensor.layout, _axes(problem, tensor), tensor.lengths, tensor.strides)
+    view = TensorView(
+        tensor.dtype.name,
+        tensor.layout,
+        problem.operation.insight.letters(problem, tensor.name),
+        tensor.lengths,
+        tensor.strides,
+    )
     content, pattern = None, ""
     if data is None:
         pattern = poison_bits(tensor.dtype).to_bytes(tensor.dtype.bytes, "little").hex()
@@ -164,14 +168,6 @@ def _tensor_buffer(
         files[file] = npy(data.storage)
         content = named(file, files[file])
     return BufferSpec(tensor.name, role, tensor.bytes, DEFAULT_ALIGNMENT, content, pattern, view)
-
-
-def _axes(problem: Problem, tensor: Tensor) -> str:
-    """A letter for each axis of a tensor's logical shape; D tensors are shaped like the result."""
-    if isinstance(problem, GemmProblem):
-        return {"in": "bmk", "wei": "bnk"}.get(tensor.name, problem.result_letters)
-    letters = {"in": input_letters, "wei": weight_letters, "out": output_letters}
-    return letters[tensor.name](problem.ndim) if tensor.name in letters else problem.result_letters
 
 
 def _images(problem: Problem, inputs: dict[str, HostTensor], buffers: tuple[BufferSpec, ...]) -> dict[str, Bytes]:

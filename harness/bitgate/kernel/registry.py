@@ -19,16 +19,12 @@ from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
 from bitgate.kernel.owned import OwnedFamily
-from bitgate.operation import DtypeSet
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
-from bitgate.operations.gemm import GEMM_LAYOUTS
+from bitgate.operation import DtypeSet, operations
 from bitgate.project import Project, own_declarations, own_kernels
 
 _NAME = re.compile(r"[a-z0-9_]+")
 HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
 """The end of a message about a kernel that there is not."""
-
-_LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())
 
 
 def families(
@@ -148,6 +144,7 @@ def _instance_faults(instance: Instance) -> Iterator[str]:
                 yield f"instance '{instance.name}': write dtypes '{spelling}' as '{DtypeSet.parse(spelling)}'"
         except ValueError as error:
             yield f"instance '{instance.name}': {error}"
+    known = {layout for operation in operations().values() for layout in operation.layouts}
     for layout in instance.layouts:
-        if layout not in _LAYOUTS:
-            yield f"instance '{instance.name}': unknown layout '{layout}' (known: {', '.join(sorted(_LAYOUTS))})"
+        if layout not in known:
+            yield f"instance '{instance.name}': unknown layout '{layout}' (known: {', '.join(sorted(known))})"

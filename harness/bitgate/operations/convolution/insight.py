@@ -10,6 +10,7 @@ from bitgate.operation.insight import Insight
 from bitgate.operations.convolution import drawing, trace
 from bitgate.operations.convolution.launches import launch_errors
 from bitgate.operations.convolution.laws import LAWS, passes
+from bitgate.operations.convolution.layout import input_letters, output_letters, weight_letters
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.convolution.rules import RULES
 
@@ -28,6 +29,10 @@ class ConvolutionInsight(Insight):
 
     def names(self, problem: ConvProblem) -> Mapping[str, str]:
         return NAMES[problem.direction]
+
+    def letters(self, problem: ConvProblem, role: str) -> str:
+        known = {"in": input_letters, "wei": weight_letters, "out": output_letters}
+        return known[role](problem.ndim) if role in known else problem.result_letters
 
     def channel_axis(self, problem: ConvProblem) -> int:
         """C of dx, K of y; of dw C."""

@@ -12,17 +12,23 @@ from bitgate.operation.insight import Insight
 from bitgate.operation.space import Space
 from bitgate.operations.convolution import spelling
 from bitgate.operations.convolution.foreign import DRIVERS, PROGRAMS, ck_profiler_line
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 from bitgate.operations.convolution.problem import ConvProblem, Pass
+
+MATRICES = {Pass.FWD: (0, 1, 2), Pass.BWD_DATA: (2, 1, 0), Pass.BWD_WEIGHT: (2, 0, 1)}
+"""A, B and C of each pass as an implicit GEMM, as places among the forward pass's x, w and y."""
 
 
 class Convolution(Operation):
     """One pass; what the three share they share here."""
 
+    layouts = frozenset(layout for names in INPUT_LAYOUTS.values() for layout in names)
     programs: Mapping[str, Program] = PROGRAMS
     drivers: Mapping[str, Driver] = DRIVERS
 
     def __init__(self, direction: Pass) -> None:
         self.name = direction.value
+        self.matrices = MATRICES[direction]
         self._direction = direction
 
     def parse(self, text: str, words: list[str]) -> ConvProblem:

@@ -24,6 +24,9 @@ class GemmInsight(Insight):
     def names(self, problem: GemmProblem) -> Mapping[str, str]:
         return NAMES
 
+    def letters(self, problem: GemmProblem, role: str) -> str:
+        return {"in": "bmk", "wei": "bnk"}.get(role, problem.result_letters)
+
     def neighbours(self, problem: GemmProblem) -> Sequence[int]:
         """The columns of C; the batch has a rule of its own."""
         return (2,)

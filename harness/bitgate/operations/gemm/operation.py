@@ -11,11 +11,13 @@ from bitgate.operation.foreign.program import Driver
 from bitgate.operation.insight import Insight
 from bitgate.operation.space import Space
 from bitgate.operations.gemm import benchdnn, spelling
-from bitgate.operations.gemm.problem import GemmProblem
+from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem
 
 
 class Gemm(Operation):
     name = "gemm"
+    layouts = frozenset(GEMM_LAYOUTS)
+    matrices = (0, 1, 2)
     problem_type = GemmProblem
     drivers: Mapping[str, Driver] = {"matmul": Driver(benchdnn.problem, benchdnn.DEFAULTS, benchdnn.DESCRIPTOR)}
 

@@ -17,14 +17,13 @@ from bitgate.operation import (
     operation_called,
 )
 from bitgate.operation.contraction import Contraction
-from bitgate.operations.gemm.as_convolution import AsConvolution
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
 """Of A, B and C: r row-major, c column-major."""
 
 
 @dataclass(frozen=True)
-class GemmProblem(AsConvolution, Contraction):
+class GemmProblem(Contraction):
     """Logical shapes: A (batch, M, K), B (batch, N, K), C and D (batch, M, N). ``in`` is A, ``wei`` is B, ``out`` is C:
     names and shapes of its tensors are the salts of its data. ProblemError names the size or layout that cannot be."""
 
