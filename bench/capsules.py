@@ -39,7 +39,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
         for target in arguments.target or TARGETS:
-            chosen = {family.name: family for family, _ in select(arguments.kernel, (), target)}
+            chosen = {family.name: family for family, _ in select(arguments.kernel, target=target)}
             for family in (family for family in chosen.values() if not family.is_probe):
                 failed += not one(family, target, folder / f"{family.name}-{target}")
     return 1 if failed else 0

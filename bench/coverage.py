@@ -19,13 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations
 from bitgate.coverage.generate import close
-from bitgate.coverage.pool import draw
-from bitgate.coverage.survey import Space, Survey
-from bitgate.coverage.table import EVERYTHING, Row
+from bitgate.coverage.survey import Scope, Survey
+from bitgate.coverage.table import everything
+from bitgate.operation import operation_called
+from bitgate.operation.space.table import Row
 from bitgate.operations.convolution import Pass
+from bitgate.operations.convolution.space.batch import Batch
+from bitgate.operations.convolution.space.pool import draw
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = "tests/coverage/data/ck_bwd_data_shapes.csv"
@@ -64,12 +66,12 @@ def fresh_clone() -> None:
                 )
 
 
-def ten_thousand(space: Space) -> list[Row]:
+def ten_thousand(scope: Scope) -> list[Row]:
     batch = draw(Pass.BWD_DATA, 99, 12_000, {"layout": (0, 1, 2), "split_k": (1, 2, -1), "dtypes": (0, 1, 2)})
     batch = batch.take(np.flatnonzero(batch.possible)[:10_000])
     rows = [Row(f"{i}", batch.problem(i)) for i in range(len(batch))]
     begin, cpu = time.perf_counter(), time.process_time()
-    survey = Survey(space, rows, 3)
+    survey = Survey(scope, rows, 3)
     holes = sum(1 for _ in survey.ranked(exact=20))
     covered, total = survey.levels.counts()
     seconds, used = time.perf_counter() - begin, time.process_time() - cpu
@@ -77,11 +79,11 @@ def ten_thousand(space: Space) -> list[Row]:
     return rows
 
 
-def generated(space: Space) -> list[Row]:
+def generated(scope: Scope) -> list[Row]:
     rows: tuple[Row, ...] = ()
     for strength, until in ((2, 1.0), (3, 0.95), (3, 1.0)):
         begin = time.perf_counter()
-        closing = close(Survey(space, [], strength), until, seed=1)
+        closing = close(Survey(scope, [], strength), until, seed=1)
         share = 100 * closing.covered / closing.total
         macs = sum(row.problem.flops for row in closing.rows) / 2
         print(
@@ -92,10 +94,10 @@ def generated(space: Space) -> list[Row]:
     return list(rows)
 
 
-def removed(space: Space, rows: Sequence[Row], strength: int, what: str) -> None:
-    factors = space.factors
+def removed(scope: Scope, rows: Sequence[Row], strength: int, what: str) -> None:
+    factors = scope.factors
     varied = [i for i, factor in enumerate(factors) if (~factor.plan_only).sum() > 1]
-    codes = space.classify(Batch.from_problems([row.problem for row in rows]))
+    codes = scope.classify(Batch.from_problems([row.problem for row in rows]))
     combinations = Combinations(tuple(len(factors[i].classes) for i in varied), strength)
     there = np.flatnonzero(combinations.present(codes[:, varied]))
     ranks: list[int] = []
@@ -106,7 +108,7 @@ def removed(space: Space, rows: Sequence[Row], strength: int, what: str) -> None
             continue  # that would take a whole class away, not a combination
         if len(ranks) == 10:
             break
-        survey = Survey(space, [row for row, keep in zip(rows, kept, strict=True) if keep], strength)
+        survey = Survey(scope, [row for row, keep in zip(rows, kept, strict=True) if keep], strength)
         names = {factors[f].name: factors[f].classes[cls].name for f, cls in taken}
         found = (
             rank for rank, (hole, _) in enumerate(survey.order, 1) if names.items() <= survey.factors_of(hole).items()
@@ -118,12 +120,12 @@ def removed(space: Space, rows: Sequence[Row], strength: int, what: str) -> None
 
 def main() -> None:
     fresh_clone()
-    space = Space(Pass.BWD_DATA, EVERYTHING, Assumptions())
-    many = ten_thousand(space)
-    table = generated(space)
+    scope = Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions())
+    many = ten_thousand(scope)
+    table = generated(scope)
     for strength in (2, 3):
-        removed(space, table, strength, f"generated table of {len(table)} rows")
-    removed(space, many[:1000], 2, "1,000 random problems")
+        removed(scope, table, strength, f"generated table of {len(table)} rows")
+    removed(scope, many[:1000], 2, "1,000 random problems")
 
 
 if __name__ == "__main__":

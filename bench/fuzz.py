@@ -21,9 +21,9 @@ from typing import Any
 
 from bitgate import rooms
 from bitgate.build import overlay as overlays
-from bitgate.coverage.batch import Batch
 from bitgate.fuzz.planting import SITES, Planted, plant
 from bitgate.operation import parse_case_id
+from bitgate.operations.convolution.space.batch import Batch
 
 MAIN = "from bitgate.cli.main import main; main()"
 

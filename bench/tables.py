@@ -30,19 +30,20 @@ from bitgate import rooms
 from bitgate.build import overlay as overlays
 from bitgate.build.errors import BuildError
 from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.batch import Batch
 from bitgate.coverage.generate import close
 from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Space, Survey
-from bitgate.coverage.table import EVERYTHING, Question, Row, spread
+from bitgate.coverage.survey import Scope, Survey
+from bitgate.coverage.table import everything, spread
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.faults.trial import NOT_A_FINDING
-from bitgate.fuzz.draw import work
 from bitgate.fuzz.planting import Planted, plant
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
+from bitgate.operation import operation_called
+from bitgate.operation.space.table import Question, Row
 from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.space.batch import Batch
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -79,7 +80,7 @@ def narrow() -> KernelFamily:
 def lighter(problem: ConvProblem) -> ConvProblem:
     """The problem with its images, then its channels halved until it takes no more than MOST_WORK; K and C stay whole
     tiles."""
-    while work(Batch.from_problems([problem]))[0] > MOST_WORK:
+    while Batch.from_problems([problem]).work[0] > MOST_WORK:
         widest = "n" if problem.n > 1 else "k" if problem.k >= problem.c else "c"
         half = getattr(problem, widest) // 2
         if widest != "n" and half % 8:
@@ -96,8 +97,8 @@ def ck_shapes(*columns: str) -> list[ConvProblem]:
 
 
 def tables() -> dict[str, list[ConvProblem]]:
-    space = Space(Pass.BWD_DATA, EVERYTHING, Assumptions.parse(COMMON, ()))
-    smoke, regression = (close(Survey(space, [], t), until, seed=1) for t, until in ((2, 1.0), (3, 0.95)))
+    scope = Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions.parse(COMMON, ()))
+    smoke, regression = (close(Survey(scope, [], t), until, seed=1) for t, until in ((2, 1.0), (3, 0.95)))
     for name, closing in ((SMOKE, smoke), (REGRESSION, regression)):
         share = 100 * closing.covered / closing.total
         print(f"generated {name}: {len(closing.rows)} rows, {share:.2f} % of its combinations (CK: 25 shapes)")
@@ -119,7 +120,7 @@ def reach(found: Mapping[str, Sequence[ConvProblem]], bugs: Sequence[Planted]) -
 def planned(problems: Sequence[ConvProblem], family: KernelFamily) -> list[PlannedCase]:
     """Each row on one of the instances that take it, the one with the fewest rows so far; the cheapest row first, so
     that a fault is found soon."""
-    costs = work(Batch.from_problems(problems))
+    costs = Batch.from_problems(problems).work
     met: Counter[str] = Counter()
     cases = []
     for i in sorted((i for i in range(len(problems)) if costs[i] <= MOST_WORK), key=lambda i: float(costs[i])):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -18,6 +19,13 @@ settings.load_profile("bitgate")
 
 NIGHTLY = bool(os.environ.get("BITGATE_NIGHTLY"))
 """Every target, every seed; else enough of them that a change is met within minutes."""
+
+
+def pytest_collection_finish() -> None:
+    """Tests run pytest inside this one, and each such run ends with five full collections: what these thousands of
+    tests are made of lives to the end anyway, and is not to be looked through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

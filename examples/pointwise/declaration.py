@@ -32,7 +32,7 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch, which writes every cell."""
-    return Dispatch(path="pointwise", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+    return Dispatch(path="pointwise", launches=1, facts={"gemms_count": 1, "buckets": 1})
 
 
 FAMILY = KernelFamily(

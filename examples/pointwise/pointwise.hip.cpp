@@ -3,8 +3,9 @@
 //   dx[g,n,c,i] = sum_k dy[g,n,k,i] * w[g,k,c]
 //
 // One thread computes one cell of dx; grid-stride, 64-bit indices. Needs nothing of the layouts.
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/conv_shape.hpp"
 #include "bitgate/library.hpp"
+#include "bitgate/product_predicates.hpp"
 
 namespace pointwise {
 
@@ -43,8 +44,8 @@ __global__ void __launch_bounds__(block_size)
   }
 }
 
-int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
-  const bitgate_problem& problem = request.problem;
+int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   if (status == BITGATE_OK)
@@ -64,7 +65,7 @@ int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
   return BITGATE_OK;
 }
 
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   ConvShape shape;
   bitgate::read_conv(request.problem, shape, nullptr);
   const int64_t positions = shape.groups * shape.images * bitgate::product(shape.input);
@@ -76,30 +77,31 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
 
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "pointwise");
-  record.gemms_count = record.buckets = record.launches = 1;
-  bitgate_sub_gemm gemm{};
+  record.launches = 1;
+  bitgate::note_gemms(record, 1, 1);
+  bitgate::GemmPart gemm{};
   gemm.m = positions / shape.groups, gemm.n = shape.c, gemm.k = shape.k;
   gemm.launched = context.error == hipSuccess;
   gemm.blocks = grid.x;
   for (int i = 0; i < request.problem.ndim; ++i)
     gemm.taps[i] = 1;
-  bitgate::add_sub_gemm(record, gemm);
+  bitgate::add_part(record, gemm);
 }
 
-const bitgate::Registration instance{{"f32",
-                                      BITGATE_BWD_DATA,
-                                      "f32",
-                                      "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
-                                      "f32",
-                                      {0, 0, 0},
-                                      {1, 1, 1},
-                                      block_size,
-                                      0,
-                                      {0, 0, 0},
-                                      0,
-                                      supports,
-                                      bitgate::no_workspace,
-                                      run}};
+const bitgate::ConvRegistration instance{{{"f32",
+                                           "bwd_data",
+                                           "f32",
+                                           "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+                                           "f32",
+                                           {0, 0, 0},
+                                           {1, 1, 1},
+                                           block_size,
+                                           0,
+                                           {0, 0, 0},
+                                           0},
+                                          supports,
+                                          bitgate::no_workspace,
+                                          run}};
 
 } // namespace pointwise
 

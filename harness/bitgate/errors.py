@@ -1,5 +1,17 @@
 """Errors that end a command with exit code 2 and one line: what is wrong, where, and what to do."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class UsageError(Exception):
     """A bad argument, file or environment. The message is for the user; no traceback is shown."""
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?`` or the whole list: the end of a message about an unknown name."""
+    names = list(known)
+    close = get_close_matches(name, names, 1, 0.4)
+    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"

@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION, Tensor
+from bitgate.operation import F32_ACCUMULATION
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
-PROMISED_ALIGNMENT = 16
-MAX_LENGTH = 2**30
-MAX_BATCH = 65535
-MAX_GRID_THREADS = 2**32 - 1
+from ..alignment import is_aligned
+from ..limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
 
 # tile, vectors (A, B, C), waves, fragment, lanes of a wave: each in all four layouts. The first takes any sizes.
 TILES_16 = (
@@ -69,9 +67,9 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
     if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
         return Refusal("op", f"operations on the operands: A {problem.in_op.name}, B {problem.wei_op.name}")
-    if problem.split_k > 1 and (problem.op.name != "pass" or problem.split_k > MAX_BATCH):
+    if problem.split_k > 1 and (problem.op.name != "pass" or problem.split_k > MAX_GRID_YZ):
         return Refusal("split_k", f"split_k = {problem.split_k} with operation {problem.op.name}")
-    a, b, _ = instance.layouts[0]
+    a, b, _ = tuple(instance.layouts[0])
     m, n, k = problem.sizes
     # What lies contiguous in A, B and C, how long it is, and its place in the logical shape.
     contiguous = (
@@ -88,23 +86,17 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         if length % vector:
             return Refusal(f"{letter}_vector", f"{letter.upper()} = {length} is not a multiple of {vector}")
     for (name, _, _, along), vector in zip(contiguous, vectors, strict=True):
-        if not _is_aligned(tensors[name], vector, along):
+        if not is_aligned(tensors[name], vector, along):
             return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
     return _index_range(problem, instance)
 
 
-def _is_aligned(tensor: Tensor, vector: int, along: int) -> bool:
-    """Every vector along that dimension starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != along and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
-
-
 def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
     m, n, _ = problem.sizes
-    if max(problem.sizes) > MAX_LENGTH:
+    if max(problem.sizes) > MAX_COORDINATE:
         return Refusal("index_range", f"a length of {max(problem.sizes)} is over 2^30")
-    if problem.batch > MAX_BATCH:
-        return Refusal("index_range", f"a batch of {problem.batch} is over {MAX_BATCH}")
+    if problem.batch > MAX_GRID_YZ:
+        return Refusal("index_range", f"a batch of {problem.batch} is over {MAX_GRID_YZ}")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
     threads = -(-m // tile_m) * -(-n // tile_n) * instance.block_size
     if threads > MAX_GRID_THREADS:
@@ -115,7 +107,8 @@ def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch for the batch; C is cleared first where slices add up in it."""
     slices = max(1, problem.split_k)
-    return Dispatch(path="batched", gemms_count=1, launches=1, buckets=1, zero_fill=slices > 1, split_k=slices)
+    facts = {"gemms_count": 1, "buckets": 1, "split_k": slices}
+    return Dispatch(path="batched", launches=1, zero_fill=slices > 1, facts=facts)
 
 
 FAMILY = KernelFamily(

@@ -1,10 +1,9 @@
 // Which problems an instance takes, and the launch.
 #pragma once
 
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/gemm.hpp"
 #include "bitgate/implicit_gemm/batched_gemm/gemm.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "bitgate/registry.hpp"
 
 namespace batched_gemm {
 
@@ -24,7 +23,7 @@ template <class Variant> inline constexpr int contiguous_a = Variant::a == Order
 template <class Variant> inline constexpr int contiguous_b = Variant::b == Order::row ? 1 : 2;
 
 // layout: the dimensions that the instance takes for contiguous are.
-template <class Variant> int32_t check_layout(const bitgate_problem& problem, bitgate_reason* reason) {
+template <class Variant> int32_t check_layout(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
   const struct {
     const char* what;
     int64_t stride;
@@ -41,7 +40,7 @@ template <class Variant> int32_t check_layout(const bitgate_problem& problem, bi
 }
 
 // split_k: slices add their sums up, and an operation on each would be another one.
-inline int32_t check_split_k(const bitgate_problem& problem, bitgate_reason* reason) {
+inline int32_t check_split_k(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
   if (problem.split_k > 1 && problem.out_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d with operation %d: slices are added without one",
                    problem.split_k, problem.out_op.kind);
@@ -52,29 +51,30 @@ inline int32_t check_split_k(const bitgate_problem& problem, bitgate_reason* rea
 }
 
 // index_range: lengths are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
-template <class Variant> int32_t check_index_range(const Sizes& sizes, bitgate_reason* reason) {
-  for (const int64_t length : {sizes.m, sizes.n, sizes.k})
+template <class Variant>
+int32_t check_index_range(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
+  for (const int64_t length : {problem.m, problem.n, problem.k})
     if (length > max_length)
       BITGATE_REFUSE(reason, "index_range", "a length of %lld: at most %lld", static_cast<long long>(length),
                      static_cast<long long>(max_length));
-  if (sizes.batch > max_batch)
+  if (problem.batch > max_batch)
     BITGATE_REFUSE(reason, "index_range", "a batch of %lld: at most %lld",
-                   static_cast<long long>(sizes.batch), static_cast<long long>(max_batch));
-  const double threads = static_cast<double>(ceil_div(sizes.m, Variant::Tile::M)) *
-                         static_cast<double>(ceil_div(sizes.n, Variant::Tile::N)) * Variant::block;
+                   static_cast<long long>(problem.batch), static_cast<long long>(max_batch));
+  const double threads = static_cast<double>(ceil_div(problem.m, Variant::Tile::M)) *
+                         static_cast<double>(ceil_div(problem.n, Variant::Tile::N)) * Variant::block;
   if (threads > static_cast<double>(max_threads))
     BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
                    static_cast<long long>(max_threads));
   return BITGATE_OK;
 }
 
-template <class Variant> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class Variant> int32_t supports(const bitgate::GemmRequest& request, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
-  const bitgate_problem& problem = request.problem;
-  const bitgate::ConvDtypes dtypes{code_of<typename Variant::ElementA>, code_of<typename Variant::ElementB>,
-                                   code_of<typename Variant::ElementC>, Variant::compute};
-  Sizes sizes;
-  int32_t status = read_sizes(problem, sizes, reason);
+  const bitgate::GemmProblem& problem = request.problem;
+  const bitgate::ProductDtypes dtypes{code_of<typename Variant::ElementA>,
+                                      code_of<typename Variant::ElementB>,
+                                      code_of<typename Variant::ElementC>, Variant::compute};
+  int32_t status = BITGATE_OK;
   const auto check = [&](auto test) {
     if (status == BITGATE_OK)
       status = test();
@@ -91,24 +91,25 @@ template <class Variant> int32_t supports(const bitgate::Request& request, bitga
   check([&] { return check_split_k(problem, reason); });
   check([&] { return check_layout<Variant>(problem, reason); });
   if constexpr (Variant::a == Order::row)
-    vector("k_vector", "K", sizes.k, Vector::A);
+    vector("k_vector", "K", problem.k, Vector::A);
   else
-    vector("m_vector", "M", sizes.m, Vector::A);
+    vector("m_vector", "M", problem.m, Vector::A);
   if constexpr (Variant::b == Order::row)
-    vector("n_vector", "N", sizes.n, Vector::B);
+    vector("n_vector", "N", problem.n, Vector::B);
   else
-    vector("k_vector", "K", sizes.k, Vector::B);
-  vector("n_vector", "N", sizes.n, Vector::C);
+    vector("k_vector", "K", problem.k, Vector::B);
+  vector("n_vector", "N", problem.n, Vector::C);
   alignment(problem.in, "A", Vector::A, sizeof(typename Variant::ElementA), contiguous_a<Variant>);
   alignment(problem.wei, "B", Vector::B, sizeof(typename Variant::ElementB), contiguous_b<Variant>);
   alignment(problem.out, "C", Vector::C, sizeof(typename Variant::ElementC), 2);
-  check([&] { return check_index_range<Variant>(sizes, reason); });
+  check([&] { return check_index_range<Variant>(problem, reason); });
   return status;
 }
 
 // C = 0, before slices are added to it.
 template <class C>
-void clear_result(const bitgate_problem& problem, const Geometry& geometry, C* c, bitgate::Context& context) {
+void clear_result(const bitgate::GemmProblem& problem, const Geometry& geometry, C* c,
+                  bitgate::Context& context) {
   int64_t cells = 1, space = 1;
   for (int i = 0; i < 3; ++i) {
     cells *= problem.out.lengths[i];
@@ -126,23 +127,21 @@ void clear_result(const bitgate_problem& problem, const Geometry& geometry, C* c
 }
 
 template <class Variant>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using Tile = typename Variant::Tile;
-  const bitgate_problem& problem = request.problem;
-  Sizes sizes;
-  read_sizes(problem, sizes, nullptr);
+  const bitgate::GemmProblem& problem = request.problem;
   const int32_t slices = problem.split_k == BITGATE_SPLIT_K_AUTO ? 1 : problem.split_k;
-  const Geometry geometry{static_cast<int32_t>(sizes.m),
-                          static_cast<int32_t>(sizes.n),
-                          static_cast<int32_t>(sizes.k),
+  const Geometry geometry{static_cast<int32_t>(problem.m),
+                          static_cast<int32_t>(problem.n),
+                          static_cast<int32_t>(problem.k),
                           slices,
                           strides_of(problem.in),
                           strides_of(problem.wei),
                           strides_of(problem.out),
                           problem.num_d > 0 ? strides_of(problem.d[0]) : Strides{},
-                          bitgate::elementwise(problem.out_op)};
-  const int64_t blocks = ceil_div(sizes.m, Tile::M) * ceil_div(sizes.n, Tile::N);
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(sizes.batch),
+                          problem.out_op};
+  const int64_t blocks = ceil_div(problem.m, Tile::M) * ceil_div(problem.n, Tile::N);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(problem.batch),
                   static_cast<unsigned>(slices));
   auto* c = static_cast<typename Variant::ElementC*>(buffers.out);
   if (slices > 1)
@@ -154,19 +153,19 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
                       static_cast<const typename Variant::ElementC*>(buffers.d[0]), c, geometry);
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "batched");
-  record.gemms_count = record.buckets = 1;
   record.launches = launched;
-  record.split_k = slices;
-  bitgate_sub_gemm entry{};
+  bitgate::note_gemms(record, 1, 1);
+  bitgate::note(record, "split_k", slices);
+  bitgate::GemmPart entry{};
   entry.launched = launched;
-  entry.main_loop = sizes.k > Tile::K;
-  entry.m = sizes.m, entry.n = sizes.n, entry.k = sizes.k;
+  entry.main_loop = problem.k > Tile::K;
+  entry.m = problem.m, entry.n = problem.n, entry.k = problem.k;
   entry.blocks = blocks * slices;
-  bitgate::add_sub_gemm(record, entry);
+  bitgate::add_part(record, entry);
 }
 
 // Named like f16_rcr_128x64x64_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
-template <class Variant> bitgate::Instance instance(const char* dtypes) {
+template <class Variant> bitgate::GemmInstance instance(const char* dtypes) {
   using Tile = typename Variant::Tile;
   using Vector = typename Variant::Vector;
   using Extent = typename Variant::FragmentExtent;
@@ -174,17 +173,17 @@ template <class Variant> bitgate::Instance instance(const char* dtypes) {
                                 'r', 0};
   static const std::string name =
       std::string(dtypes) + "_" + layout + tiling_name<Variant>() + (Variant::wave == 32 ? "_w32" : "");
-  return {name.c_str(),
-          BITGATE_GEMM,
-          dtypes,
-          layout,
-          bitgate::dtype_name(code_of<typename Variant::Sum>),
-          {Tile::M, Tile::N, Tile::K},
-          {Vector::A, Vector::B, Vector::C},
-          Variant::block,
-          Variant::wave,
-          {Extent::M, Extent::N, Extent::K},
-          static_cast<int64_t>(sizeof(typename Variant::Lds)),
+  return {{name.c_str(),
+           "gemm",
+           dtypes,
+           layout,
+           bitgate::dtype_name(code_of<typename Variant::Sum>),
+           {Tile::M, Tile::N, Tile::K},
+           {Vector::A, Vector::B, Vector::C},
+           Variant::block,
+           Variant::wave,
+           {Extent::M, Extent::N, Extent::K},
+           static_cast<int64_t>(sizeof(typename Variant::Lds))},
           supports<Variant>,
           bitgate::no_workspace,
           run<Variant>};
@@ -192,8 +191,9 @@ template <class Variant> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each variant.
 template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Variants>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Variants)];
+  explicit Registrations(const char* dtypes)
+      : each{bitgate::GemmRegistration(instance<Variants>(dtypes))...} {}
+  bitgate::GemmRegistration each[sizeof...(Variants)];
 };
 
 } // namespace batched_gemm

@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from bitgate.kernel import backward_weight as common
-from bitgate.kernel.backward_weight import POINTWISE_STRIDE_1, Shape
-from bitgate.kernel.channels_last import channels_last
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operation import Tensor
 from bitgate.operations.convolution import ConvProblem
+
+from .. import backward_weight as common
+from ..backward_weight import POINTWISE_STRIDE_1, Shape
+from ..channels_last import channels_last
 
 # tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 SHAPES_16 = (
@@ -59,7 +60,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     plain = replace(one, zero_fill=False)
     if problem.split_k != 1:
         plain = replace(plain, workspace_bytes=two.workspace_bytes)
-    return replace(plain, launches=2 if plain.split_k > 1 else 1)
+    return replace(plain, launches=1 if plain.facts["split_k"] == 1 else 2)
 
 
 FAMILY = KernelFamily(

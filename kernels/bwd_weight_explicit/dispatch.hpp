@@ -41,7 +41,7 @@ inline int64_t position_stride(const bitgate_tensor& tensor) {
 }
 
 // packed: positions of dy and of x are rows of one matrix.
-inline int32_t check_packed(const bitgate_problem& problem, bitgate_reason* reason) {
+inline int32_t check_packed(const bitgate::ConvProblem& problem, bitgate_reason* reason) {
   const struct {
     const char* name;
     const bitgate_tensor& tensor;
@@ -52,18 +52,18 @@ inline int32_t check_packed(const bitgate_problem& problem, bitgate_reason* reas
   return BITGATE_OK;
 }
 
-template <class Instance> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class Instance> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, typename Instance::ToResult>;
   const int32_t status = conv::supports<Variant>(request, {false, false, Variant::block}, reason);
   return status == BITGATE_OK ? check_packed(request.problem, reason) : status;
 }
 
-inline int64_t workspace_bytes(const bitgate::Request& request) {
+inline int64_t workspace_bytes(const bitgate::ConvRequest& request) {
   return request.problem.split_k == 1 ? 0 : conv::workspace_bytes(request);
 }
 
 inline gemm::Geometry make_geometry(const conv::Job& job, int32_t slices) {
-  const bitgate_problem& problem = job.request.problem;
+  const bitgate::ConvProblem& problem = job.request.problem;
   const conv::Geometry whole = job.geometry();
   gemm::Geometry geometry{};
   geometry.m = whole.k, geometry.n = whole.c, geometry.k = conv::terms_of(whole);
@@ -76,7 +76,7 @@ inline gemm::Geometry make_geometry(const conv::Job& job, int32_t slices) {
 }
 
 template <class Instance>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using Direct = typename Instance::ToResult;
   using Split = typename Instance::ToWorkspace;
   using T = typename Direct::ElementC;
@@ -110,7 +110,7 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   context.record.launches = launches;
 }
 
-template <class Instance> bitgate::Instance instance(const char* dtypes) {
+template <class Instance> bitgate::ConvInstance instance(const char* dtypes) {
   using Direct = typename Instance::ToResult;
   using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, Direct>;
   static const std::string name = conv::name_of<Variant>(dtypes);
@@ -120,8 +120,8 @@ template <class Instance> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each pair.
 template <class... Pairs> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Pairs>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Pairs)];
+  explicit Registrations(const char* dtypes) : each{bitgate::ConvRegistration(instance<Pairs>(dtypes))...} {}
+  bitgate::ConvRegistration each[sizeof...(Pairs)];
 };
 
 } // namespace bwd_weight_explicit

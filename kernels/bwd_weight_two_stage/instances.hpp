@@ -10,17 +10,17 @@ using namespace bitgate::implicit_gemm;
 using namespace bitgate::implicit_gemm::bwd_weight;
 
 template <class Variant>
-int32_t supports_channels_last(const bitgate::Request& request, bitgate_reason* reason) {
+int32_t supports_channels_last(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   return supports<Variant>(request, {false, false, Variant::block}, reason);
 }
 
 template <class Variant>
-void run_channels_last(const bitgate::Request& request, const bitgate_buffers& buffers,
+void run_channels_last(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers,
                        bitgate::Context& context) {
   run_two_stage<Variant>(request, buffers, context, "two_stage");
 }
 
-template <class Variant> bitgate::Instance instance(const char* dtypes) {
+template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
   using Any = AnyLayout<supports_channels_last<Variant>, workspace_bytes, run_channels_last<Variant>>;
   static const std::string name = name_of<Variant>(dtypes);
   return describe<Variant, Any>(name.c_str(), dtypes);
@@ -28,8 +28,9 @@ template <class Variant> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each variant.
 template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Variants>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Variants)];
+  explicit Registrations(const char* dtypes)
+      : each{bitgate::ConvRegistration(instance<Variants>(dtypes))...} {}
+  bitgate::ConvRegistration each[sizeof...(Variants)];
 };
 
 } // namespace bwd_weight_two_stage

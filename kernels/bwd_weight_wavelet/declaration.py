@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bitgate.kernel import backward_weight as common
-from bitgate.kernel.backward_weight import GENERAL, POINTWISE_STRIDE_1, Shape
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operations.convolution import ConvProblem
+
+from .. import backward_weight as common
+from ..backward_weight import GENERAL, POINTWISE_STRIDE_1, Shape
 
 LOAD_THREADS = 256
 

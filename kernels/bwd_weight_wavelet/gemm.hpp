@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(W::threads)
 }
 
 template <class W>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using C = typename W::ElementC;
   const Job job(request);
   Geometry geometry = job.geometry();
@@ -139,19 +139,20 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   context.record.launches = launched;
 }
 
-template <class W> int32_t supports_channels_last(const bitgate::Request& request, bitgate_reason* reason) {
+template <class W>
+int32_t supports_channels_last(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   return supports<W>(request, {true, false, W::threads}, reason);
 }
 
 // Named like f16_128x64x32_a8b8c8_l256m128_1x1s1p0: load and math threads.
-template <class W> bitgate::Instance instance(const char* dtypes) {
+template <class W> bitgate::ConvInstance instance(const char* dtypes) {
   static const std::string name = [dtypes] {
     const std::string whole = name_of<W>(dtypes);
     const size_t end = (dtypes + tiling_name<W>()).size();
     return whole.substr(0, end) + "_l" + std::to_string(W::load_threads) + "m" +
            std::to_string(W::math_threads) + whole.substr(end);
   }();
-  bitgate::Instance instance =
+  bitgate::ConvInstance instance =
       describe<W, AnyLayout<supports_channels_last<W>, bitgate::no_workspace, run<W>>>(name.c_str(), dtypes);
   instance.block_size = W::threads;
   return instance;
@@ -159,8 +160,9 @@ template <class W> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each variant.
 template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Variants>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Variants)];
+  explicit Registrations(const char* dtypes)
+      : each{bitgate::ConvRegistration(instance<Variants>(dtypes))...} {}
+  bitgate::ConvRegistration each[sizeof...(Variants)];
 };
 
 } // namespace bwd_weight_wavelet

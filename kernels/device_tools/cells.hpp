@@ -7,7 +7,7 @@
 
 namespace device_tools {
 
-inline constexpr int max_axes = BITGATE_MAX_RANK;
+inline constexpr int max_axes = 6; // of a tensor, those that continue each other being one
 inline constexpr int block_size = 256;
 inline constexpr int64_t max_blocks = 8192; // a grid's stride covers the rest
 inline constexpr int64_t cells_a_thread = 8;

@@ -9,18 +9,17 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
-from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.kernel.image_chunks import image_chunks
-from bitgate.operation import F32_ACCUMULATION, Tensor
+from bitgate.operation import F32_ACCUMULATION
 from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
 
-PROMISED_ALIGNMENT = 16
-MAX_COORDINATE = 2**30
+from ..alignment import is_aligned
+from ..channels_last import ANY_LAYOUT, channels_last
+from ..image_chunks import image_chunks
+from ..limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+
 MAX_SUB_GEMMS = 65536
-MAX_GROUPS = MAX_PARTS = 65535
 MAX_SPLIT_K = 128
-MAX_GRID_THREADS = 2**32 - 1
 
 PREFETCHED = "_d2"
 """Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
@@ -107,15 +106,9 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         if problem.c % vector:
             return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
     for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
-        if not _is_aligned(seen.tensors[name], vector):
+        if not is_aligned(seen.tensors[name], vector):
             return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance, options)
-
-
-def _is_aligned(tensor: Tensor, vector: int) -> bool:
-    """Every vector along the channels (dimension 2) starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != 2 and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
 
 
 def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -128,7 +121,7 @@ def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str,
         return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
     chunks = split_n(problem, options)
     parts = chunks * split_k(problem)
-    if problem.g > MAX_GROUPS or parts > MAX_PARTS:
+    if problem.g > MAX_GRID_YZ or parts > MAX_GRID_YZ:
         return Refusal("index_range", f"{problem.g} groups, {parts} chunks and slices: more than a grid has")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
     rows = sub_gemm_rows(problem) // chunks
@@ -187,16 +180,18 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
         path="flat" if takes_flat_path(problem, options) else "grouped",
-        gemms_count=count,
         launches=buckets,
-        buckets=buckets,
         # A copy of dx in the workspace is not the D tensor any more.
         zero_fill=not problem.op.in_place or any(copy.name == "in" for copy in channels_last(problem).copies),
-        split_n=split_n(problem, options),
-        split_k=split_k(problem),
-        main_loop=main_loop(problem, instance),
         transposes=len(channels_last(problem).copies),
         workspace_bytes=channels_last(problem).workspace_bytes,
+        facts={
+            "gemms_count": count,
+            "buckets": buckets,
+            "split_n": split_n(problem, options),
+            "split_k": split_k(problem),
+            "main_loop": main_loop(problem, instance),
+        },
     )
 
 

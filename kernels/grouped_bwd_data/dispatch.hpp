@@ -12,7 +12,7 @@ namespace grouped_bwd_data {
 // Clears dx, or lets it hold op(0, d) where an operation reads d. A D tensor that is dx itself must survive
 // until the GEMMs have read it: then only the cells that they do not write are filled.
 template <class T>
-void fill_output(const bitgate_problem& problem, const ConvShape& shape, const Geometry& geometry, T* dx,
+void fill_output(const bitgate::ConvProblem& problem, const ConvShape& shape, const Geometry& geometry, T* dx,
                  const T* d, bitgate::Context& context) {
   const bool aliased = problem.num_d > 0 && ((problem.d_aliases_output & 1) != 0 || d == dx);
   int64_t elements = 1, space = 1;
@@ -42,9 +42,9 @@ template <class Tiling> inline constexpr int ak1 = 16 / static_cast<int>(sizeof(
 // the other sub-GEMMs are lost. What the flat kernel does not do is why the other conditions stand: it has no
 // chunks of images (ROCm/rocm-libraries#10627) and counts K in whole chunks of AK1 (#12089).
 template <class Tiling>
-bool takes_flat_path(const bitgate::Request& request, const ConvShape& shape, const Cut& cut,
+bool takes_flat_path(const bitgate::ConvRequest& request, const ConvShape& shape, const Cut& cut,
                      int64_t gemms_count) {
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   const bool one_gemm = request.options.is("flat_path_gate", "off") || gemms_count == 1;
   const bool uncut = cut.split_k == 1 && cut.chunks == 1;
   const bool whole_chunks = shape.k >= ak1<Tiling> && shape.k % ak1<Tiling> == 0;
@@ -99,10 +99,10 @@ inline MainLoop main_loop_of(const Geometry& geometry, const SubGemm* gemms, int
 
 // ---- launches
 
-inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& problem,
+inline void record_gemm(bitgate_dispatch_record& record, const bitgate::ConvProblem& problem,
                         const Geometry& geometry, const SubGemm& gemm, int index, int bucket, bool launched,
                         int tile_k) {
-  bitgate_sub_gemm entry{};
+  bitgate::GemmPart entry{};
   entry.index = index;
   entry.bucket = bucket;
   entry.launched = launched;
@@ -122,19 +122,19 @@ inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& 
   entry.k = geometry.k * taps;
   entry.first_block = gemm.first_block;
   entry.blocks = gemm.blocks;
-  bitgate::add_sub_gemm(record, entry);
+  bitgate::add_part(record, entry);
 }
 
 template <class Tiling>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using Tile = typename Tiling::Tile;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
   const Cut cut = cut_of<Tiling>(request);
   const Strides d_strides = problem.num_d > 0 ? bitgate::strides_of(problem.d[0], problem.ndim) : Strides{};
-  const Geometry geometry = make_geometry(shape, shape.images / cut.chunks, cut.split_k,
-                                          bitgate::elementwise(problem.out_op), d_strides);
+  const Geometry geometry =
+      make_geometry(shape, shape.images / cut.chunks, cut.split_k, problem.out_op, d_strides);
   const auto* dy = static_cast<const typename Tiling::ElementA*>(buffers.out);
   const auto* w = static_cast<const typename Tiling::ElementB*>(buffers.wei);
   const auto* d = static_cast<const typename Tiling::ElementC*>(buffers.d[0]);
@@ -178,35 +178,33 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     record.launches += context.error == hipSuccess;
   }
   std::snprintf(record.path, sizeof record.path, "%s", flat ? "flat" : "grouped");
-  record.gemms_count = count;
-  record.buckets = buckets;
-  record.split_k = cut.split_k;
-  record.split_n = static_cast<int32_t>(cut.chunks);
-  record.main_loop =
-      BITGATE_LOOP_ALL + static_cast<int>(main_loop_of(geometry, gemms.data(), count, Tile::K));
+  bitgate::note_gemms(record, count, buckets);
+  bitgate::note(record, "split_k", cut.split_k);
+  bitgate::note(record, "split_n", cut.chunks);
+  bitgate::note(record, "main_loop", main_loop_name(main_loop_of(geometry, gemms.data(), count, Tile::K)));
   for (int i = 0; i < count; ++i)
     record_gemm(record, problem, geometry, gemms[i], i, i / bucket_size, launched[i], Tile::K);
 }
 
 // Named like f16_128x64x64_a8b8c8_d2_w32. `dtypes` in canonical spelling; it lives as long as the program.
-template <class Tiling> bitgate::Instance instance(const char* dtypes) {
+template <class Tiling> bitgate::ConvInstance instance(const char* dtypes) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
   using Any = AnyLayout<supports<Tiling>, bitgate::no_workspace, run<Tiling>>;
   static const std::string name = dtypes + tiling_name<Tiling>() + (depth_of<Tiling>() == 2 ? "_d2" : "") +
                                   (Tiling::wave == 32 ? "_w32" : "");
-  return {name.c_str(),
-          BITGATE_BWD_DATA,
-          dtypes,
-          any_layout_names,
-          bitgate::dtype_name(code_of<typename Tiling::Sum>),
-          {Tile::M, Tile::N, Tile::K},
-          {Vector::A, Vector::B, Vector::C},
-          Tiling::block,
-          Tiling::wave,
-          {Extent::M, Extent::N, Extent::K},
-          static_cast<int64_t>(sizeof(typename Tiling::Lds)),
+  return {{name.c_str(),
+           "bwd_data",
+           dtypes,
+           any_layout_names,
+           bitgate::dtype_name(code_of<typename Tiling::Sum>),
+           {Tile::M, Tile::N, Tile::K},
+           {Vector::A, Vector::B, Vector::C},
+           Tiling::block,
+           Tiling::wave,
+           {Extent::M, Extent::N, Extent::K},
+           static_cast<int64_t>(sizeof(typename Tiling::Lds))},
           Any::supports,
           Any::workspace_bytes,
           Any::run};
@@ -214,8 +212,9 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each tiling.
 template <class... Tilings> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Tilings>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Tilings)];
+  explicit Registrations(const char* dtypes)
+      : each{bitgate::ConvRegistration(instance<Tilings>(dtypes))...} {}
+  bitgate::ConvRegistration each[sizeof...(Tilings)];
 };
 
 } // namespace grouped_bwd_data

@@ -21,8 +21,8 @@ struct Cut {
 };
 
 // split_k = auto resolves to 1.
-template <class Tiling> Cut cut_of(const bitgate::Request& request) {
-  const bitgate_problem& problem = request.problem;
+template <class Tiling> Cut cut_of(const bitgate::ConvRequest& request) {
+  const bitgate::ConvProblem& problem = request.problem;
   const int64_t chunks =
       image_chunks(problem, sizeof(typename Tiling::ElementC), sizeof(typename Tiling::ElementA),
                    request.options.integer("split_n_bytes"));
@@ -31,7 +31,7 @@ template <class Tiling> Cut cut_of(const bitgate::Request& request) {
 
 // split_k, split_k_op: slices add their rounded sums to dx, so there are not too many, and what is applied to
 // a sum must be the identity: a scale, a D tensor or a relu would act on each slice by itself.
-inline int32_t check_split_k(const bitgate_problem& problem, bitgate_reason* reason) {
+inline int32_t check_split_k(const bitgate::ConvProblem& problem, bitgate_reason* reason) {
   if (problem.split_k == BITGATE_SPLIT_K_AUTO || problem.split_k == 1)
     return BITGATE_OK;
   if (problem.split_k < 1 || problem.split_k > max_split_k)
@@ -81,12 +81,13 @@ inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int til
 
 // A is dy, B is w, C is dx.
 template <class Tiling>
-constexpr bitgate::ConvDtypes dtypes{code_of<typename Tiling::ElementC>, code_of<typename Tiling::ElementB>,
-                                     code_of<typename Tiling::ElementA>, Tiling::compute};
+constexpr bitgate::ProductDtypes dtypes{code_of<typename Tiling::ElementC>,
+                                        code_of<typename Tiling::ElementB>,
+                                        code_of<typename Tiling::ElementA>, Tiling::compute};
 
-template <class Tiling> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class Tiling> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Vector = typename Tiling::Vector;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   const auto check = [&](auto test) {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel import backward_weight as common
-from bitgate.kernel.backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, POINTWISE, POINTWISE_STRIDE_1, Shape
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operations.convolution import ConvProblem
+
+from .. import backward_weight as common
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
     *PAIR_16,

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
+from typing import TypeAlias
 
-from bitgate.kernel.channels_last import ANY_LAYOUT, channels_last
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.kernel.image_chunks import image_chunks
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Tensor
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
 from bitgate.operations.convolution import ConvProblem, Pass
 
+from ..alignment import is_aligned
+from ..channels_last import ANY_LAYOUT, channels_last
+from ..image_chunks import image_chunks
+from ..limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+
 I32_ACCUMULATION = Accumulation(DTYPES["i32"])
-PROMISED_ALIGNMENT = 16
-MAX_COORDINATE = 2**30
-MAX_GROUPS = MAX_CHUNKS = 65535
-MAX_GRID_THREADS = 2**32 - 1
 
 GENERAL, ODD_C, POINTWISE, POINTWISE_STRIDE_1 = "", "_odd_c", "_1x1p0", "_1x1s1p0"
 PATHS = {
@@ -34,7 +34,10 @@ PATHS = {
 PREFETCHED = "_d2"
 """Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
 
-# tile, vectors (x, w, y), waves, fragment, specialisation or depth, lanes of a wave. odd_c takes any K and C.
+Triple: TypeAlias = tuple[int, int, int]
+Row: TypeAlias = tuple[Triple, Triple, int, Triple, str, int]
+"""Tile, vectors (x, w, y), waves, fragment, specialisation or depth, lanes of a wave. odd_c takes any K and C."""
+
 TILES_16 = (
     ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), ODD_C, 64),
     ((64, 64, 32), (4, 4, 1), 2, (32, 32, 8), GENERAL, 64),
@@ -86,27 +89,30 @@ TILES_F8 = (
 )
 
 # Translation unit, of each wave size -> the types that it holds -> their tiles.
-GROUPS = {
+GROUPS: dict[str, dict[str, tuple[Row, ...]]] = {
     "f32": {"f32": TILES_32},
     "f16": {"f16": TILES_16},
     "bf16": {"bf16": TILES_16},
     "i8": {"i8": TILES_I8},
-} | {
-    f8: {f8: TILES_F8}
-    | dict.fromkeys(
-        (f"b{f8}", f"b{f8}_b{f8}_{f8}", f"{f8}_b{f8}_{f8}", f"b{f8}_{f8}_{f8}", f"f16_ct{f8}"), TILES_F8_MIXED
-    )
-    for f8 in ("f8ocp", "f8fnuz")
+    **{
+        f8: {
+            f8: TILES_F8,
+            **dict.fromkeys(
+                (f"b{f8}", f"b{f8}_b{f8}_{f8}", f"{f8}_b{f8}_{f8}", f"b{f8}_{f8}_{f8}", f"f16_ct{f8}"), TILES_F8_MIXED
+            ),
+        }
+        for f8 in ("f8ocp", "f8fnuz")
+    },
 }
 
 
 def _instance(
     group: str,
     dtypes: str,
-    tile: tuple[int, int, int],
-    vector: tuple[int, int, int],
+    tile: Triple,
+    vector: Triple,
     waves: int,
-    fragment: tuple[int, int, int],
+    fragment: Triple,
     special: str,
     wave: int,
 ) -> Instance:
@@ -155,7 +161,7 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     if problem.k % vector_c:
         return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_c}")
     for name, vector in (("in", vector_a), ("wei", vector_b), ("out", vector_c)):
-        if not _is_aligned(seen.tensors[name], vector):
+        if not is_aligned(seen.tensors[name], vector):
             return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
     return _index_range(problem, instance, split_n(problem, options))
 
@@ -172,19 +178,13 @@ def _broken_assertion(problem: ConvProblem, special: str) -> Refusal | None:
     return None
 
 
-def _is_aligned(tensor: Tensor, vector: int) -> bool:
-    """Every vector along the channels (dimension 2) starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != 2 and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
-
-
 def _index_range(problem: ConvProblem, instance: Instance, chunks: int) -> Refusal | None:
     padded = [sum(axis) for axis in zip(problem.input, problem.left_pad, problem.right_pad, strict=True)]
     terms = problem.c * prod(problem.filter)
     largest = max(*padded, *problem.stride, *problem.dilation, problem.n, problem.k, terms)
     if largest > MAX_COORDINATE:
         return Refusal("index_range", f"a coordinate or a reduction of {largest} is over 2^30")
-    if problem.g > MAX_GROUPS or chunks > MAX_CHUNKS:
+    if problem.g > MAX_GRID_YZ or chunks > MAX_GRID_YZ:
         return Refusal("index_range", f"{problem.g} groups, {chunks} chunks: more than a grid has")
     tile_m, tile_n, _ = instance.tile or (1, 1, 1)
     rows = problem.n // chunks * prod(problem.output)
@@ -223,14 +223,16 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """One launch for all chunks; every cell of y is written, so nothing is cleared first."""
     return Dispatch(
         path=PATHS[specialisation(instance)],
-        gemms_count=1,
         launches=1,
-        buckets=1,
-        zero_fill=False,
-        split_n=split_n(problem, options),
-        main_loop="all" if steps(problem, instance) > 1 else "none",
         transposes=len(channels_last(problem).copies),
         workspace_bytes=channels_last(problem).workspace_bytes,
+        facts={
+            "gemms_count": 1,
+            "buckets": 1,
+            "split_n": split_n(problem, options),
+            "split_k": 1,
+            "main_loop": "all" if steps(problem, instance) > 1 else "none",
+        },
     )
 
 

@@ -21,9 +21,9 @@ template <class Variant> const char* kernel_name(MainLoop loop) {
   return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
 }
 
-inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& problem,
+inline void record_gemm(bitgate_dispatch_record& record, const bitgate::ConvProblem& problem,
                         const ConvShape& shape, int64_t blocks, bool launched, bool main_loop) {
-  bitgate_sub_gemm entry{};
+  bitgate::GemmPart entry{};
   entry.launched = launched;
   entry.main_loop = main_loop;
   for (int i = 0; i < problem.ndim; ++i)
@@ -32,22 +32,21 @@ inline void record_gemm(bitgate_dispatch_record& record, const bitgate_problem& 
   entry.n = shape.k;
   entry.k = shape.c * bitgate::product(shape.filter);
   entry.blocks = blocks;
-  bitgate::add_sub_gemm(record, entry);
+  bitgate::add_part(record, entry);
 }
 
 template <class Variant>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using A = typename Variant::ElementA;
   using B = typename Variant::ElementB;
   using C = typename Variant::ElementC;
   using Tile = typename Variant::Tile;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
   const int64_t chunks = chunks_of<Variant>(request);
   const Strides d_strides = problem.num_d > 0 ? bitgate::strides_of(problem.d[0], problem.ndim) : Strides{};
-  const Geometry geometry =
-      make_geometry(shape, shape.images / chunks, bitgate::elementwise(problem.out_op), d_strides);
+  const Geometry geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_strides);
   MainLoops loops;
   loops.add(SourceOf<Variant>::steps(geometry), 1);
   const MainLoop loop = loops.kind();
@@ -61,18 +60,18 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
 
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "%s", path_name(Variant::special));
-  record.gemms_count = record.buckets = 1;
   record.launches = launched;
-  record.split_n = static_cast<int32_t>(chunks);
-  record.main_loop = BITGATE_LOOP_ALL + static_cast<int>(loop);
+  bitgate::note_gemms(record, 1, 1);
+  bitgate::note(record, "split_n", chunks);
+  bitgate::note(record, "main_loop", main_loop_name(loop));
   record_gemm(record, problem, shape, blocks * chunks, launched, loop == MainLoop::all);
 }
 
 // `dtypes` in canonical spelling; it lives as long as the program.
-template <class Variant> bitgate::Instance instance(const char* dtypes) {
+template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
   using Any = AnyLayout<supports<Variant>, bitgate::no_workspace, run<Variant>>;
   static const std::string name = instance_name<Variant>(dtypes, name_ending(Variant::special));
-  return describe<Variant>(name.c_str(), BITGATE_FWD, dtypes, any_layout_names,
+  return describe<Variant>(name.c_str(), "fwd", dtypes, any_layout_names,
                            {Any::supports, Any::workspace_bytes, Any::run});
 }
 

@@ -21,12 +21,12 @@ inline const char* name_ending(Specialisation special) {
 }
 
 // Chunks of images that a call is taken in.
-template <class Variant> int64_t chunks_of(const bitgate::Request& request) {
+template <class Variant> int64_t chunks_of(const bitgate::ConvRequest& request) {
   return image_chunks(request.problem, sizeof(typename Variant::ElementA), sizeof(typename Variant::ElementC),
                       request.options.integer("split_n_bytes"));
 }
 
-inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
+inline int32_t check_specialisation(Specialisation special, const bitgate::ConvProblem& problem,
                                     bitgate_reason* reason) {
   const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
   return is_pointwise(special) ? check_pointwise(problem, path_name(special), unit_stride, reason)
@@ -36,7 +36,7 @@ inline int32_t check_specialisation(Specialisation special, const bitgate_proble
 // index_range: lengths, coordinates and the reduction are 32-bit in the kernel, offsets 64-bit; the grid has
 // its own limits. Products that 64 bits may not hold are compared as doubles, which are exact at the limits.
 template <class Variant>
-int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape, int64_t chunks,
+int32_t check_index_range(const bitgate::ConvProblem& problem, const ConvShape& shape, int64_t chunks,
                           bitgate_reason* reason) {
   for (int i = 0; i < problem.ndim; ++i) {
     const int64_t padded = problem.in.lengths[3 + i] + problem.left_pad[i] + problem.right_pad[i];
@@ -61,12 +61,13 @@ int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape
 
 // A is x, B is w, C is y.
 template <class Variant>
-constexpr bitgate::ConvDtypes dtypes{code_of<typename Variant::ElementA>, code_of<typename Variant::ElementB>,
-                                     code_of<typename Variant::ElementC>, Variant::compute};
+constexpr bitgate::ProductDtypes dtypes{code_of<typename Variant::ElementA>,
+                                        code_of<typename Variant::ElementB>,
+                                        code_of<typename Variant::ElementC>, Variant::compute};
 
-template <class Variant> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class Variant> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   const Moved moved[3] = {{problem.in, "in", "c_vector", Vector::A, sizeof(typename Variant::ElementA)},
                           {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
                           {problem.out, "out", "k_vector", Vector::C, sizeof(typename Variant::ElementC)}};

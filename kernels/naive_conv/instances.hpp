@@ -3,12 +3,11 @@
 
 #include <string>
 
-#include "bitgate/registry.hpp"
 #include "tiled.hpp"
 
 namespace naive_conv {
 
-template <class T> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class T> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   ConvShape shape;
   int32_t status = bitgate::read_conv(request.problem, shape, reason);
   if (status == BITGATE_OK)
@@ -23,14 +22,14 @@ template <class T> int32_t supports(const bitgate::Request& request, bitgate_rea
 }
 
 // What the GEMM of the whole pass looks like, for the record.
-inline bitgate_sub_gemm whole_gemm(int32_t operation, const ConvShape& shape) {
+inline bitgate::GemmPart whole_gemm(Pass pass, const ConvShape& shape) {
   const int64_t taps = bitgate::product(shape.filter), outputs = bitgate::product(shape.output);
-  bitgate_sub_gemm gemm{};
-  switch (operation) {
-  case BITGATE_FWD:
+  bitgate::GemmPart gemm{};
+  switch (pass) {
+  case Pass::fwd:
     gemm.m = shape.images * outputs, gemm.n = shape.k, gemm.k = shape.c * taps;
     break;
-  case BITGATE_BWD_DATA:
+  case Pass::bwd_data:
     gemm.m = shape.images * bitgate::product(shape.input), gemm.n = shape.c, gemm.k = shape.k * taps;
     break;
   default:
@@ -39,27 +38,28 @@ inline bitgate_sub_gemm whole_gemm(int32_t operation, const ConvShape& shape) {
   return gemm;
 }
 
-inline void record_launch(const bitgate_problem& problem, const ConvShape& shape, unsigned blocks,
+inline void record_launch(const bitgate::ConvProblem& problem, const ConvShape& shape, unsigned blocks,
                           bitgate::Context& context) {
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "naive");
-  record.gemms_count = record.buckets = record.launches = 1;
-  bitgate_sub_gemm gemm = whole_gemm(problem.operation, shape);
+  record.launches = 1;
+  bitgate::note_gemms(record, 1, 1);
+  bitgate::GemmPart gemm = whole_gemm(problem.pass, shape);
   gemm.launched = context.error == hipSuccess;
   gemm.blocks = blocks;
   for (int i = 0; i < problem.ndim; ++i)
     gemm.taps[i] = static_cast<int32_t>(shape.filter[axes - problem.ndim + i]);
-  bitgate::add_sub_gemm(record, gemm);
+  bitgate::add_part(record, gemm);
 }
 
 enum class Sums { cell, tile, small_tile };
 
 // What adds up a problem's cells. By itself tiles on GPUs only, where they do not stand mostly empty: on the
 // host barriers cost more than loads. Small ones where the others would be too few for a GPU.
-template <class T> Sums choose(const bitgate::Request& request, const ConvShape& shape) {
-  const int32_t operation = request.problem.operation;
-  const int64_t large = tiles_of_pass<T, LargeTile>(operation, shape);
-  const bool small_fit = tiles_of_pass<T, SmallTile>(operation, shape) <= INT32_MAX;
+template <class T> Sums choose(const bitgate::ConvRequest& request, const ConvShape& shape) {
+  const Pass pass = request.problem.pass;
+  const int64_t large = tiles_of_pass<T, LargeTile>(pass, shape);
+  const bool small_fit = tiles_of_pass<T, SmallTile>(pass, shape) <= INT32_MAX;
   if (request.options.is("sums", "cell") || large > INT32_MAX)
     return Sums::cell;
   if (request.options.is("sums", "tile"))
@@ -69,29 +69,29 @@ template <class T> Sums choose(const bitgate::Request& request, const ConvShape&
 #if defined(BITGATE_PLATFORM_HOST)
   return Sums::cell;
 #else
-  const bitgate_sub_gemm gemm = whole_gemm(operation, shape);
-  const int64_t columns = operation == BITGATE_BWD_WEIGHT ? shape.c : gemm.n;
+  const bitgate::GemmPart gemm = whole_gemm(pass, shape);
+  const int64_t columns = pass == Pass::bwd_weight ? shape.c : gemm.n;
   const bool full = columns >= SmallTile::cells && gemm.m >= SmallTile::cells && gemm.k >= LargeTile::steps;
   return !full ? Sums::cell : large < large_tiles_wanted ? Sums::small_tile : Sums::tile;
 #endif
 }
 
 template <class T, class Tile>
-void run_tiles(const bitgate::Request& request, const bitgate_buffers& buffers, const Arguments& arguments,
-               bitgate::Context& context) {
-  const int32_t operation = request.problem.operation;
-  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T, Tile>(operation, arguments.shape)));
+void run_tiles(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers,
+               const Arguments& arguments, bitgate::Context& context) {
+  const Pass pass = request.problem.pass;
+  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T, Tile>(pass, arguments.shape)));
   const dim3 block(Tile::threads);
   auto* x = static_cast<typename T::X*>(buffers.in);
   auto* w = static_cast<typename T::W*>(buffers.wei);
   auto* y = static_cast<typename T::Y*>(buffers.out);
   const void* d = buffers.d[0];
-  switch (operation) {
-  case BITGATE_FWD:
+  switch (pass) {
+  case Pass::fwd:
     bitgate::launch(context, "naive_fwd_tile", kernel_tile<T, ForwardTile<T>, Tile>, grid, block, 0, x, w, y,
                     static_cast<const typename T::Y*>(d), arguments);
     break;
-  case BITGATE_BWD_DATA:
+  case Pass::bwd_data:
     bitgate::launch(context, "naive_bwd_data_tile", kernel_tile<T, BackwardDataTile<T>, Tile>, grid, block, 0,
                     y, w, x, static_cast<const typename T::X*>(d), arguments);
     break;
@@ -103,13 +103,13 @@ void run_tiles(const bitgate::Request& request, const bitgate_buffers& buffers, 
 }
 
 template <class T>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  const bitgate_problem& problem = request.problem;
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
+  const bitgate::ConvProblem& problem = request.problem;
   Arguments arguments{};
   bitgate::read_conv(problem, arguments.shape, nullptr);
-  arguments.op = bitgate::elementwise(problem.out_op);
-  arguments.x_op = bitgate::elementwise(problem.in_op);
-  arguments.w_op = bitgate::elementwise(problem.wei_op);
+  arguments.op = problem.out_op;
+  arguments.x_op = problem.in_op;
+  arguments.w_op = problem.wei_op;
   if (problem.num_d > 0)
     arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
   switch (choose<T>(request, arguments.shape)) {
@@ -130,12 +130,12 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     cells *= bitgate::result_of(problem).lengths[i];
   const int64_t blocks = (cells + block_size - 1) / block_size;
   const dim3 grid(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks)), block(block_size);
-  switch (problem.operation) {
-  case BITGATE_FWD:
+  switch (problem.pass) {
+  case Pass::fwd:
     bitgate::launch(context, "naive_fwd", kernel_fwd<T>, grid, block, 0, x, w, y,
                     static_cast<const typename T::Y*>(d), arguments);
     break;
-  case BITGATE_BWD_DATA:
+  case Pass::bwd_data:
     bitgate::launch(context, "naive_bwd_data", kernel_bwd_data<T>, grid, block, 0, y, w, x,
                     static_cast<const typename T::X*>(d), arguments);
     break;
@@ -147,7 +147,7 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
 }
 
 // The types as a case id spells them: f16, bf16_f32_bf16, f16_ctf8ocp.
-inline std::string spelling(const bitgate::ConvDtypes& codes) {
+inline std::string spelling(const bitgate::ProductDtypes& codes) {
   using bitgate::dtype_name;
   std::string text = dtype_name(codes.in);
   if (codes.wei != codes.in || codes.out != codes.in)
@@ -158,18 +158,18 @@ inline std::string spelling(const bitgate::ConvDtypes& codes) {
 }
 
 template <class T>
-bitgate::Instance instance(const char* name, const char* dtypes, int32_t operation, const char* accumulator) {
-  return {name,
-          operation,
-          dtypes,
-          "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
-          accumulator,
-          {0, 0, 0},
-          {1, 1, 1},
-          block_size,
-          0,
-          {0, 0, 0},
-          0,
+bitgate::ConvInstance instance(const char* name, const char* dtypes, Pass pass, const char* accumulator) {
+  return {{name,
+           bitgate::pass_name(pass),
+           dtypes,
+           "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
+           accumulator,
+           {0, 0, 0},
+           {1, 1, 1},
+           block_size,
+           0,
+           {0, 0, 0},
+           0},
           supports<T>,
           bitgate::no_workspace,
           run<T>};
@@ -178,20 +178,20 @@ bitgate::Instance instance(const char* name, const char* dtypes, int32_t operati
 // One pass for one set of types, registered for as long as the library is loaded.
 template <class T> class BITGATE_HIDDEN Naive {
 public:
-  Naive(int32_t operation, const char* accumulator)
-      : dtypes_(spelling(T::codes)), name_(bitgate::operation_name(operation) + ("_" + dtypes_)),
-        registration_(instance<T>(name_.c_str(), dtypes_.c_str(), operation, accumulator)) {}
+  Naive(Pass pass, const char* accumulator)
+      : dtypes_(spelling(T::codes)), name_(bitgate::pass_name(pass) + ("_" + dtypes_)),
+        registration_(instance<T>(name_.c_str(), dtypes_.c_str(), pass, accumulator)) {}
 
 private:
   std::string dtypes_, name_;
-  bitgate::Registration registration_;
+  bitgate::ConvRegistration registration_;
 };
 
 // All three passes for one set of types; the registry lists the last first.
 template <class T> struct BITGATE_HIDDEN Passes {
   explicit Passes(const char* accumulator)
-      : bwd_weight(BITGATE_BWD_WEIGHT, accumulator), bwd_data(BITGATE_BWD_DATA, accumulator),
-        fwd(BITGATE_FWD, accumulator) {}
+      : bwd_weight(Pass::bwd_weight, accumulator), bwd_data(Pass::bwd_data, accumulator),
+        fwd(Pass::fwd, accumulator) {}
   Naive<T> bwd_weight, bwd_data, fwd;
 };
 

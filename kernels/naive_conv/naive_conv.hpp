@@ -33,6 +33,7 @@ namespace naive_conv {
 
 using bitgate::axes;
 using bitgate::ConvShape;
+using bitgate::Pass;
 using bitgate::Strides;
 
 inline constexpr int block_size = 256;

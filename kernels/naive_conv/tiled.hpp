@@ -418,11 +418,11 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
 }
 
 // Blocks that the tiled kernel of an operation takes.
-template <class T, class Tile> int64_t tiles_of_pass(int32_t operation, const ConvShape& shape) {
-  switch (operation) {
-  case BITGATE_FWD:
+template <class T, class Tile> int64_t tiles_of_pass(Pass pass, const ConvShape& shape) {
+  switch (pass) {
+  case Pass::fwd:
     return shape.groups * tiles_of<Tile>(ForwardTile<T>::rows(shape)) * tiles_of<Tile>(shape.k);
-  case BITGATE_BWD_DATA:
+  case Pass::bwd_data:
     return shape.groups * tiles_of<Tile>(BackwardDataTile<T>::rows(shape)) * tiles_of<Tile>(shape.c);
   default:
     return shape.groups * bitgate::product(shape.filter) * tiles_of<Tile>(shape.k) * tiles_of<Tile>(shape.c);

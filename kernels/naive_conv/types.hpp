@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/product_predicates.hpp"
 
 namespace naive_conv {
 
@@ -19,8 +19,8 @@ struct Types {
   using Y = Y_;
   using Compute = Compute_;
   using Accumulator = typename Number<Compute>::Accumulator;
-  static constexpr bitgate::ConvDtypes codes{Number<X>::dtype, Number<W>::dtype, Number<Y>::dtype,
-                                             Number<Compute>::dtype};
+  static constexpr bitgate::ProductDtypes codes{Number<X>::dtype, Number<W>::dtype, Number<Y>::dtype,
+                                                Number<Compute>::dtype};
 };
 
 template <class T> inline constexpr bool is_float8 = std::is_base_of_v<bitgate::AnyFloat8, Number<T>>;

@@ -10,13 +10,13 @@ from math import prod
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, Tensor
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
 from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
-PROMISED_ALIGNMENT = 16
-MAX_COORDINATE = 2**30
+from ..alignment import is_aligned
+from ..limits import MAX_COORDINATE, MAX_GRID_THREADS
+
 MAX_SUB_GEMMS = 65536
-MAX_GRID_THREADS = 2**32 - 1
 
 # tile, vector of dy, w and dx, waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 TILES_16 = (
@@ -85,15 +85,9 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         if length % vector:
             return Refusal(clause, f"{name} = {length} is not a multiple of {vector}")
     for tensor in tensors:
-        if not _is_aligned(tensor, vector):
+        if not is_aligned(tensor, vector):
             return Refusal("alignment", f"vectors of {vector} elements in {tensor.name} {tensor.strides}")
     return _index_range(problem, instance)
-
-
-def _is_aligned(tensor: Tensor, vector: int) -> bool:
-    """Every vector along the channels (dimension 2) starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != 2 and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
 
 
 def _index_range(problem: ConvProblem, instance: Instance) -> Refusal | None:
@@ -124,11 +118,15 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     count = gemms_count(problem)
     return Dispatch(
         path="nongrouped",
-        gemms_count=count,
         launches=count,
-        buckets=count,
         zero_fill=True,
-        main_loop=main_loop(problem, instance),
+        facts={
+            "gemms_count": count,
+            "buckets": count,
+            "split_k": 1,
+            "split_n": 1,
+            "main_loop": main_loop(problem, instance),
+        },
     )
 
 

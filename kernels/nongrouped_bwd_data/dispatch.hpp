@@ -16,7 +16,8 @@ using grouped_bwd_data::SubGemm;
 // ---------------------------------------------------------------------------------------------
 
 // groups, op: one group, and dx as it was summed.
-inline int32_t check_plain(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
+inline int32_t check_plain(const bitgate::ConvProblem& problem, const ConvShape& shape,
+                           bitgate_reason* reason) {
   if (shape.groups != 1)
     BITGATE_REFUSE(reason, "groups", "G = %lld: this kernel takes one group",
                    static_cast<long long>(shape.groups));
@@ -27,7 +28,8 @@ inline int32_t check_plain(const bitgate_problem& problem, const ConvShape& shap
 }
 
 // layout: k is the fastest dimension of dy, c that of w and dx.
-inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
+inline int32_t check_layout(const bitgate::ConvProblem& problem, const ConvShape& shape,
+                            bitgate_reason* reason) {
   const struct {
     const char* what;
     int64_t stride;
@@ -40,9 +42,9 @@ inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& sha
   return BITGATE_OK;
 }
 
-template <class Tiling> int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+template <class Tiling> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Vector = typename Tiling::Vector;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   const int promised = problem.alignment;
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
@@ -81,13 +83,13 @@ template <class Tiling> int32_t supports(const bitgate::Request& request, bitgat
 
 // dx is cleared, then each sub-GEMM writes its cells.
 template <class Tiling>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   using ElementC = typename Tiling::ElementC;
-  const bitgate_problem& problem = request.problem;
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
-  const Geometry geometry = grouped_bwd_data::make_geometry(
-      shape, shape.images, 1, bitgate::elementwise(problem.out_op), bitgate::Strides{});
+  const Geometry geometry =
+      grouped_bwd_data::make_geometry(shape, shape.images, 1, problem.out_op, bitgate::Strides{});
   const auto* dy = static_cast<const typename Tiling::ElementA*>(buffers.out);
   const auto* w = static_cast<const typename Tiling::ElementB*>(buffers.wei);
   auto* dx = static_cast<ElementC*>(buffers.in);
@@ -113,29 +115,28 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
     grouped_bwd_data::record_gemm(record, problem, geometry, gemm, i, i, launched, Tiling::Tile::K);
   }
   std::snprintf(record.path, sizeof record.path, "nongrouped");
-  record.gemms_count = record.buckets = count;
-  record.main_loop =
-      BITGATE_LOOP_ALL +
-      static_cast<int>(grouped_bwd_data::main_loop_of(geometry, gemms.data(), count, Tiling::Tile::K));
+  bitgate::note_gemms(record, count, count);
+  const MainLoop loop = grouped_bwd_data::main_loop_of(geometry, gemms.data(), count, Tiling::Tile::K);
+  bitgate::note(record, "main_loop", main_loop_name(loop));
 }
 
 // Named like f16_128x64x32_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
-template <class Tiling> bitgate::Instance instance(const char* dtypes) {
+template <class Tiling> bitgate::ConvInstance instance(const char* dtypes) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
   static const std::string name = dtypes + tiling_name<Tiling>() + (Tiling::wave == 32 ? "_w32" : "");
-  return {name.c_str(),
-          BITGATE_BWD_DATA,
-          dtypes,
-          "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
-          bitgate::dtype_name(code_of<typename Tiling::Sum>),
-          {Tile::M, Tile::N, Tile::K},
-          {Vector::A, Vector::B, Vector::C},
-          Tiling::block,
-          Tiling::wave,
-          {Extent::M, Extent::N, Extent::K},
-          static_cast<int64_t>(sizeof(typename Tiling::Lds)),
+  return {{name.c_str(),
+           "bwd_data",
+           dtypes,
+           "nwgc,gnwc,nhwgc,gnhwc,ndhwgc,gndhwc",
+           bitgate::dtype_name(code_of<typename Tiling::Sum>),
+           {Tile::M, Tile::N, Tile::K},
+           {Vector::A, Vector::B, Vector::C},
+           Tiling::block,
+           Tiling::wave,
+           {Extent::M, Extent::N, Extent::K},
+           static_cast<int64_t>(sizeof(typename Tiling::Lds))},
           supports<Tiling>,
           bitgate::no_workspace,
           run<Tiling>};
@@ -143,8 +144,9 @@ template <class Tiling> bitgate::Instance instance(const char* dtypes) {
 
 // An instance for each tiling.
 template <class... Tilings> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::Registration(instance<Tilings>(dtypes))...} {}
-  bitgate::Registration each[sizeof...(Tilings)];
+  explicit Registrations(const char* dtypes)
+      : each{bitgate::ConvRegistration(instance<Tilings>(dtypes))...} {}
+  bitgate::ConvRegistration each[sizeof...(Tilings)];
 };
 
 } // namespace nongrouped_bwd_data

@@ -1,7 +1,7 @@
 """Probes of the platform: what every kernel takes for granted of fragments, waves, LDS and atomics, measured.
 
 A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
-instances compute nothing: they are planned on the platform itself, run tiles or write figures, and
+instances compute nothing: they are planned on the platform itself, run tiles or write figures (probe_problem.hpp), and
 ``bitgate.platform`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operation import F32_ACCUMULATION, Problem
 
 PROBES = {
@@ -36,13 +36,6 @@ def dispatch(problem: Problem, instance: Instance, options: Mapping[str, str]) -
     return None
 
 
-OPTIONS = (
-    Option("fragment", ANY_INTEGER, "0", "The fragment to try, by its place in bitgate_list_fragments."),
-    Option("blocks", ANY_INTEGER, "1", "Blocks, each with its own tiles."),
-    Option("steps", ANY_INTEGER, "1", "Tiles that a block sums, one behind the other."),
-    Option("wave", ANY_INTEGER, "0", "Lanes of a wave, where they can be chosen; 0: the device's own."),
-)
-
 FAMILY = KernelFamily(
     name="platform_probe",
     operations=("probe",),
@@ -62,7 +55,7 @@ FAMILY = KernelFamily(
         )
         for name, (unit, threads) in PROBES.items()
     ),
-    options=OPTIONS,
+    options=(),
     supports=supports,
     dispatch=dispatch,
     is_probe=True,

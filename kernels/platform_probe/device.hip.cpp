@@ -1,8 +1,9 @@
 // Probes of what kernels take for granted beside matrix fragments: waves, LDS and atomic operations. Each
-// writes figures to the result's buffer, as 32-bit words; harness/bitgate/verify/platform/device.py says what
+// writes figures, as 32-bit words; harness/bitgate/verify/platform/device.py says what
 // they must be.
+#include "bitgate/bits.hpp"
 #include "bitgate/lds.hpp"
-#include "one_cell.hpp"
+#include "probe_problem.hpp"
 
 namespace platform_probe {
 
@@ -21,10 +22,10 @@ __global__ void __launch_bounds__(block_size) observe_wave(int32_t* figures) {
   own[3] = static_cast<int32_t>(votes >> 32);
 }
 
-void run_wave(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  context.wave_size = static_cast<unsigned>(request.options.integer("wave"));
+void run_wave(const ProbeRequest& request, const ProbeBuffers& buffers, bitgate::Context& context) {
+  context.wave_size = static_cast<unsigned>(request.problem.wave);
   bitgate::launch(context, "observe_wave", observe_wave, dim3(1), dim3(block_size), 0,
-                  static_cast<int32_t*>(buffers.out));
+                  static_cast<int32_t*>(buffers.figures));
   note_path(context.record, "wave");
 }
 
@@ -63,11 +64,11 @@ __global__ void __launch_bounds__(block_size) fill_lds(int32_t* figures) {
     figures[0] = lds_bytes;
 }
 
-void run_lds(const bitgate::Request&, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run_lds(const ProbeRequest&, const ProbeBuffers& buffers, bitgate::Context& context) {
   constexpr unsigned blocks = 4;
-  bitgate::memset_async(context, "clear_figures", buffers.out, 0, 3 * sizeof(int32_t));
+  bitgate::memset_async(context, "clear_figures", buffers.figures, 0, 3 * sizeof(int32_t));
   bitgate::launch(context, "fill_lds", fill_lds, dim3(blocks), dim3(block_size), 0,
-                  static_cast<int32_t*>(buffers.out));
+                  static_cast<int32_t*>(buffers.figures));
   note_path(context.record, "lds");
 }
 
@@ -90,22 +91,22 @@ __global__ void __launch_bounds__(block_size)
   } while (found != expected);
 }
 
-void run_atomics(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
-  auto* const words = static_cast<int32_t*>(buffers.out);
+void run_atomics(const ProbeRequest& request, const ProbeBuffers& buffers, bitgate::Context& context) {
+  auto* const words = static_cast<int32_t*>(buffers.figures);
   bitgate::memset_async(context, "clear_figures", words, 0, 3 * sizeof(int32_t));
-  bitgate::launch(context, "add_together", add_together,
-                  dim3(static_cast<unsigned>(request.options.integer("blocks"))), dim3(block_size), 0,
-                  static_cast<float*>(buffers.out), reinterpret_cast<uint32_t*>(words + 1), words + 2);
+  bitgate::launch(context, "add_together", add_together, dim3(static_cast<unsigned>(request.problem.blocks)),
+                  dim3(block_size), 0, static_cast<float*>(buffers.figures),
+                  reinterpret_cast<uint32_t*>(words + 1), words + 2);
   note_path(context.record, "atomics");
 }
 
 } // namespace platform_probe
 
 namespace {
-const bitgate::Registration atomics{
+const platform_probe::ProbeRegistration atomics{
     platform_probe::instance("atomics", platform_probe::block_size, platform_probe::run_atomics)};
-const bitgate::Registration lds{
+const platform_probe::ProbeRegistration lds{
     platform_probe::instance("lds", platform_probe::block_size, platform_probe::run_lds)};
-const bitgate::Registration wave{
+const platform_probe::ProbeRegistration wave{
     platform_probe::instance("wave", platform_probe::block_size, platform_probe::run_wave)};
 } // namespace

@@ -1,26 +1,31 @@
 // Probes of matrix fragments. What they tell apart is in their tiles, so they are one kernel.
 #include "fragments.hpp"
-#include "one_cell.hpp"
+#include "probe_problem.hpp"
 
 namespace {
 
-void run_fragment(const bitgate::Request& request, const bitgate_buffers& buffers,
+int32_t supports(const platform_probe::ProbeRequest& request, bitgate_reason* reason) {
+  if (request.problem.fragment >= platform_probe::fragment_count)
+    BITGATE_REFUSE(reason, "fragment", "fragment %d: there are %d", request.problem.fragment,
+                   platform_probe::fragment_count);
+  return BITGATE_OK;
+}
+
+void run_fragment(const platform_probe::ProbeRequest& request, const platform_probe::ProbeBuffers& buffers,
                   bitgate::Context& context) {
-  const auto index = request.options.integer("fragment");
-  const auto blocks = static_cast<unsigned>(request.options.integer("blocks"));
-  const auto steps = static_cast<int32_t>(request.options.integer("steps"));
-  if (index >= platform_probe::fragment_count) {
-    context.error = hipErrorInvalidValue;
-    return;
-  }
-  platform_probe::fragments[index].run(buffers, blocks, steps, context);
+  const platform_probe::ProbeProblem& problem = request.problem;
+  platform_probe::fragments[problem.fragment].run(buffers, static_cast<unsigned>(problem.blocks),
+                                                  problem.steps, context);
   platform_probe::note_path(context.record, "fragment");
 }
 
 constexpr int widest_wave = 64;
-const bitgate::Registration subnormals{platform_probe::instance("subnormals", widest_wave, run_fragment)};
-const bitgate::Registration accumulators{platform_probe::instance("accumulators", widest_wave, run_fragment)};
-const bitgate::Registration lanes{platform_probe::instance("lanes", widest_wave, run_fragment)};
+const platform_probe::ProbeRegistration subnormals{
+    platform_probe::instance("subnormals", widest_wave, run_fragment, supports)};
+const platform_probe::ProbeRegistration accumulators{
+    platform_probe::instance("accumulators", widest_wave, run_fragment, supports)};
+const platform_probe::ProbeRegistration lanes{
+    platform_probe::instance("lanes", widest_wave, run_fragment, supports)};
 
 } // namespace
 

@@ -1,5 +1,5 @@
 /* What libplatform_probe.so tells beside the functions of bitgate/abi.h: the matrix fragments that this build
- * can try. A fragment is then run through bitgate_run, its place in this list being option `fragment`. */
+ * can try. A fragment is then run through bitgate_run, its place in this list being attribute `fragment`. */
 #pragma once
 
 #include "bitgate/abi.h"

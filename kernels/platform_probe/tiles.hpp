@@ -9,8 +9,8 @@
 
 #include "bitgate/fragment.hpp"
 #include "bitgate/lds.hpp"
-#include "bitgate/registry.hpp"
 #include "probe.h"
+#include "probe_problem.hpp"
 
 namespace platform_probe {
 
@@ -68,16 +68,16 @@ __global__ void __launch_bounds__(Trial::wave)
 // A trial as the library lists and runs it.
 struct Entry {
   bitgate_fragment_info info;
-  void (*run)(const bitgate_buffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context);
+  void (*run)(const ProbeBuffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context);
 };
 
 template <class Trial>
-void run_trial(const bitgate_buffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context) {
+void run_trial(const ProbeBuffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context) {
   context.wave_size = Trial::wave;
-  bitgate::launch(
-      context, "sum_tiles", sum_tiles<Trial>, dim3(blocks), dim3(Trial::wave), 0,
-      static_cast<const typename Trial::A*>(buffers.in), static_cast<const typename Trial::B*>(buffers.wei),
-      static_cast<const int32_t*>(buffers.workspace), steps, static_cast<typename Trial::Sum*>(buffers.out));
+  bitgate::launch(context, "sum_tiles", sum_tiles<Trial>, dim3(blocks), dim3(Trial::wave), 0,
+                  static_cast<const typename Trial::A*>(buffers.a),
+                  static_cast<const typename Trial::B*>(buffers.b), buffers.repeats, steps,
+                  static_cast<typename Trial::Sum*>(buffers.figures));
 }
 
 template <class T> inline constexpr int32_t code_of = bitgate::Number<T>::dtype;

@@ -31,6 +31,21 @@ def test_threads_share_one_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert list((tmp_path / "cache").rglob("*.shadow")) == []
 
 
+def test_sources_reach_what_lies_above_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_CACHE", str(tmp_path / "cache"))
+    for name in ("ours/a.hpp", "theirs/mine/k.cpp", "theirs/mine/k.hpp", "theirs/common/x.hpp", "theirs/common/y.hpp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("real")
+    (tmp_path / "other").write_text("replaced")
+    mine, common = tmp_path / "theirs" / "mine", tmp_path / "theirs" / "common"
+    for file, texts in ((mine / "k.hpp", ("replaced", "real")), (common / "x.hpp", ("real", "replaced"))):
+        tree = SourceTree(Cache(), [tmp_path / "ours", mine], {file: tmp_path / "other"})
+        shown = Path(f"{tree.prefix}{mine}")
+        assert ((shown / "k.hpp").read_text(), (shown / "../common/x.hpp").read_text()) == texts
+        assert (shown / "../common/y.hpp").read_text() == "real"
+        tree.close()
+
+
 def test_a_path_in_another_shadow_is_not_taken_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_CACHE", str(tmp_path))
     cache = Cache()

@@ -23,7 +23,7 @@ def _supports(problem: ConvProblem, instance: Instance, options: Mapping[str, st
 
 def _dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     count = gemms_count(problem)
-    return Dispatch("flat" if count == 1 else "grouped", count, 1, 1, True)
+    return Dispatch("flat" if count == 1 else "grouped", 1, True, facts={"gemms_count": count})
 
 
 def _instance(name: str, vector: int, dtypes: tuple[str, ...] = ("f16", "f32")) -> Instance:

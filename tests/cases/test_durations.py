@@ -14,6 +14,7 @@ from bitgate.cases import durations
 from bitgate.cases.durations import Durations, History, Pace
 from bitgate.cli.cases import make_plan
 from bitgate.device.targets import Target
+from bitgate.project import ours
 from bitgate.record import Key, Outcome, Verdict
 
 HERE, THERE = "Xeon/2", "Ryzen/16"
@@ -66,7 +67,7 @@ def test_machines_of_another_class_are_heard_only_where_this_one_says_nothing(ca
     assert durations.load("toytarget", HERE).seconds == {"a__toy_v8__exact": 2.0, "b__toy_v8__exact": 7.0}
     assert durations.load("toytarget", THERE).seconds["a__toy_v8__exact"] == 50.0
     assert durations.load("toytarget").seconds["a__toy_v8__exact"] == 26.0  # nobody's: the middle of both
-    assert durations.carried("toytarget") == Durations()  # what is learned here is not carried
+    assert durations.carried("toytarget", ours().shelves) == Durations()  # what is learned here is not carried
 
 
 def test_classes_are_told_by_cpu_and_cores_or_by_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +108,12 @@ def test_a_fresh_clone_knows_what_smoke_takes(tmp_path: Path, monkeypatch: pytes
     """It said 1,239 s for what takes 25 s on two cores: nearly every family had the pace of the slowest."""
     monkeypatch.setenv("BITGATE_CACHE", str(tmp_path))
     monkeypatch.setattr(durations, "machine_of", lambda target: "another machine/64")
-    assert 50 / 3 < make_plan("smoke", "host").seconds < 50 * 3
+    assert 50 / 3 < make_plan("smoke", "host", ours()).seconds < 50 * 3
 
 
 def test_what_the_suites_carry_knows_every_family_of_smoke() -> None:
     (machine,) = json.loads((rooms.room("suites") / "durations" / "host.json").read_text())["machines"].values()
-    assert {item.kernel for item in make_plan("smoke", "host").cases} <= set(machine["paces"])
+    assert {item.kernel for item in make_plan("smoke", "host", ours()).cases} <= set(machine["paces"])
 
 
 def test_the_file_of_an_earlier_version_is_begun_anew(cache: Path) -> None:

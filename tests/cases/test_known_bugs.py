@@ -18,6 +18,7 @@ from bitgate.cases.planning import PlannedTest, Setting, plan_rows
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.project import ours
 from bitgate.record import Diagnosis, Outcome, RecordError, Verdict, from_event, to_event
 
 ROWS = """[[case]]
@@ -155,7 +156,7 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
         (tmp_path / folder / FILE).write_text(ENTRY)
     bugs = KnownBugs()
     bugs.add_suite("a", tmp_path / "suites" / "a" / "cases.toml")
-    bugs.add_kernels([tmp_path / "kernel" / "declaration.py"])
+    bugs.add_project(ours().loading([tmp_path / "kernel" / "declaration.py"]))
     assert [len(found) for found in (*bugs.by_suite["a"].values(), *bugs.of_all.values())] == [1, 1, 1]
 
 

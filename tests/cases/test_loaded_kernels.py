@@ -119,7 +119,7 @@ def test_two_families_of_one_name_are_refused(table: Path, family: KernelFamily)
 
 
 def test_a_forgotten_load_is_hinted_at(table: Path, setting: Setting) -> None:
-    hint = "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
+    hint = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
     with pytest.raises(UsageError, match=f"no kernel is called 'mine\\*'; {hint}$"):
         check_setting(replace(setting, kernel="mine*"))
     with pytest.raises(UsageError, match=f"kernels: no kernel is called 'mine'; {hint}$"):

@@ -113,7 +113,7 @@ def test_an_empty_matrix_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_an_unknown_tier_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ci", "matrix", "--tier", "smok"]) == 2
-    assert "known are smoke, regression" in capsys.readouterr().err
+    assert "--tier smok: did you mean 'smoke'?" in capsys.readouterr().err
 
 
 def test_a_target_in_shards_is_a_job_each(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.batch import Batch
-from bitgate.coverage.factors import FACTORS
 from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Ranked, Survey, surveys
-from bitgate.coverage.table import Question
+from bitgate.operation.space.table import Question
 from bitgate.operations.convolution import Pass
+from bitgate.operations.convolution.space.batch import Batch
+from bitgate.operations.convolution.space.factors import FACTORS
 
 TABLE = Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv"
 NAMES = [factor.name for factor in FACTORS[Pass.BWD_DATA]]
@@ -100,7 +100,7 @@ def test_d_tensors_are_a_hole_unless_assumed_away() -> None:
 
 def test_each_hole_comes_with_a_row_that_closes_it() -> None:
     found = survey("before_7732")
-    space = found.space
+    space = found.scope
     for factors, _, ranked in holes("before_7732")[:60]:
         codes = space.classify(Batch.from_problems([ranked.problem]))[0]
         for term in ranked.hole.terms:

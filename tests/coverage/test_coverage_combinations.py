@@ -5,11 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations
-from bitgate.coverage.factor import Codes, Factor, classes, union
 from bitgate.coverage.holes import Levels
+from bitgate.operation.space.candidates import Ints
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import Factor, classes, union
+from bitgate.operations.convolution.space.batch import Batch
 
 
 @pytest.mark.parametrize("strength", [1, 2, 3, 4])
@@ -27,7 +28,7 @@ def test_present_finds_what_enumeration_finds(strength: int) -> None:
 
 
 def factor(name: str, *names: str, wide: tuple[str, ...] = ()) -> Factor:
-    def classify(_: Batch, __: Constants) -> Codes:
+    def classify(_: Batch, __: Constants) -> Ints:
         raise AssertionError("these tests give codes")
 
     wider = union("wide", f"{name} wide", *wide) if wide else ()

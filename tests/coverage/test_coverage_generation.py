@@ -6,18 +6,20 @@ from pathlib import Path
 import numpy as np
 
 from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.batch import Batch
 from bitgate.coverage.combine import Combinations
 from bitgate.coverage.generate import Closing, close, write_rows
 from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Space, Survey, surveys
-from bitgate.coverage.table import EVERYTHING, Question, Row
+from bitgate.coverage.survey import Scope, Survey, surveys
+from bitgate.coverage.table import everything
+from bitgate.operation import operation_called
+from bitgate.operation.space.table import Question, Row
 from bitgate.operations.convolution import Pass
+from bitgate.operations.convolution.space.batch import Batch
 
 
 @lru_cache
-def space() -> Space:
-    return Space(Pass.BWD_DATA, EVERYTHING, Assumptions())
+def space() -> Scope:
+    return Scope(operation_called(Pass.BWD_DATA.value), everything(), Assumptions())
 
 
 @lru_cache

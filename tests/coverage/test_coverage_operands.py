@@ -4,13 +4,14 @@ import csv
 from pathlib import Path
 
 from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.factors import FACTORS
 from bitgate.coverage.generate import close
 from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Space, Survey, surveys
-from bitgate.coverage.table import EVERYTHING, Question
-from bitgate.operation import OPERAND_ELEMENTWISE
+from bitgate.coverage.survey import Scope, Survey, surveys
+from bitgate.coverage.table import everything
+from bitgate.operation import OPERAND_ELEMENTWISE, operation_called
+from bitgate.operation.space.table import Question
 from bitgate.operations.convolution import Pass
+from bitgate.operations.convolution.space.factors import FACTORS
 
 OPERANDS = ("in_op", "wei_op")
 HEADER = ("N", "K", "C", "filter", "input", "pass")
@@ -30,7 +31,7 @@ def survey(path: Path, *assume: str) -> Survey:
 
 
 def counted(found: Survey) -> set[str]:
-    return {factor.name for factor in found.space.factors} & set(OPERANDS)
+    return {factor.name for factor in found.scope.factors} & set(OPERANDS)
 
 
 def test_a_table_that_never_meets_both_operations_is_told_so(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_a_table_that_does_not_speak_of_them_leaves_them_out_unless_they_are_ass
 
 def test_generated_forward_tables_have_every_operation_on_either_operand() -> None:
     assumptions = Assumptions.parse(["dtypes=f32", "layout=nhwgc"], ())
-    rows = close(Survey(Space(Pass.FWD, EVERYTHING, assumptions), [], 2), 1.0, seed=1).rows
+    rows = close(Survey(Scope(operation_called(Pass.FWD.value), everything(), assumptions), [], 2), 1.0, seed=1).rows
     for operand in OPERANDS:
         assert {getattr(row.problem, operand).name for row in rows} == {"pass", *OPERAND_ELEMENTWISE}
 

@@ -6,9 +6,10 @@ import pytest
 
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.readers import read
-from bitgate.coverage.table import Question, spread
+from bitgate.coverage.table import spread
 from bitgate.errors import UsageError
 from bitgate.operation import case_id
+from bitgate.operation.space.table import Question
 from bitgate.operations.convolution import Pass
 
 DATA = Path(__file__).parent / "data"
@@ -37,7 +38,7 @@ def test_csv_takes_its_pass_from_the_file_name_or_from_the_question() -> None:
     assert {row.problem.direction for row in read(DATA / "ck_bwd_weight_shapes.csv", Question()).rows} == {
         Pass.BWD_WEIGHT
     }
-    assert ids(DATA / "ck_bwd_data_shapes.csv", direction=Pass.FWD)[0].startswith("fwd_")
+    assert ids(DATA / "ck_bwd_data_shapes.csv", operation=Pass.FWD.value)[0].startswith("fwd_")
 
 
 def test_csv_needs_little(tmp_path: Path) -> None:
@@ -119,12 +120,10 @@ def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_matrix_products_have_none_of_the_factors(tmp_path: Path) -> None:
-    table = read(written(tmp_path, "shapes", f"{CASE}\n2x3:3x4\ngemm_f16_rcr_b1m8n8k8\n"), Question())
-    assert [(line.where, line.reason) for line in table.refused] == [
-        ("line 2", "a matrix product has none of the factors"),
-        ("line 3", "a matrix product has none of the factors"),
-    ]
+def test_matrix_products_are_rows_beside_convolutions(tmp_path: Path) -> None:
+    path = written(tmp_path, "shapes", f"{CASE}\n2x3:3x4\ngemm_f16_rcr_b1m8n8k8\n")
+    assert ids(path) == [CASE, "gemm_f32_rcr_b1m2n4k3", "gemm_f16_rcr_b1m8n8k8"]
+    assert read(path, Question()).refused == ()
 
 
 CK_HEADER = (

@@ -5,16 +5,18 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from bitgate.coverage.assume import Assumptions, Constants
-from bitgate.coverage.batch import Batch
+from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.combine import Combinations
-from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.holes import Term
-from bitgate.coverage.pool import witnesses
 from bitgate.coverage.solve import has, search, shrink
-from bitgate.coverage.survey import Space
-from bitgate.operation import human
+from bitgate.coverage.survey import Scope
+from bitgate.operation import human, operation_called
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import classify
 from bitgate.operations.convolution import CONVOLUTIONS, Pass, gemms_count
+from bitgate.operations.convolution.space.batch import Batch
+from bitgate.operations.convolution.space.factors import FACTORS
+from bitgate.operations.convolution.space.pool import witnesses
 
 FACTOR = {factor.name: (index, factor) for index, factor in enumerate(FACTORS[Pass.BWD_DATA])}
 
@@ -69,7 +71,7 @@ def test_search_finds_what_is_possible_and_nothing_else() -> None:
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_no_pair_that_the_pool_lacks_is_possible(direction: Pass) -> None:
     """The pool decides what is possible; the search tries to refute it, pair by pair."""
-    space = Space(direction, frozenset({"split_k", "layout"}), Assumptions())
+    space = Scope(operation_called(direction.value), frozenset({"split_k", "layout"}), Assumptions())
     pairs = Combinations(tuple(len(factor.classes) for factor in space.factors), 2)
     constants = space.assumptions.constants
     missing = np.flatnonzero(~pairs.present(space.pool_codes))
@@ -83,7 +85,9 @@ def test_no_pair_that_the_pool_lacks_is_possible(direction: Pass) -> None:
 
 @pytest.mark.parametrize("direction", CONVOLUTIONS)
 def test_every_class_has_a_witness(direction: Pass) -> None:
-    space = Space(direction, frozenset({"dtypes", "layout", "wei_layout", "split_k"}), Assumptions())
+    space = Scope(
+        operation_called(direction.value), frozenset({"dtypes", "layout", "wei_layout", "split_k"}), Assumptions()
+    )
     codes = classify(space.pool, space.factors, Constants())
     for column, factor in enumerate(space.factors):
         names = {cls.name for cls in factor.classes}

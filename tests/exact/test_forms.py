@@ -24,9 +24,19 @@ from bitgate.exact.ordered import sums as f64_sums
 from bitgate.exact.probe import ones
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.rounding import rounded
-from bitgate.operation import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, Dtype, Operation, Problem, Tensor
+from bitgate.operation import (
+    DTYPES,
+    ELEMENTWISE,
+    F32_ACCUMULATION,
+    Accumulation,
+    Dtype,
+    Operation,
+    Problem,
+    ProblemError,
+    Tensor,
+)
 from bitgate.operation.exactness import Exactness
-from bitgate.operation.fill import Fill
+from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.form import Array, Form
 from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.bounds import bounded_reference
@@ -139,7 +149,7 @@ class Toy(Operation):
         self._own = exactness
 
     def parse(self, text: str, words: list[str]) -> Problem:
-        raise NotImplementedError
+        raise ProblemError(text)
 
     def spell(self, problem: Problem) -> str:
         return "toy"
@@ -219,6 +229,24 @@ def test_real_numbers_are_held_to_the_derived_bound(problem: Lengths) -> None:
     assert not certify(problem, plan, inputs, F32_ACCUMULATION).holds
     with pytest.raises(UsageError, match="toy states no order of summation"):
         ordered_reference(problem, inputs)
+
+
+@pytest.mark.parametrize("fill", [fill.name for fill in CORE_FILLS])
+@pytest.mark.parametrize("problem", [row_sums(), row_sums("f16"), outers()], ids=str)
+def test_every_fill_of_the_core_is_made_from_a_form(problem: Lengths, fill: str) -> None:
+    plan = plan_fill(problem, F32_ACCUMULATION, fill, seed=1)
+    inputs = make_inputs(problem, plan)
+    assert certify(problem, plan, inputs, F32_ACCUMULATION).holds == (fill in ("exact", "probe"))
+    reference, bounds = bounded_reference(problem, inputs, F32_ACCUMULATION)
+    assert not bounds.outside(reference.logical).any()
+
+
+def test_integers_wrap_to_the_same_bits_in_any_order() -> None:
+    sizes = (("x", (2, 70000)), ("y", (2,)))
+    problem = Lengths(Toy(OfForm(RowSum())), sizes, DTYPES["i32"])
+    inputs = make_inputs(problem, plan_fill(problem, Accumulation(DTYPES["i32"]), "codes"))
+    wrapped = inputs["x"].logical.sum(axis=1, dtype=np.int32)
+    assert np.array_equal(ordered_reference(problem, inputs).logical, wrapped)
 
 
 def test_a_probe_of_one_operand_puts_a_one_into_each_row() -> None:

@@ -116,6 +116,16 @@ def test_the_ordered_reference_sums_k_ascending_by_fma(seed: int) -> None:
         assert result[batch, m, n] == acc
 
 
+@pytest.mark.parametrize("case", ["gemm_f32_rcr_b1m67n35k40", "gemm_f16_crr_b3m7n5k9_relu", "gemm_i8_ccr_b2m33n8k64"])
+def test_parts_side_by_side_change_nothing(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = parse_case_id(case)
+    inputs = inputs_of(problem)
+    whole_at_once = exact_reference(problem, inputs, 1)
+    monkeypatch.setattr("bitgate.operations.gemm.reference.PARALLEL_FLOPS", 0)
+    for threads in (2, 3, 8):
+        assert np.array_equal(exact_reference(problem, inputs, threads).bits, whole_at_once.bits)
+
+
 @given(gemms(("f64", "f32", "f16", "bf16")), st.integers(0, 5))
 @settings(max_examples=60, deadline=None)
 def test_no_sum_of_magnitudes_exceeds_the_bound(problem: GemmProblem, seed: int) -> None:

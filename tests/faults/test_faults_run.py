@@ -14,15 +14,19 @@ import pytest
 from bitgate import rooms
 from bitgate.faults.fault import Fault
 from bitgate.faults.trial import Bench, Trial, exit_code, score, try_faults
+from bitgate.project import ours
 
 SOURCE = "kernels/naive_conv/naive_conv_i8.hip.cpp"
 INSTANCE = 'const naive_conv::Passes<naive_conv::Types<int8_t>> i8{"i32"};'
-LAUNCHES_NOTHING = f"""{INSTANCE}
-const bool idle = [] {{
-  for (auto* at = bitgate::Registration::first; at != nullptr; at = at->next)
-    at->instance.run = [](const bitgate::Request&, const bitgate_buffers&, bitgate::Context&) {{}};
-  return true;
-}}();"""
+LAUNCHES_NOTHING = """
+bitgate::ConvInstance idle(const char* name, bitgate::Pass pass) {
+  bitgate::ConvInstance instance = naive_conv::instance<naive_conv::Types<int8_t>>(name, "i8", pass, "i32");
+  instance.run = [](const bitgate::ConvRequest&, const bitgate::Buffers&, bitgate::Context&) {};
+  return instance;
+}
+const bitgate::ConvRegistration fwd{idle("fwd_i8", bitgate::Pass::fwd)},
+    bwd_data{idle("bwd_data_i8", bitgate::Pass::bwd_data)},
+    bwd_weight{idle("bwd_weight_i8", bitgate::Pass::bwd_weight)};"""
 
 CASES = """
 [[case]]
@@ -51,7 +55,7 @@ def bench(tmp_path: Path) -> Bench:
     suite.mkdir()
     (suite / "cases.toml").write_text(CASES)
     (suite / "test_bits.py").write_text(TEST)
-    return Bench("smoke", "host", 300, suite, jobs=2)
+    return Bench("smoke", "host", 300, ours().of_suites(suite), jobs=2)
 
 
 def test_what_becomes_of_three_faults(bench: Bench) -> None:
@@ -91,12 +95,14 @@ def test_a_run_that_is_ended_takes_its_children_along(bench: Bench, tmp_path: Pa
     (tmp_path / "faults.toml").write_text(
         f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{INSTANCE}"""\nreplace = ""\n'
     )
-    (bench.suites / "test_bits.py").write_text(
+    (bench.project.suites[0] / "test_bits.py").write_text(
         f"import os, pathlib, time\npathlib.Path(r'{tmp_path}/pid').write_text(str(os.getpid()))\ntime.sleep(300)\n"
     )
     command = [sys.executable, "-m", "bitgate", "faults", "run", "--file", str(tmp_path / "faults.toml")]
     path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen([*command, "--suites", str(bench.suites)], env={**os.environ, "PYTHONPATH": path})
+    process = subprocess.Popen(
+        [*command, "--suites", str(bench.project.suites[0])], env={**os.environ, "PYTHONPATH": path}
+    )
     try:
         end = time.monotonic() + 60
         while not (tmp_path / "pid").is_file() and time.monotonic() < end:

@@ -8,37 +8,41 @@ import numpy as np
 import pytest
 
 from bitgate import rooms
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch
-from bitgate.coverage.factors import FACTORS, classify
-from bitgate.fuzz.draw import SIZES, draw_round, even, work
+from bitgate.fuzz.draw import SIZES, draw_round, even
 from bitgate.fuzz.lane import lanes
-from bitgate.fuzz.planting import QUANTITIES, SITES, Condition, plant
+from bitgate.fuzz.planting import SITES, Condition, plant
 from bitgate.kernel.registry import select
-from bitgate.operation import parse_case_id
+from bitgate.operation import operation_called, parse_case_id
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import classify
 from bitgate.operations.convolution import CONVOLUTIONS, Pass
+from bitgate.operations.convolution.space.batch import Batch
+from bitgate.operations.convolution.space.factors import FACTORS
 
-COLUMNS = {"layout": (0, 1), "gap": (0, 1), "numd": (0, 0, 3)}
+SPACES = [operation_called(direction).space for direction in CONVOLUTIONS]
+FWD, BWD_DATA = (operation_called(direction).space for direction in (Pass.FWD, Pass.BWD_DATA))
+QUANTITIES = {quantity.name: quantity for quantity in BWD_DATA.plantable}
+LAYOUTS = ("nhwgc", "gnhwc")
 
 
-@pytest.mark.parametrize("direction", CONVOLUTIONS)
-def test_a_round_is_a_function_of_its_seed_and_within_its_size(direction):
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.operation.name)
+def test_a_round_is_a_function_of_its_seed_and_within_its_size(space):
     for size in SIZES:
-        batch = draw_round(direction, (7, 1), size, COLUMNS)
-        again = draw_round(direction, (7, 1), size, COLUMNS)
+        batch = draw_round(space, (7, 1), size, LAYOUTS)
+        again = draw_round(space, (7, 1), size, LAYOUTS)
         assert all((batch.columns()[name] == again.columns()[name]).all() for name in batch.columns())
         assert len(batch) == size.problems
         assert batch.possible.all()
-        assert work(batch).max() <= size.work
+        assert batch.work.max() <= size.work
 
 
 def test_another_round_has_other_problems():
-    first, second = (draw_round(Pass.FWD, (7, visit), SIZES[0], COLUMNS) for visit in (0, 1))
+    first, second = (draw_round(FWD, (7, visit), SIZES[0], LAYOUTS) for visit in (0, 1))
     assert (first.input != second.input).any()
 
 
 def test_classes_are_about_even():
-    batch = draw_round(Pass.BWD_DATA, (1, 1), SIZES[1], COLUMNS)
+    batch = draw_round(BWD_DATA, (1, 1), SIZES[1], LAYOUTS)
     codes = classify(batch, FACTORS[Pass.BWD_DATA], Constants())
     for column, factor in enumerate(FACTORS[Pass.BWD_DATA]):
         if factor.name in ("ndim", "g", "stride", "dilation", "pad", "filter", "k_mod_vector"):
@@ -59,7 +63,7 @@ def test_raking_makes_independent_columns_even():
 
 
 def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
-    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", (), "host")))
+    (lane,) = dict.fromkeys(lanes(select("grouped_fwd", target="host")))
     first, again = (list(lane.cases(3, 0, "host")) for _ in range(2))
     assert first == again
     assert first != list(lane.cases(4, 0, "host"))
@@ -81,12 +85,12 @@ def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
         text = planted.fault(f"planted_{seed}", rooms.root()).seeded(rooms.root())
         assert all(condition.cpp in text for condition in planted.conditions)
         assert plant(family, seed) == planted
-    assert {quantity.name for quantity in QUANTITIES} >= {"G", "Sy", "K", "Py"}
+    assert set(QUANTITIES) >= {"G", "Sy", "K", "Py"}
     assert "Geometry geometry =" in site.statement(rooms.root())
 
 
 def test_planted_conjunctions_of_four_are_met_within_some_rounds():
-    batches = [draw_round(Pass.BWD_DATA, (2, visit), SIZES[visit % 4], COLUMNS) for visit in range(8)]
+    batches = [draw_round(BWD_DATA, (2, visit), SIZES[visit % 4], LAYOUTS) for visit in range(8)]
     bugs = [plant("grouped_bwd_data", 500 + seed) for seed in range(40)]
     met = [sum(int(bug.holds(batch).sum()) for batch in batches) for bug in bugs]
     assert sum(count > 0 for count in met) >= 38
@@ -94,10 +98,9 @@ def test_planted_conjunctions_of_four_are_met_within_some_rounds():
 
 def test_a_condition_reads_a_problem_as_it_says():
     batch = Batch.from_problems([parse_case_id("bwd_data_f32_nhwgc_g2n3k9c8_y3x1_h7x5_s2x1_d1x1_p1x0_q0x2")])
-    quantities = {quantity.name: quantity for quantity in QUANTITIES}
-    assert {name: int(quantity.of(batch)[0]) for name, quantity in quantities.items()} == {
+    assert {name: int(quantity.of(batch)[0]) for name, quantity in QUANTITIES.items()} == {
         **{"ndim": 2, "G": 2, "N": 3, "K": 9, "C": 8, "Fy": 3, "Fx": 1, "Sy": 2, "Sx": 1, "Dy": 1, "Dx": 1},
         **{"Py": 1, "Px": 0, "Qx": 2, "Iy": 7, "Ix": 5, "Oy": 3, "Ox": 7, "NumD": 0},
     }
     for name, relation, holds in (("K", "% 8 != 0", True), ("C", "% 8 == 0", True), ("G", "== 1", False)):
-        assert bool(Condition(quantities[name], relation).holds(batch)[0]) is holds
+        assert bool(Condition(QUANTITIES[name], relation).holds(batch)[0]) is holds

@@ -42,6 +42,13 @@ def test_imports_point_one_way() -> None:
     assert "0 broken" in done.stdout
 
 
+def test_nothing_but_the_project_knows_where_bitgates_own_rooms_are() -> None:
+    """All else gets a Project passed down, so that an owner's repository is served as ours is."""
+    asks = re.compile(r"\brooms\.(root|room)\(|\bfrom bitgate\.rooms import")
+    harness = [path for path in TRACKED if path.suffix == ".py" and path.is_relative_to(CHECKOUT / "harness")]
+    assert [_name(path) for path in harness if asks.search(path.read_text())] == ["harness/bitgate/project.py"]
+
+
 def test_no_file_names_the_machine_that_it_was_written_on() -> None:
     places = (f"{CHECKOUT}/", f"{Path.home()}/")
     assert [_name(path) for path in TRACKED if any(place.encode() in path.read_bytes() for place in places)] == []

@@ -9,10 +9,11 @@ from pathlib import Path
 from bitgate import rooms
 from bitgate.build import find_host_compiler
 from bitgate.kernel import abi
+from bitgate.kernel.problem import Access
 
 STRUCTURES = {
+    "bitgate_value": abi.CValue,
     "bitgate_tensor": abi.CTensor,
-    "bitgate_elementwise_op": abi.CElementwise,
     "bitgate_problem": abi.CProblem,
     "bitgate_option": abi.COption,
     "bitgate_options": abi.COptions,
@@ -20,7 +21,6 @@ STRUCTURES = {
     "bitgate_reason": abi.CReason,
     "bitgate_instance_info": abi.CInstanceInfo,
     "bitgate_option_info": abi.COptionInfo,
-    "bitgate_sub_gemm": abi.CSubGemm,
     "bitgate_launch_arg": abi.CLaunchArg,
     "bitgate_launch": abi.CLaunch,
     "bitgate_dispatch_record": abi.CDispatchRecord,
@@ -28,14 +28,12 @@ STRUCTURES = {
 }
 CONSTANTS = {
     "BITGATE_ABI_VERSION": abi.ABI_VERSION,
-    "BITGATE_MAX_SPATIAL": abi.MAX_SPATIAL,
     "BITGATE_MAX_RANK": abi.MAX_RANK,
-    "BITGATE_MAX_D": abi.MAX_D,
     "BITGATE_MAX_ARGS": abi.MAX_ARGS,
     "BITGATE_NAME_BYTES": abi.NAME_BYTES,
     "BITGATE_REASON_BYTES": abi.REASON_BYTES,
     **{f"BITGATE_{status.name}": int(status) for status in abi.Status},
-    **{f"BITGATE_{kind.name}": int(kind) for kind in abi.EventKind},
+    **{f"BITGATE_{kind.name}": int(kind) for kind in (*abi.EventKind, *abi.ValueKind, *Access)},
 }
 
 
@@ -47,8 +45,7 @@ def test_every_field_lies_where_the_compiler_puts_it(tmp_path: Path) -> None:
         lines.append(f'print("{name}", (long)sizeof({name}));')
         for field, *_ in mirror._fields_:
             expected[f"{name}.{field}"] = getattr(mirror, field).offset
-            member = field.removesuffix("_")
-            lines.append(f'print("{name}.{field}", (long)offsetof({name}, {member}));')
+            lines.append(f'print("{name}.{field}", (long)offsetof({name}, {field}));')
     source = tmp_path / "layout.c"
     body = "\n".join(line.replace("print(", 'printf("%s %ld\\n", ') for line in lines)
     source.write_text(
@@ -59,3 +56,7 @@ def test_every_field_lies_where_the_compiler_puts_it(tmp_path: Path) -> None:
     subprocess.run([*find_host_compiler().command, "-x", "c", include, str(source), "-o", str(program)], check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     assert {name: int(value) for name, value in map(str.split, printed.splitlines())} == expected
+
+
+def test_the_info_of_a_library_keeps_its_size_so_that_any_version_can_be_asked() -> None:
+    assert (sizeof(abi.CAbiInfo), abi.CAbiInfo.version.offset) == (144, 4)

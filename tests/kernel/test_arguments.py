@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.kernel.arguments import c_options, c_problem
+from bitgate.kernel.abi import Value, values_of
+from bitgate.kernel.arguments import c_options
 from bitgate.kernel.dispatch import spans
+from bitgate.kernel.lent import LentProblem
+from bitgate.kernel.problem import Access
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import ConvProblem
 
@@ -35,25 +39,35 @@ def problems(draw: st.DrawFn) -> ConvProblem:
 
 @given(problems(), st.sampled_from([4, 16]))
 def test_a_problem_arrives_as_it_is(problem: ConvProblem, alignment: int) -> None:
-    value = c_problem(problem, alignment)
-    assert (value.operation, value.ndim, value.alignment) == (problem.direction.code, problem.ndim, alignment)
-    for name, tensor in (("in_", "in"), ("wei", "wei"), ("out", "out"), ("d", "d0")):
-        there = value.d[0] if name == "d" else getattr(value, name)
-        if tensor not in problem.tensors:
-            assert there.rank == 0
-            continue
-        here = problem.tensors[tensor]
-        assert tuple(there.lengths[: there.rank]) == here.lengths
-        assert tuple(there.strides[: there.rank]) == here.strides
-        assert (there.dtype, there.layout.decode()) == (here.dtype.code, here.layout)
-    for field in ("stride", "dilation", "left_pad", "right_pad"):
-        assert tuple(getattr(value, field)[: problem.ndim]) == getattr(problem, field)
-    assert (value.out_op.kind, value.out_op.alpha, value.out_op.beta) == (
-        problem.op.code,
-        problem.op.alpha,
-        problem.op.beta,
-    )
-    assert (value.in_op.kind, value.wei_op.kind, value.num_d) == (0, 0, problem.op.num_d)
+    lent = LentProblem(problem, alignment)
+    there = lent.structure
+    assert (there.operation.decode(), there.alignment) == (str(problem.operation), alignment)
+    assert lent.roles == tuple(problem.tensors)
+    for tensor, (role, here) in zip(there.tensors[: there.tensor_count], problem.tensors.items(), strict=True):
+        assert (tensor.role.decode(), tensor.dtype, tensor.layout.decode()) == (role, here.dtype.code, here.layout)
+        assert tuple(tensor.lengths[: tensor.rank]) == here.lengths
+        assert tuple(tensor.strides[: tensor.rank]) == here.strides
+        assert tensor.access == (Access.WRITTEN if role == problem.result else Access.READ)
+    assert values_of(there.attributes, there.attribute_count) == problem.attributes
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("gemm_f16_rcr_b2m64n64k32", {}),
+        ("gemm_f16_rcr_b2m64n64k32_bilinear_sk4", {"op": "bilinear", "alpha": 2.0, "beta": 3.0, "split_k": 4}),
+        (
+            "bwd_data_f16_ctf8ocp_nhwgc_g1n1k8c8_y1x1_h4x4_weirelu",
+            {
+                **dict.fromkeys(("stride", "dilation"), (1, 1)),
+                **dict.fromkeys(("left_pad", "right_pad"), (0, 0)),
+                **{"wei_op": "relu", "wei_alpha": 1.0, "wei_beta": 0.0, "compute": "f8ocp"},
+            },
+        ),
+    ],
+)
+def test_attributes_at_their_default_are_left_out(case: str, told: dict[str, Value]) -> None:
+    assert parse_case_id(case).attributes == told
 
 
 def test_options_keep_their_text_alive() -> None:

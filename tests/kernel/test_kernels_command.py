@@ -40,7 +40,7 @@ def test_passes_are_counted_once_a_case_from_the_recorded_runs(
     for key, outcome in ((first, Outcome.PASS), (first, Outcome.PASS), (second, Outcome.MISMATCH)):
         append(tmp_path / "host" / "results.jsonl", Verdict(key, outcome))
     append(tmp_path / "host" / "s1of2" / "results.jsonl", Verdict(second, Outcome.PASS))
-    listed = rows(capsys)
+    listed = rows(capsys, "--kernel", "naive_conv*")
     assert listed["naive_conv", "fwd_f32"]["verified"] == 2
     assert listed["naive_conv", "fwd_f16"]["verified"] == 0
     assert listed["naive_conv", "fwd_f32"]["verified_layouts"] == ["nwgc gkxc"]

@@ -17,6 +17,7 @@ from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 
 CASE = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6_s3_p1")
 REFUSED = parse_case_id("bwd_data_f32_nhwgc_n1k4c3_y3_h6_s3_p1")
@@ -39,18 +40,31 @@ def test_a_sound_library_runs_and_tells_what_it_did(
     dx, dy = np.zeros(4, np.float32), np.arange(4, dtype=np.float32)
     record = library.run(CASE, "plain", options, pointers(dx, dy))
     assert dx.tolist() == (factor * dy).tolist()
-    assert (record.path, record.gemms_count, record.instance) == ("grouped", 9, "plain")
+    assert (record.path, record.facts, record.instance) == ("grouped", {"gemms_count": 9}, "plain")
     assert record.summary()["launched"] == "0,2-8"
-    assert [gemm.tilde for gemm in record.sub_gemms[:3]] == [(0, 0), (0, 1), (0, 2)]
+    assert record.part_columns == ("index", "launched", "place")
+    assert record.parts[:3] == ((0, 1, 0), (1, 0, 10), (2, 1, 20))
     (event,) = record.events
     assert (event.name, event.grid, event.block) == ("tiny", (3, 0, 0), (64, 0, 0))
     assert np.frombuffer(event.kernargs, np.float32).tolist() == [factor]
 
 
-def test_the_record_has_room_for_every_sub_gemm_of_the_problem(library: KernelLibrary) -> None:
+def test_the_record_has_room_for_every_part_of_the_problem(library: KernelLibrary) -> None:
     dx, dy = np.zeros(4, np.float32), np.zeros(4, np.float32)
     record = library.run(MANY, "plain", {}, pointers(dx, dy))
-    assert [gemm.index for gemm in record.sub_gemms] == list(range(256))
+    assert [index for index, *_ in record.parts] == list(range(256))
+
+
+def test_a_problem_that_was_lent_is_as_it_was_for_the_next_call(
+    tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache
+) -> None:
+    library = KernelLibrary.load(tiny_library("WRITES_PROBLEM"), tiny_family, cache=private_cache)
+    assert not library.wrote_problem
+    record = library.run(CASE, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
+    assert library.wrote_problem
+    assert record.facts == {"gemms_count": 12}  # as it had made of the problem: stride 4 x 3
+    again = library.run(CASE, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
+    assert again.facts == record.facts
 
 
 def test_a_refusal_carries_its_clause(library: KernelLibrary) -> None:
@@ -99,7 +113,8 @@ def test_a_failing_call_is_told_apart_from_a_refusal(
 
 
 BROKEN = [
-    ("VERSION=9", "ABI version 9, not 1"),
+    ("VERSION=1", "libtiny0.so: ABI 1: rebuild it with this abi.h, which is ABI 2$"),
+    ("VERSION=9", "ABI 9: rebuild"),
     ("WRONG_SIZE", r"structure sizes differ: launch 840, not 832"),
     ("NO_RUN", "does not export bitgate_run"),
     ("NO_WORKSPACE_SIZE", "does not export bitgate_workspace_size"),
@@ -204,7 +219,7 @@ def test_a_users_prebuilt_library_is_found_through_its_declaration(
 ) -> None:
     built = tiny_library()
     (tmp_path / "declaration.py").write_text(DECLARATION.format(library=built.name))
-    family = registry.families([tmp_path])["tiny"]
+    family = registry.families(ours().loading([tmp_path]))["tiny"]
     path = Builder("host", cache=private_cache).family(family)
     assert path == built
     library = KernelLibrary.load(path, family, target="host", cache=private_cache)

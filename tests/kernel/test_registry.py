@@ -8,6 +8,7 @@ import pytest
 
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.project import ours
 
 GOOD = """
 from pathlib import Path
@@ -39,9 +40,11 @@ def declare(folder: Path, text: str) -> Path:
 
 
 def test_a_users_family_stands_beside_ours(tmp_path: Path) -> None:
-    known = registry.families([declare(tmp_path, GOOD)])
+    known = registry.families(ours().loading([declare(tmp_path, GOOD)]))
     assert known["theirs"].folder == tmp_path
-    assert registry.families([tmp_path])["theirs"] is known["theirs"], "a folder stands for its declaration.py"
+    assert registry.families(ours().loading([tmp_path]))["theirs"] is known["theirs"], (
+        "a folder stands for its declaration.py"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,12 +57,12 @@ def test_a_users_family_stands_beside_ours(tmp_path: Path) -> None:
     ],
 )
 def test_a_glob_selects_families_and_instances(tmp_path: Path, glob: str, chosen: list[str]) -> None:
-    assert [instance.name for _, instance in registry.select(glob, [declare(tmp_path, GOOD)])] == chosen
+    assert [instance.name for _, instance in registry.select(glob, ours().loading([declare(tmp_path, GOOD)]))] == chosen
 
 
 def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no kernel matches 'theirs\.smal'; did you mean 'theirs\.small'\?"):
-        registry.select("theirs.smal", [declare(tmp_path, GOOD)])
+        registry.select("theirs.smal", ours().loading([declare(tmp_path, GOOD)]))
 
 
 @pytest.mark.parametrize(
@@ -83,19 +86,21 @@ def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path
 def test_a_bad_declaration_is_named_with_its_fault(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(UsageError, match=message):
-        registry.families([declare(tmp_path, GOOD.replace(old, new))])
+        registry.families(ours().loading([declare(tmp_path, GOOD.replace(old, new))]))
 
 
 def test_missing_and_clashing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such declaration file"):
-        registry.families([tmp_path / "absent.py"])
+        registry.families(ours().loading([tmp_path / "absent.py"]))
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     with pytest.raises(UsageError, match=r"'theirs' is declared by .*one"):
-        registry.families([declare(tmp_path / "one", GOOD), declare(tmp_path / "two", GOOD)])
+        registry.families(ours().loading([declare(tmp_path / "one", GOOD), declare(tmp_path / "two", GOOD)]))
 
 
 def test_our_own_declarations_are_sound() -> None:
-    for family in registry.families().values():
-        assert family.library is None
-        assert all((family.folder / source).is_file() for source in family.sources), family.name
+    families = registry.families()
+    assert [name for name, family in families.items() if family.library is not None] == []
+    sources = [family.folder / source for family in families.values() for source in family.sources]
+    assert sources
+    assert [source for source in sources if not source.is_file()] == []

@@ -39,6 +39,7 @@ int (*needs)(void) = a_symbol_of_nobody;
 #endif
 
 int32_t bitgate_abi(bitgate_abi_info* info) {
+  if (info->struct_size != sizeof *info) return BITGATE_BAD_ARGUMENT; /* as ours of any version does */
 #ifdef CRASH_IN_ABI
   *(volatile int*)8 = 1;
 #endif
@@ -46,6 +47,7 @@ int32_t bitgate_abi(bitgate_abi_info* info) {
   memset(info, 1, sizeof *info + 64);
 #endif
   info->version = VERSION;
+  info->sizeof_value = sizeof(bitgate_value);
   info->sizeof_tensor = sizeof(bitgate_tensor);
   info->sizeof_problem = sizeof(bitgate_problem);
   info->sizeof_options = sizeof(bitgate_options);
@@ -53,7 +55,6 @@ int32_t bitgate_abi(bitgate_abi_info* info) {
   info->sizeof_reason = sizeof(bitgate_reason);
   info->sizeof_instance_info = sizeof(bitgate_instance_info);
   info->sizeof_option_info = sizeof(bitgate_option_info);
-  info->sizeof_sub_gemm = sizeof(bitgate_sub_gemm);
   info->sizeof_launch = sizeof(bitgate_launch);
   info->sizeof_dispatch_record = sizeof(bitgate_dispatch_record);
 #ifdef WRONG_SIZE
@@ -64,16 +65,14 @@ int32_t bitgate_abi(bitgate_abi_info* info) {
   return BITGATE_OK;
 }
 
-static void describe(bitgate_instance_info* info, const char* name) {
-  info->operation = BITGATE_BWD_DATA;
-  strcpy(info->family, FAMILY);
-  strcpy(info->name, name);
-  strcpy(info->dtypes, "f32,f16");
-  strcpy(info->layouts, "nhwgc");
-  strcpy(info->accumulator, "f32");
-  info->tile_m = 16, info->tile_n = 16, info->tile_k = 8;
-  info->block_size = BLOCK_SIZE;
-}
+static const int64_t tile[] = {16, 16, 8};
+static const bitgate_value facts[] = {
+    {.name = "dtypes", .kind = BITGATE_TEXT, .text = "f32,f16"},
+    {.name = "layouts", .kind = BITGATE_TEXT, .text = "nhwgc"},
+    {.name = "tile", .kind = BITGATE_INTEGERS, .integers = tile, .count = 3},
+    {.name = "block_size", .kind = BITGATE_INTEGER, .integer = BLOCK_SIZE},
+    {.name = "colour", .kind = BITGATE_TEXT, .text = "of which no declaration says anything"},
+};
 
 int32_t bitgate_list_instances(bitgate_instance_info* out, int32_t capacity) {
   const char* names[] = {"plain", "extra"};
@@ -82,7 +81,10 @@ int32_t bitgate_list_instances(bitgate_instance_info* out, int32_t capacity) {
 #else
   const int count = 1;
 #endif
-  for (int i = 0; i < count && i < capacity; ++i) describe(&out[i], names[i]);
+  for (int i = 0; i < count && i < capacity; ++i) {
+    out[i].family = FAMILY, out[i].name = names[i], out[i].operation = "bwd_data";
+    out[i].facts = facts, out[i].fact_count = sizeof facts / sizeof *facts;
+  }
   return count;
 }
 
@@ -95,10 +97,25 @@ int32_t bitgate_list_options(bitgate_option_info* out, int32_t capacity) {
   return 1;
 }
 
+static int place_of(const bitgate_problem* problem, const char* role) {
+  int i = 0;
+  while (strcmp(problem->tensors[i].role, role) != 0) ++i;
+  return i;
+}
+
+static const int64_t* stride_of(const bitgate_problem* problem) {
+  const bitgate_value* attribute = problem->attributes;
+  while (strcmp(attribute->name, "stride") != 0) ++attribute;
+  return attribute->integers;
+}
+
 int32_t bitgate_is_supported(const bitgate_problem* problem, const char* instance, const bitgate_options* options,
                              bitgate_reason* reason) {
   (void)instance, (void)options;
-  if (problem->in.lengths[2] % 4 == 0) return STATUS;
+#ifdef WRITES_PROBLEM
+  ((int64_t*)stride_of(problem))[0] += 1;
+#endif
+  if (problem->tensors[place_of(problem, "in")].lengths[2] % 4 == 0) return STATUS;
   strcpy(reason->clause, "c_vector");
   strcpy(reason->text, "C is not a multiple of 4");
   return BITGATE_REFUSED;
@@ -108,7 +125,7 @@ int32_t bitgate_is_supported(const bitgate_problem* problem, const char* instanc
 int64_t bitgate_workspace_size(const bitgate_problem* problem, const char* instance, const bitgate_options* options,
                                bitgate_reason* reason) {
   const int32_t status = bitgate_is_supported(problem, instance, options, reason);
-  return status == BITGATE_OK ? 4 * problem->in.lengths[1] : -status;
+  return status == BITGATE_OK ? 4 * problem->tensors[place_of(problem, "in")].lengths[1] : -status;
 }
 #endif
 
@@ -121,18 +138,21 @@ int32_t bitgate_run(const bitgate_problem* problem, const char* instance, const 
   float factor = 2;
   for (uint32_t i = 0; i < options->count; ++i)
     if (strcmp(options->items[i].value, "once") == 0) factor = 1;
-  for (int i = 0; i < 4; ++i) ((float*)buffers->in)[i] = factor * ((const float*)buffers->out)[i];
+  float* dx = buffers->tensors[place_of(problem, "in")];
+  const float* dy = buffers->tensors[place_of(problem, "out")];
+  for (int i = 0; i < 4; ++i) dx[i] = factor * dy[i];
 
   strcpy(record->path, "grouped");
   strcpy(record->instance, instance);
-  record->gemms_count = (int32_t)(problem->stride[0] * problem->stride[1]);
-  record->buckets = record->launches = record->split_k = record->split_n = 1;
-  record->sub_gemm_count = (uint32_t)record->gemms_count;
-  for (uint32_t i = 0; i < record->sub_gemm_count && i < record->sub_gemm_capacity; ++i) {
-    memset(&record->sub_gemms[i], 0, sizeof record->sub_gemms[i]);
-    record->sub_gemms[i].index = (int32_t)i;
-    record->sub_gemms[i].launched = i != 1;
-    record->sub_gemms[i].tilde[1] = (int32_t)i;
+  record->launches = 1;
+  const int64_t gemms = stride_of(problem)[0] * stride_of(problem)[1];
+  const bitgate_value count = {.name = "gemms_count", .kind = BITGATE_INTEGER, .integer = gemms};
+  record->facts[record->fact_count++] = count;
+  record->part_columns = "index,launched,place";
+  for (int64_t i = 0; i < gemms; ++i) {
+    const int64_t part[] = {i, i != 1, 10 * i};
+    const size_t begin = 3 * record->part_count++;
+    if (begin + 3 <= record->part_capacity) memcpy(record->parts + begin, part, sizeof part);
   }
   record->event_count = 1;
   bitgate_launch* event = &record->events[0];

@@ -25,6 +25,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.operation import Dtype, parse_case_id
 from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
@@ -40,6 +41,16 @@ class Outcome:
     @property
     def values(self) -> np.ndarray[Any, Any]:
         return self.result.logical.astype(np.float64)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The record's."""
+        return self.record.facts
+
+    @property
+    def gemms(self) -> tuple[SubGemmRecord, ...]:
+        """The record's."""
+        return sub_gemm_records(self.record, len(self.result.tensor.lengths) - 3)
 
 
 class Bench:

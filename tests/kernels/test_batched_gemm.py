@@ -64,11 +64,12 @@ def session():
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case_texts())
 def test_supported_means_that_it_runs_and_verifies(session, case):
-    problem = parse_case_id(case)
-    for instance in FAMILY.instances:
-        supported = FAMILY.supports(problem, instance, {}) is None
-        told = session.library(FAMILY.name).is_supported(problem, instance.name)
-        assert supported == (told is None), (case, instance.name)
-        if supported:
-            planned = PlannedCase(problem=problem, family=FAMILY.name, instance=instance.name, target="host")
-            assert verify(planned, session).outcome is Outcome.PASS, (case, instance.name)
+    problem, library = parse_case_id(case), session.library(FAMILY.name)
+    declared = {i.name: FAMILY.supports(problem, i, {}) is None for i in FAMILY.instances}
+    assert {name: library.is_supported(problem, name) is None for name in declared} == declared
+    runs = {
+        name: verify(PlannedCase(problem=problem, family=FAMILY.name, instance=name, target="host"), session)
+        for name, supported in declared.items()
+        if supported
+    }
+    assert {name: verdict.reason for name, verdict in runs.items() if verdict.outcome is not Outcome.PASS} == {}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
 from bitgate.operation import ProblemError, parse_case_id
-from bitgate.verify.dispatch_check import PREDICTED
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"
@@ -128,8 +127,6 @@ def test_both_say_the_same_way(bench, integers, oracle, text, options, choice):
     inputs = integers(problem, reach=1)
     outcome = bench.run(problem, inputs, FAMILY, instance.name, options, alias_d=problem.op.in_place)
     predicted = FAMILY.dispatch(problem, instance, options)
-    assert {name: getattr(outcome.record, name) for name in PREDICTED} == {
-        name: getattr(predicted, name) for name in PREDICTED
-    }, (text, instance.name)
+    assert predicted.stated.items() <= outcome.record.summary().items(), (text, instance.name)
     if options.get("flat_path_gate") != "off":
         np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=f"{text} {instance.name}")

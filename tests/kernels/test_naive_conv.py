@@ -145,9 +145,10 @@ def test_gaps_stay_untouched(bench, integers):
 
 def test_record_says_what_ran(bench, integers):
     problem = parse_case_id("bwd_weight_f32_nhwgc_g2n2k4c3_y3_h6x6_p1")
-    record = bench.run(problem, integers(problem), "naive_conv", "bwd_weight_f32").record
-    assert (record.path, record.launches, record.split_k, record.zero_fill) == ("naive", 1, 1, False)
-    (gemm,) = record.sub_gemms
+    outcome = bench.run(problem, integers(problem), "naive_conv", "bwd_weight_f32")
+    record = outcome.record
+    assert (record.path, record.launches, record.facts["split_k"], record.zero_fill) == ("naive", 1, 1, False)
+    (gemm,) = outcome.gemms
     assert (gemm.m, gemm.n, gemm.k, gemm.launched) == (4, 3 * 9, 2 * 36, True)
     (event,) = record.events
     assert event.name == "naive_bwd_weight"

@@ -33,6 +33,7 @@ class Exhibit:
     load: bool = False
     gap: bool = False
     alone: bool = False
+    apart: bool = False
 
     @property
     def kernel(self) -> str:
@@ -73,5 +74,8 @@ def _read() -> Iterator[Exhibit]:
 EXHIBITS = tuple(_read())
 """All of them, in the table's order."""
 
-TOGETHER = tuple(exhibit for exhibit in EXHIBITS if not exhibit.alone)
+TOGETHER = tuple(exhibit for exhibit in EXHIBITS if not exhibit.alone and not exhibit.apart)
 """Those that may hang in one suite with others."""
+
+APART = tuple(exhibit for exhibit in EXHIBITS if exhibit.apart)
+"""Those that hang among healthy ones."""

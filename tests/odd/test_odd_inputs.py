@@ -50,6 +50,7 @@ from bitgate.kernel import registry
 from bitgate.operation import ProblemError, case_id, parse_case_id
 from bitgate.operation.foreign import problems_of
 from bitgate.plugin.run import _selection
+from bitgate.project_file import read as read_project
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
 from bitgate.report import merge
 
@@ -75,6 +76,7 @@ LINES = (
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
+    path.unlink(missing_ok=True)  # a file that is cut and written again goes to the disk at once, a new one does not
     path.write_bytes(data)
     return path
 
@@ -122,6 +124,19 @@ def test_targets(hold: Any) -> None:
         return lambda: [cells(read_targets(path), tier) for tier in ("smoke", "regression")]
 
     assert hold("targets", 1500, make_one, Told) > 300
+
+
+def test_project_files(hold: Any) -> None:
+    right = '[bitgate]\nsuites = ["s"]\nload = ["k"]\ntargets = "t.toml"\ntiers = ["smoke"]\nrules = ["r.py"]\n'
+
+    def make_one(odd: Any, cell: Path) -> Callable[[], object]:
+        for name in ("s/a/cases.toml", "k/declaration.py", "t.toml", "r.py"):
+            (cell / name).parent.mkdir(parents=True, exist_ok=True)
+            (cell / name).touch()
+        path = _write(cell, "bitgate.toml", odd.bytes(right))
+        return lambda: read_project(path).tables()
+
+    assert hold("project", 1000, make_one, Told) > 300
 
 
 def test_fault_files(hold: Any) -> None:
@@ -260,7 +275,7 @@ def test_declarations(hold: Any) -> None:
         return lambda: registry.load_family(path)
 
     # Each takes a process; the nightly tries them all.
-    count = 500 if os.environ.get("BITGATE_NIGHTLY") else 60
+    count = 500 if os.environ.get("BITGATE_NIGHTLY") else 30
     assert hold("declaration", count, make_one, Told) > count * 2 // 5
 
 
@@ -268,7 +283,7 @@ SHAPES = "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,In
 
 
 def test_files_of_shapes(hold: Any) -> None:
-    from bitgate.coverage.table import Question
+    from bitgate.operation.space.table import Question
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         name, right = odd.draw.choice((("a.csv", SHAPES), ("a.txt", "\n".join(LINES)), ("a.toml", TABLE)))

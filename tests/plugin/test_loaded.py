@@ -115,7 +115,9 @@ def test_a_forgotten_load_is_one_line_that_hints_at_it(owners: Any, run_here: Ru
     assert code == 2
     (line,) = [line for line in output.splitlines() if "ERROR" in line]
     assert "no kernel is called 'mine*'" in line
-    assert line.endswith("a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD")
+    assert line.endswith(
+        "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
+    )
 
 
 def test_an_owners_test_holds_the_way_that_it_states(owners: Any, run_here: RunHere) -> None:

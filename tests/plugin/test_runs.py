@@ -154,6 +154,7 @@ def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signal
     assert suites.junit.tests == 6
     assert suites.junit.failures == 0
     assert "INTERRUPTED" in (suites.out / "summary.md").read_text()
+    assert not list(suites.out.glob("blackbox-*")), "a resumed run would take the case for one that killed its process"
 
 
 BROKEN = """

@@ -10,6 +10,7 @@ import pytest
 from bitgate.device.errors import HipError
 from bitgate.device.ledger import HipLedger, Incident
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.aftermath import Aftermath, after_launch
 from bitgate.verify.planned import PlannedCase
@@ -24,7 +25,7 @@ LEFT = "work was left in flight on a stream that is not the caller's: "
 
 @pytest.fixture(scope="module")
 def session() -> Session:
-    return Session("host", load=(DECLARATION,))
+    return Session("host", project=ours().loading([DECLARATION]))
 
 
 def verdict(session: Session, option: str, value: str, instance: str = "f32", case: str = CASE, **more) -> Verdict:

@@ -12,6 +12,7 @@ import pytest
 from bitgate import rooms
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -38,7 +39,7 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
                 fault.plant(rooms.root(), folder)
                 overlay = {fault.file: folder / fault.file}
             sessions[name] = Session(
-                "host", load=[FOLDER / "declaration.py"], overlay=overlay, progress=lambda line: None
+                "host", project=ours().loading([FOLDER / "declaration.py"]), overlay=overlay, progress=lambda line: None
             )
         return sessions[name]
 

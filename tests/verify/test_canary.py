@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 from bitgate.record import Outcome
 from bitgate.verify import canary, process
 from bitgate.verify.canary import distress
@@ -28,7 +29,7 @@ def test_a_sound_device_has_nothing_to_say() -> None:
 
 
 def test_a_device_that_computes_wrongly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session("host", load=(SICK,))
+    session = Session("host", project=ours().loading([SICK]))
     kernel = session.family("sick"), session.family("sick").instances[0]
     monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
     monkeypatch.setattr(canary, "CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
@@ -48,7 +49,7 @@ def test_it_goes_first_behind_a_case_that_took_its_process(
 ) -> None:
     """As on a GPU: the host's device is part of the process and needs no canary."""
     asked: list[str] = []
-    with CaseProcess(Opening("host", (SICK,))) as kernels:
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
         monkeypatch.setattr(process, "platform_of", lambda target: "nvidia")
         ask = process.Child.ask
 

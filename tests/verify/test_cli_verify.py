@@ -317,5 +317,5 @@ def test_a_forgotten_load_is_hinted_at(bitgate):
     code, _, err = bitgate("verify", FORWARD, "--kernel", "mine*")
     assert code == 2
     assert err.strip().endswith(
-        "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
+        "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
     )

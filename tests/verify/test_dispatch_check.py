@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from told_parts import parts_of
 
-from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import sub_gemms
+from bitgate.operations.convolution.launched import SubGemmRecord
 from bitgate.verify.dispatch_check import dispatch_disagreement
 
 PROBLEM = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y5x13_h15x39_s5x13_p2x3")  # 65 sub-GEMMs in three buckets
 BLOCKS = 4
 
 
-def _record() -> DispatchRecord:
-    members = tuple(
+def _gemms() -> tuple[SubGemmRecord, ...]:
+    return tuple(
         SubGemmRecord(
             index=gemm.index,
             bucket=gemm.bucket,
@@ -35,7 +37,11 @@ def _record() -> DispatchRecord:
         )
         for gemm in sub_gemms(PROBLEM)
     )
-    return DispatchRecord("grouped", len(members), 3, 3, 1, 1, True, 0, "t64", "", members, ())
+
+
+def _record(gemms: tuple[SubGemmRecord, ...]) -> DispatchRecord:
+    facts = {"gemms_count": len(gemms), "buckets": 3}
+    return DispatchRecord("grouped", 3, True, 0, "t64", facts, **parts_of(gemms), events=())
 
 
 def _said(record: DispatchRecord) -> str:
@@ -43,12 +49,11 @@ def _said(record: DispatchRecord) -> str:
 
 
 def _with(change: Callable[[SubGemmRecord], SubGemmRecord]) -> DispatchRecord:
-    record = _record()
-    return replace(record, sub_gemms=tuple(change(gemm) for gemm in record.sub_gemms))
+    return _record(tuple(change(gemm) for gemm in _gemms()))
 
 
 def test_a_true_record_passes() -> None:
-    assert _said(_record()) == ""
+    assert _said(_record(_gemms())) == ""
 
 
 @pytest.mark.parametrize(
@@ -77,6 +82,6 @@ def test_slices_may_be_left_out() -> None:
 def test_one_sub_gemm_may_run_as_a_plain_convolution() -> None:
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n2k16c8_y3x3_h8x8_p1x1")
     (gemm,) = sub_gemms(problem)
-    plain = replace(_record().sub_gemms[0], m=7, taps=(1, 1), n=gemm.n, k=gemm.k)
-    record = replace(_record(), gemms_count=1, buckets=1, launches=1, sub_gemms=(plain,))
+    plain = replace(_gemms()[0], m=7, taps=(1, 1), n=gemm.n, k=gemm.k)
+    record = replace(_record((plain,)), launches=1, facts={"gemms_count": 1, "buckets": 1})
     assert dispatch_disagreement(problem, record, None, decomposes=True) == ""

@@ -15,6 +15,7 @@ from bitgate import checkout, rooms
 from bitgate.build.builder import Builder
 from bitgate.device.targets import Target
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions
@@ -40,7 +41,7 @@ def sick(session: Session, illness: str = "none", **more) -> Verdict:
 
 @pytest.fixture(scope="module")
 def session() -> Session:
-    return Session("host", load=(SICK / "declaration.py",))
+    return Session("host", project=ours().loading([SICK / "declaration.py"]))
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_a_kernel_that_does_not_build_has_no_build(session: Session, tmp_path: P
     broken = tmp_path / "kernel.cpp"
     broken.write_text("#error no\n")
     source = next(path for path in SICK.iterdir() if path.suffix == ".cpp")
-    verdict = sick(Session("host", load=(SICK / "declaration.py",), overlay={str(source): broken}))
+    verdict = sick(Session("host", project=ours().loading([SICK / "declaration.py"]), overlay={str(source): broken}))
     assert verdict.outcome is Outcome.BUILD_FAILED
     assert tuple(verdict.fingerprint) == FINGERPRINT
     assert verdict.fingerprint["build"] == UNKNOWN
@@ -146,7 +147,7 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Builder, "family", slowly(family))
     monkeypatch.setattr(sessions, "content_of", slowly(content_of))
     monkeypatch.setattr(sessions, "fingerprint", slowly(sessions.fingerprint))
-    session = Session("host", load=(SICK / "declaration.py",))
+    session = Session("host", project=ours().loading([SICK / "declaration.py"]))
     case = PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", "none"),))
     for verdict in (hold(case, session), verify(case, session), sick(session, "wrong")):
         assert verdict.seconds["total"] < 1000
@@ -155,7 +156,7 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_process_that_died_leaves_a_fingerprint_all_the_same() -> None:
     planned = PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", "abort"),))
-    with CaseProcess(Opening("host", (SICK / "declaration.py",))) as process:
+    with CaseProcess(Opening("host", ours().loading([SICK / "declaration.py"]))) as process:
         verdict = process.verify(planned)
     assert verdict.outcome is Outcome.CRASHED
     assert tuple(verdict.fingerprint) == FINGERPRINT

@@ -17,6 +17,7 @@ from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.kernel.arguments import find_instance
 from bitgate.operation import parse_case_id
+from bitgate.project import ours
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
@@ -46,7 +47,9 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
             folder = tmp_path_factory.mktemp(fault.name)
             fault.plant(rooms.root(), folder)
             overlay = {fault.file: folder / fault.file}
-        return Session("host", load=[FOLDER / "declaration.py"], overlay=overlay, progress=lambda line: None)
+        return Session(
+            "host", project=ours().loading([FOLDER / "declaration.py"]), overlay=overlay, progress=lambda line: None
+        )
 
     return open_
 

@@ -11,6 +11,7 @@ import pytest
 from bitgate.errors import UsageError
 from bitgate.exact.fill import plan_fill
 from bitgate.operation import F32_ACCUMULATION, parse_case_id
+from bitgate.project import ours
 from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify import spine
 from bitgate.verify.planned import PlannedCase
@@ -30,7 +31,7 @@ def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
 @pytest.fixture(scope="module")
 def exact() -> Verdict:
     """What the exact CPU reference says."""
-    return verify(plan(reference="exact"), Session("host", load=(DECLARATION,), suites=()))
+    return verify(plan(reference="exact"), Session("host", project=ours().loading([DECLARATION]), suites=()))
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def book(tmp_path: Path, exact: Verdict) -> Callable[..., Session]:
         entry = replace(StoredDigest.of(exact.digest, exact.certificate), digest=digest)
         (tmp_path / "toy").mkdir(exist_ok=True)
         write(tmp_path / "toy" / FILE, {key_of(plan().case, fills): entry})
-        return Session("host", load=(DECLARATION,), suites=[tmp_path], **more)
+        return Session("host", project=ours().loading([DECLARATION]), suites=[tmp_path], **more)
 
     return open_book
 

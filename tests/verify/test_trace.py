@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from told_parts import parts_of
 
 from bitgate.cli.main import run
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
-from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.registry import families
 from bitgate.operation import Problem, parse_case_id
 from bitgate.operation.foreign import parse_foreign
 from bitgate.operations.convolution import ConvProblem, sub_gemms
+from bitgate.operations.convolution.launched import SubGemmRecord
 from bitgate.verify.trace import launch_lines, perf_line
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")
@@ -69,8 +71,8 @@ def record_of(problem: ConvProblem, launches: list[LaunchEvent], launched: tuple
             main_loop=True,
             tilde=g.tilde,
             taps=g.taps,
-            slice_begin=(),
-            slice_length=(),
+            slice_begin=(0,) * problem.ndim,
+            slice_length=(0,) * problem.ndim,
             m=g.m,
             n=g.n,
             k=g.k,
@@ -81,16 +83,12 @@ def record_of(problem: ConvProblem, launches: list[LaunchEvent], launched: tuple
     )
     return DispatchRecord(
         path="",
-        gemms_count=len(gemms),
-        buckets=1,
         launches=len(launches),
-        split_k=1,
-        split_n=1,
         zero_fill=True,
-        main_loop="all",
         workspace_bytes=0,
         instance="",
-        sub_gemms=gemms,
+        facts={},
+        **parts_of(gemms),
         events=tuple(launches),
     )
 

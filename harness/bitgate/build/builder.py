@@ -30,6 +30,7 @@ from bitgate.build.toolchain import (
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily, wave_sizes
+from bitgate.project import ours, own_kernels
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
     "host": find_host_compiler,
@@ -94,9 +95,9 @@ class Builder:
         """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
-        folder = rooms.room("kernels") / "platforms" / self.platform / "runtime"
+        folder = own_kernels() / "platforms" / self.platform / "runtime"
         sources = sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
-        includes = (*self._platform_includes, folder, rooms.room("kernels") / "include")
+        includes = (*self._platform_includes, folder, own_kernels() / "include")
         if self.platform == "host":
             compile_flags = flags.host_runtime(self.compiler.kind)
             link_flags = (
@@ -115,7 +116,7 @@ class Builder:
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
         """Headers of the platform's HIP. Ours share one declaration of the runtime API; ROCm's compiler has its own."""
-        platforms = rooms.room("kernels") / "platforms"
+        platforms = own_kernels() / "platforms"
         return {
             "host": (platforms / "host" / "include",),
             "nvidia": (platforms / "nvidia" / "include", platforms / "host" / "include"),
@@ -126,7 +127,7 @@ class Builder:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
         compiler = find_host_compiler(self.cache)
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
-        includes = (folder, rooms.room("kernels") / "include")
+        includes = (folder, own_kernels() / "include")
         sources = sorted(folder.glob("*.cpp"))
         units = _units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
         link_flags = flags.host_link(compiler.kind)
@@ -169,7 +170,7 @@ class Builder:
         units = [unit for unit in self._device_units(declaration, compiler) if _stem(unit.source) not in unwanted]
         shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
-        tree = SourceTree(self.cache, (rooms.room("kernels"), declaration.folder), shadowing)
+        tree = SourceTree(self.cache, (own_kernels(), declaration.folder), shadowing)
         store = UnitStore(self.cache, contents, tree)
         try:
             keys = {unit: store.lookup(unit) for unit in units}
@@ -186,7 +187,7 @@ class Builder:
         }
 
     def _device_units(self, declaration: KernelFamily, compiler: Compiler) -> tuple[Unit, ...]:
-        kernels = rooms.room("kernels")
+        kernels = own_kernels()
         platforms = kernels / "platforms"
         includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
         every = {instance.group for instance in declaration.instances} | declaration.left_out
@@ -223,7 +224,7 @@ class Builder:
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
             raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
-        kernels = rooms.room("kernels")
+        kernels = own_kernels()
         includes = (*self._platform_includes, kernels / "include", folder)
         if self.platform == "host":
             kind = self.compiler.kind
@@ -331,10 +332,10 @@ def _prebuilt(declaration: KernelFamily) -> Path:
 def _real_overlay(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
     real: dict[Path, Path] = {}
     for name, replacement in overlay.items():
-        places = (rooms.root() / name, folder / name)
+        places = (ours().root / name, folder / name)
         source = next((place for place in places if place.is_file()), None)
         if source is None:
-            raise UsageError(f"cannot replace {name}: no such file in {rooms.root()}")
+            raise UsageError(f"cannot replace {name}: no such file in {ours().root}")
         if not Path(replacement).is_file():
             raise UsageError(f"cannot replace {name}: {replacement} does not exist")
         real[source] = Path(replacement).resolve()

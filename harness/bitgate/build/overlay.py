@@ -10,19 +10,24 @@ from bitgate.errors import UsageError
 
 VARIABLE = "BITGATE_OVERLAY"
 
+ROOT = "BITGATE_OVERLAY_ROOT"
+"""The folder that those paths are relative to; without it, the one that holds bitgate's own rooms."""
+
 QUICK = "BITGATE_QUICK_BUILD"
 """Set for runs that use each library once, as those of seeded defects: the host's kernels are compiled at -O1."""
 
 
 def from_environment() -> dict[str, Path]:
-    """Source paths, relative to the folder that holds the rooms, and the files that stand in for them."""
+    """Source paths, relative to the folder that holds the rooms or absolute, and the files that stand in for them."""
     stated = os.environ.get(VARIABLE)
     if not stated:
         return {}
     folder = Path(stated).absolute()
     if not folder.is_dir():
         raise UsageError(f"{VARIABLE}={stated}: no such folder; unset it to build the kernels as they are")
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    root = Path(os.environ.get(ROOT, ""))
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {(root / path.relative_to(folder)).as_posix(): path for path in files}
 
 
 def quick_build() -> bool:

@@ -8,27 +8,28 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.build.cache import Cache
+from bitgate.project import ours
 
 _ROOT = "{root}"
 
 
 def portable(text: str) -> str:
     """A path (or a flag that holds one) with the checkout's place taken out."""
-    return text.replace(str(rooms.root()), _ROOT)
+    return text.replace(str(ours().root), _ROOT)
 
 
 def local(name: str) -> str:
     """The path on this machine of a name that ``portable`` made."""
-    return name.replace(_ROOT, str(rooms.root()))
+    return name.replace(_ROOT, str(ours().root))
 
 
 class SourceTree:
     """Where sources are read from: in place, or from a shadow of symlinks in which some files are replaced.
 
     In the shadow every path keeps its absolute shape below one folder, so that headers found by relative path or by
-    ``-I`` are the replaced ones. It is made when first needed: most units of a fault come from the cache.
+    ``-I`` are the replaced ones. What an owner's sources reach above their own folder (``../common/x.hpp``) is linked
+    as it is. It is made when first needed: most units of a fault come from the cache.
     """
 
     def __init__(self, cache: Cache, folders: Sequence[Path], overlay: Mapping[Path, Path]) -> None:
@@ -66,7 +67,9 @@ class SourceTree:
     def _make_shadow(self) -> Path:
         shadow = self._cache.temporary(".shadow")
         with self._cache.guarded():
-            for folder in self._folders:
+            replaced = (file.parent for file in self._overlay)
+            shown = tuple(dict.fromkeys((*self._folders, *replaced)))
+            for folder in shown:
                 for current, _, files in os.walk(folder):
                     target = Path(f"{shadow}{current}")
                     target.mkdir(parents=True, exist_ok=True)
@@ -75,4 +78,20 @@ class SourceTree:
                         real = Path(current) / file
                         if not link.is_symlink():
                             link.symlink_to(self._overlay.get(real, real))
+            # Above the first folder, which is bitgate's own, nothing is reached from it.
+            above = (up for folder in shown if not folder.is_relative_to(shown[0]) for up in folder.parents)
+            for up in dict.fromkeys(above):
+                _link_rest(up, Path(f"{shadow}{up}"))
         return shadow
+
+
+def _link_rest(folder: Path, shown: Path) -> None:
+    """Link what a folder holds beside what is shown of it."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:  # a folder that only its owner may list
+        return
+    for entry in entries:
+        link = shown / entry.name
+        if not link.exists() and not link.is_symlink():
+            link.symlink_to(entry)

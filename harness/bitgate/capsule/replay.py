@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.operation import Problem, ProblemError, parse_case_id
+from bitgate.project import Project
 from bitgate.verify.session import Session
 
 
@@ -35,7 +35,7 @@ class Replayed:
     answer: Answer
 
 
-def replay(capsule: Capsule, target: str | None = None, load: Sequence[Path] = ()) -> Replayed:
+def replay(capsule: Capsule, target: str | None = None, project: Project | None = None) -> Replayed:
     """The verdict of a capsule on a target; by default its own if that is here, else the host.
 
     UsageError if the target is not here, has other waves, or the library no longer has the kernels.
@@ -48,7 +48,7 @@ def replay(capsule: Capsule, target: str | None = None, load: Sequence[Path] = (
         )
     question = _question(capsule)
     images = _images(capsule, question)
-    session = Session(where, load=load)
+    session = Session(where, project=project)
     family = session.family(manifest.family)
     tile = find_instance(family, manifest.instance).tile
     question = Question(question.problem, question.inputs, question.reference, question.judge, tile)

@@ -15,6 +15,7 @@ from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
 from bitgate.operation import parse_case_id
+from bitgate.project import Project
 from bitgate.record import Outcome
 
 ENTRY = f"{__name__}:serve"
@@ -43,7 +44,7 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
         tuple((name, value) for name, value in question["options"]),
         question["fill"],
         question["seed"],
-        tuple(map(Path, question["load"])),
+        Project.from_json(question["project"]),
     )
     written = write(order, Path(question["out"]))
     manifest = written.manifest
@@ -63,7 +64,7 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
 
 def _replayed(question: dict[str, Any]) -> dict[str, Any]:
     capsule = open_capsule(Path(question["folder"]))
-    done = replay(capsule, question["target"], tuple(map(Path, question["load"])))
+    done = replay(capsule, question["target"], Project.from_json(question["project"]))
     manifest, answer = capsule.manifest, done.answer
     diagnosis = answer.diagnosis
     return {

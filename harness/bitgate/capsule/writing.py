@@ -6,7 +6,7 @@ but the capsule's own data, so that what is written is known to be complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,11 +28,12 @@ from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
-from bitgate.kernel.arguments import DEFAULT_ALIGNMENT
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
+from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
 from bitgate.operations.convolution.layout import input_letters, output_letters, weight_letters
 from bitgate.operations.gemm import GemmProblem
+from bitgate.project import Project, ours
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
 from bitgate.verify.selection import candidates, select_for
@@ -51,7 +52,7 @@ class Order:
     options: tuple[tuple[str, str], ...] = ()
     fill: str = "exact"
     seed: int = 0
-    load: tuple[Path, ...] = ()
+    project: Project = field(default_factory=ours)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
     if platform_of(order.target) != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
-    chosen = candidates(order.kernel, dict(order.options), order.target, order.load)
+    chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     chosen = [(family, instance) for family, instance in chosen if "host" in family.platforms]
     selection = select_for(order.problem, chosen, dict(order.options))
     if not selection.supporting:
@@ -79,7 +80,7 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
 
 def write(order: Order, out: Path) -> Made:
     """Write the capsule of an order into a folder; errors as ``make``."""
-    made = make(order, Session("host", load=order.load))
+    made = make(order, Session("host", project=order.project))
     folder.write(out, made.manifest, made.files)
     return made
 

@@ -7,7 +7,7 @@ if a second reference, which shares nothing with the first but the data, gives t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from bitgate.cases.planning import PlannedTest, Setting
@@ -18,7 +18,7 @@ from bitgate.exact.certificate import ZERO_RESULT, blind, certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_reference
+from bitgate.exact.reference import defined_reference, exact_reference
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
@@ -42,8 +42,9 @@ class Wish:
     accumulation: Accumulation
 
     def agrees(self, stored: StoredDigest) -> bool:
-        """Does the ordered reference give these bits too?"""
-        return digest(ordered_reference(self.problem, make_inputs(self.problem, self.plan))) == stored.digest
+        """Does the ordered reference give these bits too? Where no order is stated: the plain definition."""
+        second = ordered_reference if self.problem.operation.exactness.states_order else defined_reference
+        return digest(second(self.problem, make_inputs(self.problem, self.plan))) == stored.digest
 
     def compute(self) -> StoredDigest | None:
         """By the CPU's exact reference; None where the order of summation shows in the bits, or a NaN does."""
@@ -70,13 +71,17 @@ class Changes:
     dropped: tuple[str, ...] = ()
     disputed: tuple[str, ...] = ()
 
+    def __add__(self, other: Changes) -> Changes:
+        """Of two folders of suites."""
+        return Changes(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
-def wishes(settings: Sequence[Setting], folder: Path, tier: str = "") -> Iterator[Wish]:
+
+def wishes(settings: Sequence[Setting], tables: Sequence[Path], tier: str = "") -> Iterator[Wish]:
     """Every digest that the plans of a tier (empty: of all) ask for under any of the settings, each once."""
     seen: set[str] = set()
     for setting in settings:
-        families = with_tables(setting, folder).families
-        for test in planned_tests(setting, folder):
+        families = with_tables(setting, tables).families
+        for test in planned_tests(setting, tables):
             wish = _wish(test, families)
             if wish is not None and wish.key not in seen and (tier != SMOKE or test.planned.tier == SMOKE):
                 seen.add(wish.key)

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -87,11 +87,11 @@ def machine_of(target: Target) -> str:
     return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if target.kind == "cpu" else target.device_name
 
 
-def load(target: str, machine: str = "") -> Durations:
-    """What was recorded for ``target``: on machines of this class, else on any other, here before what the suites
-    carry."""
+def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durations:
+    """What was recorded for ``target``: on machines of this class, else on any other, here before what the suites of
+    these folders carry, those of the first before the others'."""
     known = Durations()
-    files = (_read(_carried_file(target)), _read(_own_file(target)))
+    files = (*map(_read, _carried_files(target, shelves)), _read(_own_file(target)))
     for histories in files:
         known = _over(known, _merged(_known(histories, but=machine)))
     for histories in files:
@@ -100,9 +100,12 @@ def load(target: str, machine: str = "") -> Durations:
     return known
 
 
-def carried(target: str) -> Durations:
-    """What the suites carry, of all machines: the same wherever it is asked."""
-    return _merged(_known(_read(_carried_file(target))))
+def carried(target: str, shelves: Sequence[Path]) -> Durations:
+    """What the suites of these folders carry, of all machines: the same wherever it is asked."""
+    known = Durations()
+    for file in _carried_files(target, shelves):
+        known = _over(known, _merged(_known(_read(file))))
+    return known
 
 
 def remember(target: str, machine: str, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> None:
@@ -187,8 +190,9 @@ def _over(below: Durations, above: Durations) -> Durations:
     return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces})
 
 
-def _carried_file(target: str) -> Path:
-    return rooms.room("suites") / "durations" / f"{target}.json"
+def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
+    """The last is the one that goes before the others."""
+    return [folder / "durations" / f"{target}.json" for folder in reversed(shelves)]
 
 
 def _own_file(target: str) -> Path:

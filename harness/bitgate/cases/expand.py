@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from bitgate.cases.row import AXES, Row, RowError
-from bitgate.operation import Problem, ProblemError, parse_case_id
-from bitgate.operations.convolution import gemms_count
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-from bitgate.operations.gemm import GEMM_LAYOUTS
-
-_NDIM = {name: ndim for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for ndim, names in table.items() for name in names}
-_NDIM |= dict.fromkeys(GEMM_LAYOUTS, 0)
+from bitgate.cases.vocabulary import LAYOUT_AXES, LAYOUTS, PROPERTIES, TAIL_AXES, value_of
+from bitgate.operation import Problem, ProblemError, operation_called, parse_case_id
 
 
 @dataclass(frozen=True)
@@ -58,27 +52,22 @@ def expand(row: Row) -> Iterator[Candidate]:
 def _fits(chosen: Mapping[str, Any], row: Row, step: Mapping[str, Any]) -> bool:
     """Layouts are listed for all dimensions at once; a shape takes those of its own, and needs at least one."""
     shape = chosen.get("shape")
-    if shape is None:
+    if shape is None or "pass" not in chosen:
         return True
-    ndim = _dimensions(shape)
-    for axis in ("layouts", "weight_layouts"):
+    space = operation_called(chosen["pass"]).space
+    ndim = space.dimensions(shape)
+    for axis in (axis.name for axis in LAYOUT_AXES):
         layout = chosen.get(axis)
-        if layout is None:
+        if layout is None or not space.layouts:
             continue
-        if layout not in _NDIM:
-            raise RowError(row.origin, axis, f"unknown layout '{layout}'; known are {', '.join(_NDIM)}")
-        if _NDIM[layout] == ndim:
+        if layout not in LAYOUTS:
+            raise RowError(row.origin, axis, f"unknown layout '{layout}'; known are {', '.join(LAYOUTS)}")
+        if LAYOUTS[layout] == ndim:
             continue
-        if axis in step or all(_NDIM.get(other) != ndim for other in row.axes[axis]):
+        if axis in step or all(LAYOUTS.get(other) != ndim for other in row.axes[axis]):
             raise RowError(row.origin, axis, f"none is {ndim}D like the shape {shape}; add one")
         return False
     return True
-
-
-def _dimensions(shape: str) -> int:
-    """As many as the longest list of numbers: ``y3x3_h28x28_s2`` is 2D."""
-    lists = re.findall(r"_[yhsdpq](\d+(?:x\d+)*)", shape)
-    return max((len(numbers.split("x")) for numbers in lists), default=0)
 
 
 def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
@@ -87,8 +76,10 @@ def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
         problem = parse_case_id(text)
     except ProblemError as error:
         raise RowError(row.origin, "case" if "case" in chosen else "shape", str(error)) from None
-    if row.gemms_count is not None and row.gemms_count != (count := gemms_count(problem)):
-        raise RowError(row.origin, "gemms_count", f"the row says {row.gemms_count}, {text} splits into {count}")
+    for name, stated in row.stated.items():
+        if (found := value_of(problem, name)) != stated:
+            said = f"{PROPERTIES[name].stated} {found}" if found is not None else f"has no {name}"
+            raise RowError(row.origin, name, f"the row says {stated}, {text} {said}")
     return problem
 
 
@@ -96,25 +87,19 @@ def _case_text(chosen: Mapping[str, Any], row: Row) -> str:
     for name in ("pass", "dtypes"):
         if name not in chosen:
             raise RowError(row.origin, name, "is missing; give it here or in [defaults]")
-    split_k = chosen.get("split_k", 1)
-    parts = [chosen["pass"], chosen["dtypes"], chosen.get("layouts"), chosen.get("weight_layouts"), chosen["shape"]]
-    parts += [None if chosen.get("ops", "pass") == "pass" else chosen["ops"], "gap" if chosen.get("gap") else None]
-    parts += [None if split_k == 1 else "skauto" if split_k == -1 else f"sk{split_k}"]
-    return "_".join(part for part in parts if part)
+    layouts, tail = (
+        [axis.word(chosen[axis.name]) for axis in axes if axis.name in chosen] for axes in (LAYOUT_AXES, TAIL_AXES)
+    )
+    return "_".join(part for part in (chosen["pass"], chosen["dtypes"], *layouts, chosen["shape"], *tail) if part)
 
 
 def _kept(chosen: Mapping[str, Any], smoke: Mapping[str, tuple[Any, ...]]) -> bool:
     return all(chosen.get(axis) in values for axis, values in smoke.items() if axis != "instances")
 
 
-FACTORS: dict[str, Callable[[Problem], Any]] = {
-    "gemms_count": gemms_count,
-    "g": lambda problem: problem.g,
-    "ndim": lambda problem: problem.ndim,
-    "strided": lambda problem: problem.strided,
-    "dilated": lambda problem: any(d > 1 for d in problem.dilation),
-    "num_d": lambda problem: problem.op.num_d,
-    "dtypes": lambda problem: str(problem.dtypes),
-    "layout": lambda problem: problem.layout,
-}
+def _factor(name: str) -> Callable[[Problem], Any]:
+    return lambda problem: value_of(problem, name)
+
+
+FACTORS: dict[str, Callable[[Problem], Any]] = {name: _factor(name) for name in PROPERTIES}
 """Properties of a problem by which a test may choose its cases."""

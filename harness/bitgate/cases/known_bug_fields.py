@@ -10,15 +10,14 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from bitgate.cases.expand import FACTORS
 from bitgate.cases.row import near
+from bitgate.cases.vocabulary import PROPERTIES, value_of
 from bitgate.checkout import relative
 from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
 from bitgate.exact.fill import fill_names
-from bitgate.operation import ELEMENTWISE, DtypeSet, Problem, ProblemError, case_id, operations, parse_case_id
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-from bitgate.operations.gemm import GEMM_LAYOUTS
+from bitgate.operation import DtypeSet, Problem, ProblemError, case_id, operations, parse_case_id
+from bitgate.operation.space.problem_property import Kind, Property
 from bitgate.record import KINDS, Outcome
 
 if sys.version_info >= (3, 11):
@@ -40,52 +39,31 @@ FAILURES = (
 DIAGNOSED = FAILURES[:2]
 """Those that say nothing without a diagnosis."""
 
-Get = Callable[[Problem], Any]
-
 
 @dataclass(frozen=True)
 class Wanted:
-    """A property of a problem, and the values that an entry is about."""
+    """A property of a problem, and the values that an entry is about. A problem that has no such property is not
+    meant."""
 
-    of: Get
+    name: str
     values: tuple[Any, ...] = ()
     least: int | None = None
     most: int | None = None
 
     def fits(self, problem: Problem) -> bool:
-        value = self.of(problem)
+        value: Any = problem.operation.name if self.name == PASS else value_of(problem, self.name)
+        if value is None:
+            return False
         if self.values:
             return value in self.values
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
 
-def _lengths(name: str) -> Get:
-    return lambda problem: "x".join(map(str, getattr(problem, name)))
+PASS = "pass"
+"""The operation, in the word of case tables."""
 
-
-_LAYOUTS = tuple(name for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for names in table.values() for name in names)
-
-NUMBERS: dict[str, Get] = {
-    **{name: FACTORS[name] for name in ("gemms_count", "g", "ndim", "num_d")},
-    "n": lambda problem: problem.n,
-    "k": lambda problem: problem.k,
-    "c": lambda problem: problem.c,
-    "split_k": lambda problem: problem.split_k,
-}
-FLAGS: dict[str, Get] = {
-    **{name: FACTORS[name] for name in ("strided", "dilated")},
-    "gap": lambda problem: problem.gap,
-}
-NAMES: dict[str, tuple[Get, tuple[str, ...]]] = {
-    "pass": (lambda problem: problem.operation.name, tuple(operations())),
-    "layout": (lambda problem: problem.layout, (*_LAYOUTS, *GEMM_LAYOUTS)),
-    "weight_layout": (lambda problem: problem.wei_layout, _LAYOUTS),
-    "op": (lambda problem: problem.op.name, tuple(ELEMENTWISE)),
-}
-LENGTHS: dict[str, Get] = {
-    name: _lengths(name) for name in ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
-}
-FACTOR_NAMES = (*NUMBERS, *FLAGS, *NAMES, *LENGTHS, "dtypes")
+WHERE: Mapping[str, Property] = {**PROPERTIES, PASS: Property(lambda problem: None, Kind.NAME, tuple(operations()))}
+FACTOR_NAMES = tuple(name for kind in Kind for name, said in WHERE.items() if said.kind is kind)
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
@@ -211,47 +189,55 @@ def _where(value: Any) -> dict[str, Wanted]:
 
 
 def _wanted(name: str, value: Any) -> Wanted:
-    if name in NUMBERS and isinstance(value, dict):
+    if name not in WHERE:
+        raise ValueError(f"{name}: no such property of a problem; {near(name, FACTOR_NAMES)}")
+    said = WHERE[name]
+    if said.kind is Kind.NUMBER and isinstance(value, dict):
         if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
             raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
-        return Wanted(NUMBERS[name], least=value.get("min"), most=value.get("max"))
+        return Wanted(name, least=value.get("min"), most=value.get("max"))
     values = tuple(value) if isinstance(value, list) else (value,)
     if not values:
         raise ValueError(f"{name}: is an empty list")
-    if name in NUMBERS:
-        return Wanted(NUMBERS[name], tuple(_typed(name, one, int, "a number") for one in values))
-    if name in FLAGS:
-        return Wanted(FLAGS[name], tuple(_typed(name, one, bool, "true or false") for one in values))
-    if name in NAMES:
-        get, names = NAMES[name]
-        return Wanted(get, tuple(_named(name, one, names) for one in values))
-    if name in LENGTHS:
-        for one in values:
-            if not isinstance(one, str) or not re.fullmatch(r"\d+(x\d+)*", one):
-                raise ValueError(f"{name}: {one!r} is not like '3x3'")
-        return Wanted(LENGTHS[name], values)
-    if name == "dtypes":
-        return Wanted(FACTORS["dtypes"], tuple(_dtypes(one) for one in values))
-    raise ValueError(f"{name}: no such property of a problem; {near(name, FACTOR_NAMES)}")
+    return Wanted(name, tuple(_VALUES[said.kind](name, one) for one in values))
 
 
-def _typed(name: str, value: Any, kind: type, words: str) -> Any:
-    if type(value) is not kind:
-        raise ValueError(f"{name}: {value!r} is not {words}")
-    return value
+def _typed(kind: type, words: str) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if type(value) is not kind:
+            raise ValueError(f"{name}: {value!r} is not {words}")
+        return value
+
+    return check
 
 
-def _named(name: str, value: Any, names: tuple[str, ...]) -> str:
+def _named(name: str, value: Any) -> str:
+    names = WHERE[name].names
     if value not in names:
         raise ValueError(f"{name}: {value!r} is not known; {near(str(value), names)}")
     return str(value)
 
 
-def _dtypes(value: Any) -> str:
+def _lengths(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(x\d+)*", value):
+        raise ValueError(f"{name}: {value!r} is not like '3x3'")
+    return value
+
+
+def _dtypes(name: str, value: Any) -> str:
     try:
         return str(DtypeSet.parse(value))
     except (ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"dtypes: {value!r}: {error}") from None
+        raise ValueError(f"{name}: {value!r}: {error}") from None
+
+
+_VALUES: Mapping[Kind, Callable[[str, Any], Any]] = {
+    Kind.NUMBER: _typed(int, "a number"),
+    Kind.FLAG: _typed(bool, "true or false"),
+    Kind.NAME: _named,
+    Kind.LENGTHS: _lengths,
+    Kind.DTYPES: _dtypes,
+}
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {

@@ -1,13 +1,14 @@
 """Known bugs: cases that must fail until somebody has mended the kernel, and in the way that their ledger records.
 
 A ledger is a file ``known_bugs.toml`` beside a suite's table, in the folder of the suites, or beside a kernel's
-declaration. A failure that it records is green until the entry expires; anything else that its cases do is red, so that
-an entry can hide nothing but what it names. ``docs/verdicts.md`` tells the format.
+declaration; or one that ``bitgate.toml`` names. A failure that it records is green until the entry expires; anything
+else that its cases do is red, so that an entry can hide nothing but what it names. ``docs/verdicts.md`` tells the
+format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
 from fnmatch import fnmatchcase
@@ -17,6 +18,7 @@ from typing import Any
 from bitgate.cases.known_bug_fields import Wanted, read_entries
 from bitgate.cases.planning import PlannedTest
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.project import Project
 from bitgate.record import Outcome, Verdict
 
 FILE = "known_bugs.toml"
@@ -82,10 +84,10 @@ class KnownBugs:
             if path not in known:
                 known[path] = read(path)
 
-    def add_kernels(self, declarations: Iterable[Path]) -> None:
-        """The ledgers beside an owner's declarations. Raises UsageError for a bad entry."""
-        for declaration in declarations:
-            path = declaration.resolve().parent / FILE
+    def add_project(self, project: Project) -> None:
+        """The ledgers that a project names, and those beside its declarations. Raises UsageError for a bad entry."""
+        beside = (declaration.resolve().parent / FILE for declaration in project.declarations)
+        for path in (*project.known_bugs, *beside):
             self.of_all[path] = read(path)
 
     def judged(

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
@@ -19,10 +18,10 @@ from bitgate.cases.table import loads
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.loading import HINT, loaded_names
-from bitgate.kernel.registry import families
+from bitgate.kernel.loading import loaded_names
+from bitgate.kernel.registry import HINT, families
 from bitgate.operation import Problem, case_id, human
-from bitgate.operations.convolution import gemms_count
+from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
 
 Runner = tuple[KernelFamily, Instance]
@@ -118,7 +117,7 @@ def for_table(setting: Setting, table: Path) -> Setting:
     own = loads(table)
     if not own:
         return setting
-    names, known = loaded_names(own), families(own)
+    names, known = loaded_names(own), families(ours().loading(own))
     for name in names:
         if setting.families.get(name, known[name]) != known[name]:
             raise UsageError(f"{table}: load: another kernel family '{name}' is loaded already; rename one of them")
@@ -148,16 +147,21 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
         return  # a row that names instances of another wave size only is not for this target
     meant = [runner for runner in named if _is_meant(*runner, row, setting)]
+    if setting.kernel:
+        meant = [runner for runner in meant if _matches(*runner, setting.globs)]
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not any(setting.lets_run(f) for f, _ in named))
     if setting.of_table and not setting.kernel and not any(setting.lets_run(family) for family, _ in named):
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
+    offering: dict[str, list[Runner]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
-        runners, refusals = _eligible(candidate, meant)
-        asked = [runner for runner in runners if not setting.kernel or _matches(*runner, setting.globs)]
-        if not runners and not setting.kernel and not is_elsewhere:
+        operation = candidate.problem.operation.name
+        if operation not in offering:
+            offering[operation] = [(f, i) for f, i in meant if operation in f.operations_of(i)]
+        asked, refusals = _eligible(candidate, offering[operation])
+        if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
         once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
@@ -168,16 +172,14 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
 
 
 def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runner], list[str]]:
-    """Which of those that the row means run the candidate, by the families' own predicates; and what the others say
-    against it."""
+    """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
+    predicates; and what the others say against it."""
     wanted = candidate.row.refused
     found: list[Runner] = []
     refusals: dict[str, None] = {}
     problem = candidate.problem
     options: dict[str, dict[str, str]] = {}
     for family, instance in meant:
-        if problem.operation.name not in family.operations_of(instance):
-            continue
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
             continue
@@ -203,7 +205,7 @@ def _has(family: KernelFamily, name: str, value: str) -> bool:
 
 def is_ours(row: Row) -> bool:
     """Does the row stand in one of bitgate's own tables?"""
-    return row.origin.path.is_relative_to(rooms.room("suites").resolve())
+    return ours().holds(row.origin.path)
 
 
 def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:
@@ -299,20 +301,13 @@ def _plain(text: str) -> str:
 def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
     problem, (family, instance) = planned.problem, runner
-    words = _of_a_convolution(problem) if problem.tensors else []
-    words += [family.name, instance.name, _plain(row.name)]
+    words = [*problem.operation.space.keywords(problem), family.name, instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
     if not row.refused:
         options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}
         if prediction := family.dispatch(problem, instance, options):
             words.append(prediction.path)
     return tuple(dict.fromkeys(words))
-
-
-def _of_a_convolution(problem: Problem) -> list[str]:
-    words = [f"g{problem.g}", f"{problem.ndim}d", f"gemms_count_{gemms_count(problem)}", problem.op.name]
-    words += ["stride_gt_1" if problem.strided else "stride_1"]
-    return words + ["dilated"] * any(d > 1 for d in problem.dilation)
 
 
 def _named(row: Row, setting: Setting) -> list[Runner]:

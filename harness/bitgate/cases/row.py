@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from bitgate.cases.vocabulary import LAYOUT_AXES, LENGTHS, STATED, TAIL_AXES, shape_check
 from bitgate.checkout import relative
 from bitgate.errors import UsageError
+from bitgate.errors import near as near
 from bitgate.exact.fill import fill_names
 from bitgate.operation import operations
+from bitgate.operation.space.field_check import Check, as_list, numbers, texts
+from bitgate.project import TIERS
 
-SMOKE, REGRESSION = "smoke", "regression"
-TIERS = (SMOKE, REGRESSION)
+SMOKE, REGRESSION = TIERS
 NEVER = "never"
 """Instead of a tier: a kind of target that a row is not for."""
 TARGET_KINDS = ("host", "gpu")
@@ -23,22 +24,10 @@ INSTANCE_POLICIES = ("all", "one")
 
 # Axes whose alternatives are multiplied, in the order in which the products are listed.
 AXES = (
-    "case",
-    "pass",
-    "shape",
-    "dtypes",
-    "layouts",
-    "weight_layouts",
-    "ops",
-    "gap",
-    "split_k",
-    "fills",
-    "seeds",
-    "schedules",
+    *("case", "pass", "shape", "dtypes"),
+    *(axis.name for axis in (*LAYOUT_AXES, *TAIL_AXES)),
+    *("fills", "seeds", "schedules"),
 )
-
-_SPATIAL = {"filter": "y", "input": "h", "stride": "s", "dilation": "d", "left_pad": "p", "right_pad": "q"}
-_LENGTHS = ("g", "n", "k", "c")
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,8 @@ class Row:
     refused: str = ""
     dispatch: Mapping[str, Any] = field(default_factory=dict)
     """What the DispatchRecord must say, written by hand."""
-    gemms_count: int | None = None
+    stated: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of the problems that the row says, such as gemms_count: checked when they are made."""
     zero_result: bool = False
     """The expected result may be zero in every cell, and that it is written is what the row holds."""
 
@@ -112,8 +102,9 @@ def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
     locked = checked.get("zip", ({},))
     _check_shape(checked, locked, origin)
     axes = {name: checked[name] for name in AXES if name in checked}
-    if shapes := _shapes_from_lengths(checked):
-        axes["shape"] = shapes
+    for lengths in LENGTHS:
+        if shapes := lengths.shapes(checked):
+            axes["shape"] = shapes
     if both := sorted(set(axes) & set(locked[0])):
         # A default is spread over every row; a zip of that axis is the more particular statement and wins.
         axes = {name: values for name, values in axes.items() if name not in both}
@@ -123,76 +114,28 @@ def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
         axes=axes,
         locked=locked,
         refused=checked.get("expect", ""),
+        stated={name: checked[name] for name in STATED if name in checked},
         **{name: checked[name] for name in _AS_THEY_ARE if name in checked},
     )
 
 
-_AS_THEY_ARE = ("options", "kernels", "instances", "tier", "smoke", "pin", "dispatch", "gemms_count", "zero_result")
+_AS_THEY_ARE = ("options", "kernels", "instances", "tier", "smoke", "pin", "dispatch", "zero_result")
 
 
 def _check_shape(checked: Mapping[str, Any], locked: tuple[Mapping[str, Any], ...], origin: Origin) -> None:
-    by_lengths = [name for name in (*_LENGTHS, *_SPATIAL) if name in checked]
+    given = {name: lengths for lengths in LENGTHS for name in lengths.checks if name in checked}
     ways = [name for name in ("case", "shape") if name in checked or name in locked[0]]
-    ways += ["g n k c filter input ..."] * bool(by_lengths)
+    ways += [f"{' '.join([*lengths.checks][:6])} ..." for lengths in dict.fromkeys(given.values())]
     if len(ways) != 1:
         said = f"given as {' and as '.join(ways)}" if ways else "is missing"
-        raise RowError(origin, "shape", f"{said}; give one of case, shape, or the fields n k c filter input")
-    if by_lengths and (missing := [name for name in ("n", "k", "c", "filter", "input") if name not in checked]):
-        raise RowError(origin, missing[0], f"is missing beside {', '.join(by_lengths)}")
-
-
-def _shapes_from_lengths(checked: Mapping[str, Any]) -> tuple[str, ...]:
-    """``g`` ``n`` ``k`` ``c`` (numbers or lists of alternatives) and the spatial fields as id-like shapes."""
-    if "filter" not in checked:
-        return ()
-    heads = [""]
-    for name in _LENGTHS:
-        heads = [head + f"{name}{value}" for head in heads for value in checked.get(name, (1,))]
-    tail = "".join(
-        f"_{letter}" + "x".join(map(str, checked[name])) for name, letter in _SPATIAL.items() if name in checked
-    )
-    return tuple(head + tail for head in heads)
+        fields = " or ".join(" ".join(lengths.needed) for lengths in LENGTHS)
+        raise RowError(origin, "shape", f"{said}; give one of case, shape, or the fields {fields}")
+    for lengths in dict.fromkeys(given.values()):
+        if missing := [name for name in lengths.needed if name not in checked]:
+            raise RowError(origin, missing[0], f"is missing beside {', '.join(given)}")
 
 
 # ---------------------------------------------------------------------------------------- what a field may hold
-
-
-def _as_list(value: Any) -> list[Any]:
-    items = value if isinstance(value, list) else [value]
-    if not items:
-        raise ValueError("is an empty list, which would make no case at all; remove it or fill it")
-    return items
-
-
-def _texts(pattern: str, example: str) -> Callable[[Any], tuple[str, ...]]:
-    def check(value: Any) -> tuple[str, ...]:
-        for item in _as_list(value):
-            if not isinstance(item, str) or not re.fullmatch(pattern, item):
-                raise ValueError(f"{item!r} is not like {example}")
-        return tuple(_as_list(value))
-
-    return check
-
-
-def _numbers(least: int) -> Callable[[Any], tuple[int, ...]]:
-    def check(value: Any) -> tuple[int, ...]:
-        for item in _as_list(value):
-            if not isinstance(item, int) or isinstance(item, bool) or item < least:
-                raise ValueError(f"{item!r} is not a number from {least} up")
-        return tuple(_as_list(value))
-
-    return check
-
-
-def _split_k(value: Any) -> tuple[int, ...]:
-    return tuple(-1 if item == "auto" else _numbers(1)(item)[0] for item in _as_list(value))
-
-
-def _booleans(value: Any) -> tuple[bool, ...]:
-    for item in _as_list(value):
-        if not isinstance(item, bool):
-            raise ValueError(f"{item!r} is neither true nor false")
-    return tuple(_as_list(value))
 
 
 def _one_of(*known: str) -> Callable[[Any], str]:
@@ -222,7 +165,7 @@ def _tier(value: Any) -> dict[str, str]:
 def _options(value: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError("give a table such as { flat_path_gate = ['gemms_count', 'off'] }")
-    return {name: tuple(str(item) for item in _as_list(values)) for name, values in sorted(value.items())}
+    return {name: tuple(str(item) for item in as_list(values)) for name, values in sorted(value.items())}
 
 
 def _zip(value: Any) -> tuple[dict[str, Any], ...]:
@@ -271,50 +214,35 @@ def _boolean(value: Any) -> bool:
 
 
 def _count(value: Any) -> int:
-    return _numbers(1)(value)[0]
+    return numbers(1)(value)[0]
 
 
-_NAME = _texts(r"\S.*", "a name")
-_CHECKS: dict[str, Callable[[Any], Any]] = {
+_NAME = texts(r"\S.*", "a name")
+_CHECKS: dict[str, Check] = {
     "name": _NAME,
     "why": _sentence,
-    "case": _texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
-    "pass": _texts("|".join(operations()), f"one of {', '.join(operations())}"),
-    "shape": _texts(
-        r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+|(b\d+)?m\d+n\d+k\d+",
-        "g1n4k128c64_y3x3_h28x28_s3x3_p1x1 or b2m64n64k32",
-    ),
-    "dtypes": _texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
-    "layouts": _texts(r"[a-z]+", "nhwgc"),
-    "weight_layouts": _texts(r"[a-z]+", "gkyxc"),
-    "ops": _texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
-    "gap": _booleans,
-    "split_k": _split_k,
-    "fills": lambda value: _texts("|".join(fill_names()), " or ".join(fill_names()))(value),
-    "seeds": _numbers(0),
-    "schedules": _texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
-    **dict.fromkeys(_LENGTHS, _numbers(1)),
-    **dict.fromkeys(("filter", "input", "stride", "dilation"), _numbers(1)),
-    **dict.fromkeys(("left_pad", "right_pad"), _numbers(0)),
+    "case": texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
+    "pass": texts("|".join(operations()), f"one of {', '.join(operations())}"),
+    "shape": shape_check(),
+    "dtypes": texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
+    **{axis.name: axis.check for axis in (*LAYOUT_AXES, *TAIL_AXES)},
+    "fills": lambda value: texts("|".join(fill_names()), " or ".join(fill_names()))(value),
+    "seeds": numbers(0),
+    "schedules": texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
+    **{name: check for lengths in LENGTHS for name, check in lengths.checks.items()},
     "options": _options,
     "zip": _zip,
-    "kernels": _texts(r"\S+", "grouped_bwd_data*"),
+    "kernels": texts(r"\S+", "grouped_bwd_data*"),
     "instances": _one_of(*INSTANCE_POLICIES),
     "tier": _tier,
     "smoke": _smoke,
     "pin": _sentence,
     "expect": _refused,
     "dispatch": _dispatch,
-    "gemms_count": _count,
+    **dict.fromkeys(STATED, _count),
     "zero_result": _boolean,
 }
 FIELDS: tuple[str, ...] = (*_CHECKS, "include")
-
-
-def check_tier(tier: str) -> None:
-    """UsageError with the nearest name if there is no such tier."""
-    if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: {near(tier, TIERS)}")
 
 
 def name_of(fields: Mapping[str, Any], number: int) -> str:
@@ -324,10 +252,3 @@ def name_of(fields: Mapping[str, Any], number: int) -> str:
         if isinstance(value, str) and value:
             return value
     return f"number {number}"
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` or the whole list: the end of a message about an unknown name."""
-    names = list(known)
-    close = get_close_matches(name, names, 1, 0.4)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"

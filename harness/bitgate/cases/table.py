@@ -11,13 +11,13 @@ from typing import Any
 
 from bitgate.cases.row import Origin, Row, RowError, make_row, name_of, near
 from bitgate.errors import UsageError
+from bitgate.project import TABLE as TABLE
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-TABLE = "cases.toml"
 DEFAULT_SET = "case"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from bitgate.errors import UsageError
 from bitgate.outside import read_bytes
+from bitgate.project import TIERS
 from bitgate.safe_name import RULE, is_safe, safe_name
 
 if sys.version_info >= (3, 11):
@@ -28,7 +29,6 @@ GATES: dict[str, tuple[str, ...]] = {
     "pull_request": ("smoke", "regression"),
     "nightly": ("regression",),
 }
-TIERS = ("smoke", "regression")
 
 T = TypeVar("T")
 
@@ -68,8 +68,9 @@ class CiTargets:
         return tuple(pool for pool in self.pools if pool.target == target)
 
 
-def read_targets(path: Path) -> CiTargets:
-    """Read and check the file. UsageError names the key that is unknown, missing or wrong, and what would be right."""
+def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
+    """Read and check the file, of a project with these tiers. UsageError names the key that is unknown, missing or
+    wrong, and what would be right."""
     try:
         document = tomllib.loads(read_bytes(path, LONGEST).decode())
     except (ValueError, RecursionError) as error:  # no file, not TOML, not UTF-8, a number of thousands of digits
@@ -84,7 +85,7 @@ def read_targets(path: Path) -> CiTargets:
         raise UsageError(f"{path}: pools are a list of tables: write [[pool]]")
     targets = tuple(_record(path, f"[target.{n}]", CiTarget, {"name": n, **tables[n]}) for n in tables)
     for target in targets:
-        _check_target(path, target)
+        _check_target(path, target, tiers)
     pools = tuple(_record(path, f"[[pool]] {n}", Pool, pool) for n, pool in enumerate(pools_, 1))
     for pool in pools:
         _check_pool(path, pool, [target.name for target in targets])
@@ -113,13 +114,13 @@ def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> Non
             raise UsageError(f"{path}: {where}: unknown key '{name}'{hint}")
 
 
-def _check_target(path: Path, target: CiTarget) -> None:
+def _check_target(path: Path, target: CiTarget, tiers: Sequence[str]) -> None:
     where = f"[target.{target.name}]"
     safe_name(target.name, f"{path}: {where}")
     _one_of(path, where, "platform", target.platform, PLATFORMS)
     _one_of(path, where, "gate", target.gate, tuple(GATES))
-    if not isinstance(target.minutes, dict) or set(target.minutes) != set(TIERS):
-        raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(TIERS)}")
+    if not isinstance(target.minutes, dict) or set(target.minutes) != set(tiers):
+        raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(tiers)}")
     if not all(type(value) is int and 0 < value <= MOST_MINUTES for value in target.minutes.values()):
         raise UsageError(f"{path}: {where}: minutes are positive integers up to {MOST_MINUTES}")
     if target.platform == "amd":

@@ -14,6 +14,7 @@ from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load
 from bitgate.operation import ProblemError, case_id
 from bitgate.operation.foreign import problems_of
+from bitgate.project_file import find
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
 
@@ -45,7 +46,7 @@ def write(
         "options": _options(option or []),
         "fill": fill,
         "seed": seed,
-        "load": [str(path) for path in to_load(load)],
+        "project": find().loading(to_load(load)).as_json(),
         "out": str(out),
     }
     answer = _ask({"ask": "write", **question})
@@ -77,7 +78,7 @@ def replay(
 
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
-    question = {"folder": str(folder), "target": target, "load": [str(path) for path in to_load(load)]}
+    question = {"folder": str(folder), "target": target, "project": find().loading(to_load(load)).as_json()}
     answer = _ask({"ask": "replay", **question})
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)

@@ -12,13 +12,14 @@ from bitgate.errors import UsageError
 
 if TYPE_CHECKING:
     from bitgate.cases.plan import Plan
+    from bitgate.project import Project
 
 app = typer.Typer()
 
 
 @app.command()
 def cases(
-    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it.")] = "regression",
+    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's last].")] = "",
     target: Annotated[
         str, typer.Option(help="host, gfx942 ... Need not be present. Default: the best one that is.")
     ] = "",
@@ -35,7 +36,7 @@ def cases(
     check_digests: Annotated[
         bool, typer.Option("--check-digests", help="Compute them and compare with those stored; 1 if any differs.")
     ] = False,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: bitgate's suites.")] = None,
+    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
     solved_tier: Annotated[
         str, typer.Option("--solve-tier", metavar="TIER", help="Choose its cases anew from all, and tell what differs.")
     ] = "",
@@ -50,29 +51,33 @@ def cases(
 
     Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets.
     """
-    if update_digests or check_digests:
-        from bitgate.cases.row import check_tier
-        from bitgate.cli.digests import go_over
-        from bitgate.kernel.loading import to_load
+    from bitgate import rooms
+    from bitgate.cli.whose import tell_whose
+    from bitgate.kernel.loading import to_load
+    from bitgate.project_file import find
 
-        check_tier(tier)
+    project = find(suites).of_suites(suites).loading(to_load(load))
+    tier = tier or project.tiers[-1]
+    project.check_tier(tier)
+    tell_whose(project)
+    if update_digests or check_digests:
+        from bitgate.cli.digests import go_over
+
         if update_digests and check_digests:
             raise UsageError("--update-digests writes what --check-digests compares with: give one of them")
         if reason and not update_digests:
             raise UsageError("--reason goes with --update-digests")
         why = " ".join(reason.split())
-        return go_over(tier, kernel, to_load(load), suites, store=update_digests, reason=why, as_json=as_json)
+        return go_over(tier, kernel, project, store=update_digests, reason=why, as_json=as_json)
     if reason:
         raise UsageError("--reason goes with --update-digests")
     if solved_tier:
         from bitgate.cli.solve_tier import solve_tier
 
-        every, now = (make_plan(name, target, kernel, load, suites) for name in ("regression", solved_tier))
+        every, now = (make_plan(name, target, project, kernel) for name in (project.tiers[-1], solved_tier))
         solve_tier(solved_tier, every, now, seconds, killers or [], out, as_json)
         return 0
-    from bitgate import rooms
-
-    plan = make_plan(tier, target, kernel, load, suites)
+    plan = make_plan(tier, target, project, kernel)
     if as_json:
         typer.echo(json.dumps({"plan": plan.to_json()}))
         return 0
@@ -86,38 +91,28 @@ def cases(
     return 0
 
 
-def make_plan(
-    tier: str,
-    target: str,
-    kernel: str = "",
-    load: list[Path] | None = None,
-    suites: Path | None = None,
-    *,
-    of_all: bool = False,
-) -> Plan:
-    """The plan of all suites' tables: of what is loaded, if anything is, unless it is to be ``of_all`` families.
+def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
+    """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
     UsageError for an unknown tier, target or kernel, or a bad table."""
-    from bitgate import rooms
     from bitgate.cases import durations
     from bitgate.cases.planning import Setting, check_setting
-    from bitgate.cases.row import SMOKE, check_tier
+    from bitgate.cases.row import SMOKE
     from bitgate.cases.suites import plan_suites, with_tables
     from bitgate.device import targets
     from bitgate.kernel import registry
-    from bitgate.kernel.loading import loaded_names, to_load
+    from bitgate.kernel.loading import loaded_names
 
-    check_tier(tier)
-    paths = to_load(load)
+    project.check_tier(tier)
     name = target or targets.best().name
     here = next((one for one in targets.present() if one.name == name), None)
     setting = Setting(
         target=name,
         platform=targets.platform_of(name),
-        families=registry.families(paths),
+        families=registry.families(project),
         kernel=kernel,
         tier=SMOKE if tier == SMOKE else "",
-        durations=durations.load(name, durations.machine_of(here) if here else ""),
-        loaded=frozenset() if of_all else loaded_names(paths),
+        durations=durations.load(name, durations.machine_of(here) if here else "", project.shelves),
+        loaded=frozenset() if of_all else loaded_names(project.runs_on),
     )
-    check_setting(with_tables(setting, suites or rooms.room("suites")))
-    return plan_suites(setting, tier, suites)
+    check_setting(with_tables(setting, project.tables()))
+    return plan_suites(setting, tier, project.tables())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate import rooms
 from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.project import Project
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
@@ -18,9 +20,9 @@ app = typer.Typer(
 
 @app.command()
 def matrix(
-    tier: Annotated[str, typer.Option(help="smoke or regression.")] = "smoke",
+    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
     targets_file: Annotated[
-        Path | None, typer.Option("--targets", help="Targets and pools [default: ci/targets.toml].")
+        Path | None, typer.Option("--targets", help="Targets and pools [default: the project's].")
     ] = None,
     shards: Annotated[
         list[str] | None, typer.Option(metavar="N|TARGET=N", help="Jobs of every target, or of one; repeatable.")
@@ -29,12 +31,14 @@ def matrix(
 ) -> int:
     """The job matrix of a tier: which targets run, where, and why the others do not."""
     from bitgate.ci.matrix import cells, github_matrix, shard_counts
-    from bitgate.ci.targets import TIERS, read_targets
+    from bitgate.ci.targets import read_targets
+    from bitgate.project_file import find
 
-    if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: known are {', '.join(TIERS)}")
-    path = targets_file or rooms.room("ci") / "targets.toml"
-    found = cells(read_targets(path), tier)
+    project = find()
+    tier = tier or project.tiers[0]
+    project.check_tier(tier)
+    path = targets_file or project.ci_targets
+    found = cells(read_targets(path, project.tiers), tier)
     if not any(cell.runs for cell in found):
         raise UsageError(f"{path}: no target runs {tier}: an empty matrix would pass without comparing anything")
     for cell in found:
@@ -49,7 +53,7 @@ def matrix(
 @app.command()
 def plan(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
-    tier: Annotated[str, typer.Option(help="smoke or regression.")] = "smoke",
+    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
     target: Annotated[
         list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
     ] = None,
@@ -61,7 +65,7 @@ def plan(
     ] = None,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: bitgate's suites.")] = None,
+    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
@@ -69,14 +73,21 @@ def plan(
     Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
     is missing. No GPU is needed.
     """
-    from bitgate.cases.row import check_tier
     from bitgate.ci.matrix import shard_counts, targets_of
     from bitgate.cli.planning import make_run_plan
+    from bitgate.cli.whose import tell_whose
+    from bitgate.kernel.loading import to_load
+    from bitgate.project_file import find
 
-    check_tier(tier)
-    targets = target or (targets_of(matrix_file) if matrix_file else _of_tier(tier))
+    project = find(suites).of_suites(suites).loading(to_load(load))
+    tier = tier or project.tiers[0]
+    project.check_tier(tier)
+    tell_whose(project)
+    if suites is None:
+        project.tables()  # without a suite pytest would not know our options
+    targets = target or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
     counts = shard_counts(shards or [], targets)
-    made = make_run_plan(tier, targets, counts, suites, kernel, load or [])
+    made = make_run_plan(tier, targets, counts, project, kernel)
     made.write(out)
     cases = {name: sum(len(part.cases) for part in made.of(name)) for name in made.targets}
     if as_json:
@@ -90,11 +101,11 @@ def plan(
     return 0
 
 
-def _of_tier(tier: str) -> list[str]:
+def _of_tier(tier: str, project: Project) -> list[str]:
     from bitgate.ci.matrix import cells
     from bitgate.ci.targets import read_targets
 
-    return [cell.target for cell in cells(read_targets(rooms.room("ci") / "targets.toml"), tier) if cell.runs]
+    return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
 
 
 @app.command()

@@ -15,8 +15,10 @@ from bitgate.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
 from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
-from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.loading import to_load
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.project import Project
+from bitgate.project_file import find
 
 app = typer.Typer()
 
@@ -51,7 +53,7 @@ def compile_(
     platform = targets.platform_of(name)
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
-    for family, instance in registry.select(kernel or None, to_load(load), name):
+    for family, instance in _asked(kernel, find().loading(to_load(load)), name):
         chosen[family.name] = family
         instances.setdefault(family.name, set()).add(instance.group)
     families = [family for family in chosen.values() if platform in family.platforms]
@@ -75,6 +77,13 @@ def compile_(
     _print(report, json_)
     if report.failures:
         raise typer.Exit(1)
+
+
+def _asked(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:
+    """What a glob names; else the owner's kernels in an owner's repository, and all there are in bitgate's."""
+    chosen = registry.select(kernel or None, project, target)
+    mine = loaded_names(project.declarations) if project.load and not kernel else frozenset()
+    return [(family, instance) for family, instance in chosen if not mine or family.name in mine]
 
 
 def _without_rocm(builder: Builder) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from bitgate.coverage.survey import Survey
-    from bitgate.coverage.table import Table
+    from bitgate.operation.space.table import Table
 
 app = typer.Typer(add_completion=False)
 
@@ -18,7 +18,11 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def coverage(
     cases: Annotated[
-        Path | None, typer.Option(help="A .toml or .csv table, CK's gtest source, or a list of command lines.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .toml or .csv table, CK's gtest source, or a list of command lines [a repository's suites].",
+        ),
     ] = None,
     dispatch: Annotated[
         list[Path] | None,
@@ -45,26 +49,30 @@ def coverage(
 
     Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
     """
-    from bitgate.coverage.assume import Assumptions
-    from bitgate.coverage.factors import FACTORS
-    from bitgate.coverage.readers import read
+    from bitgate.coverage.assume import Assumptions, factor_names
+    from bitgate.coverage.readers import read, read_suites
     from bitgate.coverage.survey import surveys
-    from bitgate.coverage.table import Question, empty_table
+    from bitgate.coverage.table import empty_table
     from bitgate.errors import UsageError
     from bitgate.operation.foreign import in_words
+    from bitgate.operation.space.table import Question
+    from bitgate.project_file import FILE, find
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
         return
-    if cases is None and generate is None:
+    project = find()
+    if cases is None and generate is None and project.file is None:
         raise UsageError(
             "nothing to look at: name a table with --cases FILE, results with --dispatch FILE, or make a table with"
-            " --generate FILE"
+            f" --generate FILE; a repository with a {FILE} has its suites looked at"
         )
-    names = list(dict.fromkeys(factor.name for factors in FACTORS.values() for factor in factors))
-    assumptions = Assumptions.parse(assume or (), names)
-    question = Question(tuple(_where(text) for text in where or ()), assumptions.direction)
-    table = read(cases, question) if cases is not None else empty_table()
+    assumptions = Assumptions.parse(assume or (), factor_names())
+    question = Question(tuple(_where(text) for text in where or ()), assumptions.operation)
+    if cases is not None:
+        table = read(cases, question)
+    else:
+        table = empty_table() if generate is not None else read_suites(project, question)
     found = surveys(table, assumptions, strength)
     closing = None
     if generate is not None:
@@ -95,10 +103,14 @@ def coverage(
 def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
     from bitgate.coverage.dispatch import in_words, ways
     from bitgate.coverage.ran import read_ran
+    from bitgate.kernel.loading import loaded_names
     from bitgate.kernel.registry import families
+    from bitgate.project_file import find
 
-    known = families()
-    found = ways(read_ran(files, known), known)
+    project = find()
+    known, mine = families(project), loaded_names(project.runs_on)
+    # In an owner's repository bitgate's kernels are none of its business.
+    found = ways(read_ran(files, known), {name: known[name] for name in known if not mine or name in mine})
     print(json.dumps({"dispatch": [way.as_json() for way in found]}, indent=1) if as_json else in_words(found, top))
 
 
@@ -118,19 +130,19 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         plan_covered, plan_total = survey.levels.counts(plan_only=True)
         passes.append(
             {
-                "pass": str(survey.direction),
+                "pass": str(survey.operation),
                 "rows": len(survey.codes),
                 "covered": covered,
                 "total": total,
                 "plan_only": {"covered": plan_covered, "total": plan_total},
-                "factors": [factor.name for factor in survey.space.factors],
+                "factors": [factor.name for factor in survey.scope.factors],
             }
         )
         for ranked in survey.ranked(top):
             uncovered.append(
                 {
                     "rank": ranked.rank,
-                    "pass": str(survey.direction),
+                    "pass": str(survey.operation),
                     "words": survey.words(ranked.hole),
                     "factors": survey.factors_of(ranked.hole),
                     "strength": ranked.hole.strength,
@@ -146,7 +158,7 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         "source": table.source,
         "strength": found[0].strength,
         "assumed": list(assume),
-        "not_stated": sorted(set(_COLUMNS) - table.stated - {text.partition("=")[0] for text in assume}),
+        "not_stated": sorted(_told(found) - table.stated - {text.partition("=")[0] for text in assume}),
         "notes": list(table.notes),
         "refused": {
             "lines": len(table.refused),
@@ -160,7 +172,9 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
     }
 
 
-_COLUMNS = ("dtypes", "layout", "wei_layout", "split_k")
+def _told(found: list[Survey]) -> set[str]:
+    """The columns of these operations whose absence from a table is worth a line."""
+    return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_told}
 
 
 def _print(document: dict[str, Any], top: int) -> None:

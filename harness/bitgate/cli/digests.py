@@ -4,44 +4,45 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import typer
 
-from bitgate import rooms
+from bitgate.project import Project
 
 TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
 """One of each kind for which a plan differs: the host, and GPUs by wave size and platform."""
 
 
-def go_over(
-    tier: str, kernel: str, load: Sequence[Path], suites: Path | None, *, store: bool, reason: str, as_json: bool
-) -> int:
+def go_over(tier: str, kernel: str, project: Project, *, store: bool, reason: str, as_json: bool) -> int:
     """The exit code: 1 if a check found a digest that is not current, or if two references disagree, else 0. UsageError
     for a bad table or kernel, and for a change without a reason."""
     from bitgate.cases import digesting
     from bitgate.cases.planning import Setting, check_setting
+    from bitgate.cases.suites import with_tables
     from bitgate.device import targets
     from bitgate.kernel import registry
+    from bitgate.kernel.loading import loaded_names
 
-    folder = suites or rooms.room("suites")
-    families = registry.families(load)
+    # What a command loads on top must not drop the digests of everything else.
+    families, own = registry.families(project), loaded_names(project.load)
 
     def settings(kernel: str) -> list[Setting]:
-        return [Setting(name, targets.platform_of(name), families, kernel) for name in TARGETS]
+        return [Setting(name, targets.platform_of(name), families, kernel, loaded=own) for name in TARGETS]
 
-    check_setting(settings(kernel)[0])
-    every = list(digesting.wishes(settings(""), folder))
-    chosen = list(digesting.wishes(settings(kernel), folder, tier))
+    check_setting(with_tables(settings(kernel)[0], project.tables()))
 
     def progress(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    if store:
-        changes = digesting.update(every, chosen, folder, progress, reason)
-    else:
-        changes = digesting.check(every, chosen, folder, progress)
+    changes = digesting.Changes(0)
+    for folder in project.suites:
+        tables = [table for table in project.tables() if table.is_relative_to(folder)]
+        every = list(digesting.wishes(settings(""), tables))
+        chosen = list(digesting.wishes(settings(kernel), tables, tier))
+        if store:
+            changes += digesting.update(every, chosen, folder, progress, reason)
+        else:
+            changes += digesting.check(every, chosen, folder, progress)
     lists = {"added": changes.added, "wrong": changes.wrong, "dropped": changes.dropped}
     if changes.disputed:
         lists["disputed"] = changes.disputed

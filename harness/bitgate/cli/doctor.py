@@ -20,6 +20,7 @@ from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.project_file import find
 
 app = typer.Typer()
 
@@ -162,9 +163,9 @@ def _cache_entry(cache: Cache) -> dict[str, Any]:
 
 
 def _libraries(cache: Cache, toolchains: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Our families with whether they are built for the host, and one entry for their declarations."""
+    """The families with whether they are built for the host, and one entry for their declarations."""
     try:
-        known = registry.families()
+        known = registry.families(find())
     except UsageError as error:
         return [], _entry("kernel declarations", "", str(error), "mend the file", needed=True)
     rows = []

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate import rooms
+from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError
+from bitgate.project_file import find
 
 if TYPE_CHECKING:
     from bitgate.faults.fault import Fault
     from bitgate.faults.trial import Trial
+    from bitgate.project import Project
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects, and who finds them.")
 
-FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: all of suites/faults].")]
+FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: the project's].")]
 NameOption = Annotated[str, typer.Option("--name", help="Only faults whose name matches.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -26,9 +29,11 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def run(
     file: FileOption = None,
     name: NameOption = "*",
-    tier: Annotated[str, typer.Option(help="The tier that is to find them.")] = "smoke",
+    tier: Annotated[str, typer.Option(help="The tier that is to find them [the project's first].")] = "",
     target: Annotated[str, typer.Option(help="The target that it runs on.")] = "host",
-    suites: Annotated[Path | None, typer.Option(metavar="DIR", help="The suites that are to find them [ours].")] = None,
+    suites: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Suites that are to find them [the project's].")
+    ] = None,
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Faults at a time [cores / 2].")] = None,
     limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
@@ -41,15 +46,14 @@ def run(
     """
     from bitgate.faults.trial import Bench, exit_code, score, try_faults
 
-    bench = Bench(
-        tier,
-        target,
-        limit,
-        (suites or rooms.room("suites")).absolute(),
-        whole_tier,
-        jobs or max(1, rooms.threads() // 2),
-    )
-    trials = try_faults(_faults(file, name), bench, lambda trial: _tell(trial, as_json))
+    project = find(suites).of_suites(suites)
+    tier = tier or project.tiers[0]
+    project.check_tier(tier)
+    if suites is None:
+        project.tables()  # a project without suites is told before anything is built
+        tell_whose(project)
+    bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, rooms.threads() // 2))
+    trials = try_faults(_faults(file, name, project), bench, lambda trial: _tell(trial, as_json))
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:
         document = {"faults": [trial.as_json() for trial in trials], "score": round(score(trials), 4)}
@@ -62,9 +66,10 @@ def run(
 @app.command("list")
 def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOption = False) -> int:
     """The faults, what they imitate, and the kind of diagnosis that should name them."""
-    faults = _faults(file, name)
+    project = find()
+    faults = _faults(file, name, project)
     for fault in faults:
-        fault.seeded(rooms.root())
+        fault.seeded(project.root)
     if as_json:
         names = ("name", "imitates", "file", "diagnosis", "source")
         typer.echo(json.dumps({"faults": [{key: getattr(f, key) for key in names} for f in faults]}, indent=1))
@@ -74,12 +79,13 @@ def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOp
     return 0
 
 
-def _faults(files: list[Path] | None, name: str) -> tuple[Fault, ...]:
+def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Fault, ...]:
     from bitgate.faults.fault import choose, read_faults
 
-    paths = files or sorted((rooms.room("suites") / "faults").glob("*.toml"))
+    paths = files or project.faults
     if not paths:
-        raise UsageError(f"{rooms.room('suites') / 'faults'} holds no fault file: give one with --file")
+        where = project.suites[0] / "faults"
+        raise UsageError(f"{project.file}: faults is missing, and {where} holds none: name a file, or give --file")
     return choose(read_faults(paths), name)
 
 

@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from bitgate import rooms
-from bitgate.cases.row import REGRESSION
 from bitgate.cli.cases import make_plan
 from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.loading import to_load
+from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.operation import Problem, parse_case_id
+from bitgate.project_file import find
 from bitgate.record import Key, Outcome, RecordError, read
 
 app = typer.Typer()
@@ -39,13 +39,15 @@ def kernels(
     name = target or targets.best().name
     platform = targets.platform_of(name)
     passed = _passed(name)
-    planned = Counter(
-        (c.kernel, c.instance) for c in make_plan(REGRESSION, name, kernel, load, of_all=True).cases if not c.refused
-    )
+    project = find().loading(to_load(load))
+    # In an owner's repository the kernels are the owner's, unless a glob asks for others.
+    mine = loaded_names(project.load) if not kernel else frozenset()
+    plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
+    planned = Counter((c.kernel, c.instance) for c in plan.cases if not c.refused)
     rows = [
         _row(family, instance, name, passed[family.name, instance.name], planned[family.name, instance.name])
-        for family, instance in registry.select(kernel or None, to_load(load), name)
-        if platform in family.platforms
+        for family, instance in registry.select(kernel or None, project, name)
+        if platform in family.platforms and (not mine or family.name in mine | loaded_names(project.added))
     ]
     if json_:
         typer.echo(json.dumps({"kernels": rows}, indent=2))
@@ -83,7 +85,7 @@ def _row(
         "planned": planned,
         "verified": len(passed),
         "verified_dtypes": sorted({problem.dtypes.canonical for problem in problems}),
-        "verified_layouts": sorted({f"{problem.layout} {problem.wei_layout}" for problem in problems}),
+        "verified_layouts": sorted({problem.operation.space.layouts_of(problem) for problem in problems}),
         "verified_ndims": sorted({problem.ndim for problem in problems}),
     }
 

@@ -5,39 +5,38 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
-from bitgate import checkout, rooms
+from bitgate import checkout
 from bitgate.cases.plan import Plan
 from bitgate.cases.run_plan import RunPlan, make
-from bitgate.cli.run import PLUGIN, QUIET, Keeper
+from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.errors import UsageError
+from bitgate.project import Project
 
 
 def make_run_plan(
     tier: str,
     targets: Sequence[str],
     counts: Mapping[str, int],
-    suites: Path | None = None,
+    project: Project,
     kernel: str = "",
-    load: Sequence[Path] = (),
 ) -> RunPlan:
     """What runs of a tier on these targets will plan, in shards. UsageError for what such a run would refuse."""
     from bitgate.device.targets import platform_of
 
     for target in targets:
         platform_of(target)
-    plans = [_collected(tier, target, suites, kernel, load) for target in dict.fromkeys(targets)]
+    plans = [_collected(tier, target, project, kernel) for target in dict.fromkeys(targets)]
     if empty := [plan.target for plan in plans if not plan.cases]:
         raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
-    return make(tier, plans, counts, checkout.commit(suites or rooms.room("suites")))
+    return make(tier, plans, counts, checkout.commit(project.suites[0]))
 
 
-def _collected(tier: str, target: str, suites: Path | None, kernel: str, load: Sequence[Path]) -> Plan:
+def _collected(tier: str, target: str, project: Project, kernel: str) -> Plan:
     import pytest
 
-    where = [str(suites)] if suites else [str(rooms.room("suites")), f"--rootdir={rooms.root()}"]
-    stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--load": list(map(str, load))}
+    where = suites_and_root(project)
+    stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--load": list(map(str, project.added))}
     arguments = [f"{name}={value}" for name, values in stated.items() for value in values if value]
     keeper = Keeper()
     said = io.StringIO()

@@ -18,7 +18,10 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def report(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="results.jsonl, or folders that hold some.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="results.jsonl, or folders that hold some [$BITGATE_OUT, else out]."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for junit.xml and summary.md [default: $BITGATE_OUT, else out].")
     ] = None,
@@ -31,7 +34,7 @@ def report(
     from bitgate.report import merge
 
     folder = out or rooms.out_dir()
-    summary = merge(files, folder)
+    summary = merge(files or [rooms.out_dir()], folder)
     print_summary(summary, folder, as_json)
     return summary.exit_code
 

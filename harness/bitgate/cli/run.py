@@ -6,10 +6,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from bitgate.project import Project, ours
 
 if TYPE_CHECKING:
     from bitgate.plugin.run import Run
@@ -24,7 +27,7 @@ app = typer.Typer()
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context,
-    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it.")] = "smoke",
+    tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's first].")] = "",
     target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
     select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
     workers: str = typer.Option("auto", "-n", metavar="N", help="Processes; auto: one a GPU or core; 0: none."),
@@ -44,18 +47,23 @@ def run(
         bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
     ] = False,
 ) -> int:
-    """Run a tier of the suites. What follows goes to pytest: a folder of suites of your own, -k, -x ...
+    """Run a tier of the suites. What follows goes to pytest: a folder of suites, -k, -x ...
 
     Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
     """
     import pytest
 
-    from bitgate import rooms
+    from bitgate.cli.whose import tell_whose
+    from bitgate.project_file import find
     from bitgate.pytest_plugin import names_a_suite
 
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
-    arguments = [*context.args] if own else [str(rooms.room("suites")), f"--rootdir={rooms.root()}", *context.args]
-    stated = {"--tier": [tier], "--target": [target], "--select": [select], "--kernel": [kernel]}
+    project = find(*(Path(arg.split("::")[0]) for arg in context.args)) if own else find()
+    if not own:
+        project.tables()  # without a suite pytest would not know our options
+        tell_whose(project)
+    arguments = [*context.args] if own else [*suites_and_root(project), *context.args]
+    stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
@@ -67,6 +75,13 @@ def run(
         summary = keeper.run.summary if keeper.run else None
         typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
     return code
+
+
+def suites_and_root(project: Project) -> list[str]:
+    """pytest's arguments for all suites of a project; test ids are relative to its root, or to that of bitgate's."""
+    suites = project.suites
+    roots = (root for root in (project.root, ours().root) if all(folder.is_relative_to(root) for folder in suites))
+    return [*map(str, suites), *(f"--rootdir={root}" for root in islice(roots, 1))]
 
 
 class Keeper:

@@ -40,6 +40,7 @@ def run_example(
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
     from bitgate.device.targets import best, named
+    from bitgate.project_file import find
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
@@ -50,8 +51,8 @@ def run_example(
     if name is None:
         raise UsageError(f"example '{example}' does not run here; known: {', '.join(KERNELS)}")
     problem, controls = _read(example, arguments or [])
-    where = (named(target) if target else best()).name
-    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where), {})
+    where, project = (named(target) if target else best()).name, find()
+    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where, project), {})
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
@@ -65,7 +66,7 @@ def run_example(
         reference=_reference(controls),
     )
     ran: list[dict[str, Any]] = []
-    with CaseProcess(Opening(where), progress=progress) as process:
+    with CaseProcess(Opening(where, project), progress=progress) as process:
         verdict = process.verify(planned, trace=ran.append)
     print(*(line for note in ran for line in note["lines"]), sep="\n")
     if controls.time and ran and ran[0]["seconds"]:

@@ -49,6 +49,7 @@ def shrink(
     from bitgate.kernel.loading import to_load
     from bitgate.operation import ProblemError
     from bitgate.operation.foreign import problems_of
+    from bitgate.project_file import find
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
@@ -58,8 +59,8 @@ def shrink(
     except ProblemError as error:
         raise UsageError(str(error)) from None
     options = tuple(sorted(_pair(text) for text in option or ()))
-    name, loaded = (named(target) if target else best()).name, to_load(load)
-    process = CaseProcess(Opening(name, loaded), progress=progress)
+    name, project = (named(target) if target else best()).name, find().loading(to_load(load))
+    process = CaseProcess(Opening(name, project), progress=progress)
 
     def verdict_on(planned: PlannedCase) -> Verdict:
         try:
@@ -69,7 +70,7 @@ def shrink(
                 process.end()
 
     with process:
-        chosen = candidates(kernel, dict(options), name, loaded)
+        chosen = candidates(kernel, dict(options), name, project)
         green = silent = 0
         for problem in problems:
             compared = False

@@ -28,6 +28,8 @@ from bitgate.operation.foreign import (
     problems_of,
     reasons,
 )
+from bitgate.project import Project
+from bitgate.project_file import find
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 
@@ -54,7 +56,7 @@ class Asked:
     fill: str
     seed: int
     schedule: str
-    load: tuple[Path, ...]
+    project: Project
     isolate: bool
     in_process: bool
     laws: bool
@@ -127,7 +129,7 @@ def verify(
     listed, refused = _listed(case_list) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
-    loaded = to_load(load)
+    project = find().loading(to_load(load))
     asked = Asked(
         problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,
@@ -135,8 +137,8 @@ def verify(
         fill=_one_of("fill", fill, fill_names()),
         seed=seed,
         schedule=_schedule(schedule, race),
-        load=loaded,
-        isolate=isolate or bool(loaded),
+        project=project,
+        isolate=isolate or bool(project.declarations),
         in_process=in_process,
         laws=laws,
         time_limit=time_limit,
@@ -190,7 +192,7 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple
 
     where = named(target) if target else best()
     kind = ThisProcess if asked.in_process else CaseProcess
-    with kind(Opening(where.name, asked.load), progress=progress) as process:
+    with kind(Opening(where.name, asked.project), progress=progress) as process:
         for number, planned in _planned(asked, where.name):
             if isinstance(planned, PlannedCase):
                 yield number, _verdict(asked, planned, process, trace)
@@ -205,7 +207,7 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Pro
     from bitgate.verify.selection import candidates, select_for
 
     options = dict(asked.options)
-    chosen = candidates(asked.kernel, options, target, asked.load)
+    chosen = candidates(asked.kernel, options, target, asked.project)
     for number, (problem, reference) in enumerate(asked.problems):
         selection = select_for(problem, chosen, options)
         if not selection.supporting and not selection.refusing:
@@ -230,9 +232,8 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Pro
 def _nobody(problem: Problem, asked: Asked, target: Target) -> Verdict:
     """Of a case whose operation no kernel that was asked for computes."""
     nobody = PlannedCase(problem, "none", "none", asked.options, asked.fill, asked.seed, target=target.name)
-    which = (
-        f"'{asked.kernel}'" if asked.kernel else "what is loaded" if asked.load else "any kernel that is no reference"
-    )
+    mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
+    which = f"'{asked.kernel}'" if asked.kernel else mine
     return Verdict(
         nobody.key,
         Outcome.NOT_RUN,
@@ -335,7 +336,7 @@ def print_verdict(verdict: Verdict) -> None:
     colour, plain = _COLOURS.get(verdict.outcome, "31") if sys.stdout.isatty() else "", verdict.outcome.value
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
-    ran = f"  {dispatch['path']}, gemms_count {dispatch['gemms_count']}" if "gemms_count" in dispatch else ""
+    ran = f"  {dispatch['path']}, gemms_count {dispatch.get('gemms_count', 1)}" if dispatch else ""
     error = verdict.error
     held = f"  error {error['rms']:.1e} rms, {error['of_bound']:.0%} of the bound" if error else ""
     print(f"{shown}  {key.case}  {where}{ran}{held}  {verdict.seconds.get('total', 0.0) * 1e3:.1f} ms")

@@ -8,19 +8,9 @@ from difflib import get_close_matches
 from itertools import product
 
 from bitgate.errors import UsageError
-from bitgate.operation import ELEMENTWISE, DtypeSet, elementwise_named
-from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
-
-
-@dataclass(frozen=True)
-class Constants:
-    """Sizes that thresholds refer to: elements of a vector load, the GEMM tile M x N x K, and the bytes from which
-    a batch is split (or addressed in 64 bits). The defaults are the common 16-bit instances of the field."""
-
-    vector: int = 8
-    tile: tuple[int, int, int] = (128, 128, 32)
-    split_n_bytes: int = 2**31
+from bitgate.operation import Problem, operations
+from bitgate.operation.space.column import Column
+from bitgate.operation.space.constants import Constants
 
 
 def _vector(constants: Constants, text: str) -> Constants:
@@ -39,73 +29,39 @@ def _split_n_bytes(constants: Constants, text: str) -> Constants:
     return replace(constants, split_n_bytes=_positive("split_n_bytes", text))
 
 
-_CONSTANTS = {"vector": _vector, "tile": _tile, "split_n_bytes": _split_n_bytes}
-
-
-def _dtypes(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, dtypes=DtypeSet.parse(text))
-
-
-def _layout(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, layout=_same_kind("layout", text, INPUT_LAYOUTS, problem.ndim))
-
-
-def _wei_layout(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, wei_layout=_same_kind("wei_layout", text, WEIGHT_LAYOUTS, problem.ndim))
-
-
-def _numd(problem: ConvProblem, text: str) -> ConvProblem:
-    by_count = {"0": "pass", "1": "nd1"}
-    if text not in by_count:
-        raise UsageError(f"--assume numd={text}: give 0 or 1")
-    return replace(problem, op=ELEMENTWISE[by_count[text]])
-
-
-def _gap(problem: ConvProblem, text: str) -> ConvProblem:
-    by_name = {"packed": False, "0": False, "strided": True, "1": True}
-    if text not in by_name:
-        raise UsageError(f"--assume gap={text}: give packed or strided")
-    return replace(problem, gap=by_name[text])
-
-
-def _split_k(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, split_k=-1 if text == "auto" else int(text))
-
-
-def _in_op(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, in_op=elementwise_named(text))
-
-
-def _wei_op(problem: ConvProblem, text: str) -> ConvProblem:
-    return replace(problem, wei_op=elementwise_named(text))
-
-
-COLUMNS: dict[str, Callable[[ConvProblem, str], ConvProblem]] = {
-    "dtypes": _dtypes,
-    "layout": _layout,
-    "wei_layout": _wei_layout,
-    "numd": _numd,
-    "gap": _gap,
-    "split_k": _split_k,
-    "in_op": _in_op,
-    "wei_op": _wei_op,
+_CONSTANTS: dict[str, Callable[[Constants, str], Constants]] = {
+    "vector": _vector,
+    "tile": _tile,
+    "split_n_bytes": _split_n_bytes,
 }
-"""Quantities that a table of shapes often leaves out: name -> how a value of it is put into a problem."""
 
-PLAIN = frozenset({"numd", "gap"})
-"""A table that does not speak of these means the plain operation on packed tensors; the other columns are unknown
-then, and their factors are left out."""
+
+def columns() -> dict[str, Column]:
+    """The columns of all operations by name."""
+    return {name: column for one in operations().values() for name, column in one.space.columns.items()}
+
+
+def factor_names() -> list[str]:
+    """Of all operations."""
+    return list(dict.fromkeys(factor.name for one in operations().values() for factor in one.space.factors))
+
+
+def put(problem: Problem, name: str, text: str) -> Problem:
+    """The problem with the column's value; as it is if its operation has no such column."""
+    column = problem.operation.space.columns.get(name)
+    changed: Problem = problem if column is None else column.put(problem, text)
+    return changed
 
 
 @dataclass(frozen=True)
 class Assumptions:
     """``columns`` give every row these values (each row once a combination), ``classes`` restrict the field of
-    interest to these classes of a factor, ``direction`` is the pass of rows that do not name one."""
+    interest to these classes of a factor, ``operation`` is that of rows that do not name one."""
 
-    constants: Constants = Constants()
+    constants: Constants = field(default_factory=Constants)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    direction: Pass | None = None
+    operation: str = ""
 
     @classmethod
     def parse(cls, texts: Iterable[str], factor_names: Sequence[str]) -> Assumptions:
@@ -120,21 +76,21 @@ class Assumptions:
 
     def _with(self, name: str, values: tuple[str, ...], factor_names: Sequence[str]) -> Assumptions:
         if name == "pass":
-            if values[0] not in {p.value for p in CONVOLUTIONS}:
-                raise UsageError(f"--assume pass={values[0]}: give one of {', '.join(p.value for p in CONVOLUTIONS)}")
-            return replace(self, direction=Pass(values[0]))
+            if values[0] not in operations():
+                raise UsageError(f"--assume pass={values[0]}: give one of {', '.join(operations())}")
+            return replace(self, operation=values[0])
         if name in _CONSTANTS:
             return replace(self, constants=_CONSTANTS[name](self.constants, values[0]))
-        if name in COLUMNS:
+        if name in columns():
             return replace(self, columns={**self.columns, name: values})
         if name in factor_names:
             return replace(self, classes={**self.classes, name: values})
-        known = ["pass", *_CONSTANTS, *COLUMNS, *factor_names]
+        known = ["pass", *_CONSTANTS, *columns(), *factor_names]
         nearest = get_close_matches(name, known, n=1)
         hint = f": did you mean {nearest[0]}?" if nearest else f"; known are {', '.join(known)}"
         raise UsageError(f"--assume {name}=...: no such quantity{hint}")
 
-    def spread(self, problem: ConvProblem, stated: frozenset[str]) -> list[ConvProblem]:
+    def spread(self, problem: Problem, stated: frozenset[str]) -> list[Problem]:
         """The problem once for each combination of the assumed columns that the table does not state."""
         names = [name for name in self.columns if name not in stated]
         spread = []
@@ -142,7 +98,7 @@ class Assumptions:
             variant = problem
             for name, value in zip(names, values, strict=True):
                 try:
-                    variant = COLUMNS[name](variant, value)
+                    variant = put(variant, name, value)
                 except ValueError as error:
                     raise UsageError(f"--assume {name}={value}: {error}") from None
             spread.append(variant)
@@ -153,11 +109,3 @@ def _positive(name: str, text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise UsageError(f"--assume {name}={text}: give a positive number")
     return int(text)
-
-
-def _same_kind(what: str, text: str, layouts: Mapping[int, tuple[str, ...]], ndim: int) -> str:
-    """The layout of ``ndim`` dimensions that is the same kind as ``text`` (nhwgc -> ndhwgc in 3D)."""
-    for names in layouts.values():
-        if text in names:
-            return layouts[ndim][names.index(text)]
-    raise UsageError(f"--assume {what}={text}: known are {', '.join(n for names in layouts.values() for n in names)}")

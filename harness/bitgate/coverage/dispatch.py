@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch
-from bitgate.coverage.factors import FACTORS, classify
 from bitgate.coverage.ran import Ran, possible
 from bitgate.coverage.threshold import Crossing, crossings
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.operations.convolution import Pass
+from bitgate.operation import Operation, operation_called
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import classify
 
 COMMON = 0.002
 FEWEST = 3
@@ -54,7 +53,7 @@ class Ways:
     def as_json(self) -> dict[str, Any]:
         return {
             "kernel": self.family,
-            "pass": str(self.operation),
+            "pass": self.operation,
             "cases": self.cases,
             "paths": dict(self.paths),
             "unreached_paths": list(self.unreached),
@@ -77,28 +76,29 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
     """One for each family and pass that has a case, and for kernels that have none and are no reference."""
     found: list[Ways] = []
     for family in families.values():
-        for operation in family.operations:
-            here = [one for one in ran if one.family.name == family.name and one.problem.operation.name == operation]
+        for name in family.operations:
+            here = [one for one in ran if one.family.name == family.name and one.problem.operation.name == name]
             if here or not family.is_reference:
-                found.append(_ways(family, operation, here))
+                found.append(_ways(family, operation_called(name), here))
     return found
 
 
-def _ways(family: KernelFamily, operation: str, ran: list[Ran]) -> Ways:
-    instances = [i for i in family.instances if operation in family.operations_of(i)]
+def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
+    factors = operation.space.factors
+    instances = [i for i in family.instances if operation.name in family.operations_of(i)]
     could = possible(family, operation, instances)
     paths = Counter(one.path for one in ran)
     met: dict[str, dict[str, dict[str, int]]] = {}
     unmet: list[Unmet] = []
-    for path in sorted({one.path for one in (*ran, *could)}) if operation in FACTORS else []:
+    for path in sorted({one.path for one in (*ran, *could)}):
         reached = _shares(operation, [one for one in ran if one.path == path])
         open_ = _shares(operation, [one for one in could if one.path == path])
         met[path] = {
             factor.name: {c.name: int(n) for c, n in zip(factor.classes, counts, strict=True) if n}
-            for factor, counts in zip(FACTORS[operation], reached, strict=True)
+            for factor, counts in zip(factors, reached, strict=True)
         }
         total = sum(one.path == path for one in could)
-        for factor, counts, chances in zip(FACTORS[operation], reached, open_, strict=True):
+        for factor, counts, chances in zip(factors, reached, open_, strict=True):
             if factor.name == "dtypes":
                 continue
             for cls, count, chance in zip(factor.classes, counts, chances, strict=True):
@@ -106,23 +106,23 @@ def _ways(family: KernelFamily, operation: str, ran: list[Ran]) -> Ways:
                     unmet.append(Unmet(path, factor.name, cls.name, cls.words, float(chance) / total))
     return Ways(
         family.name,
-        operation,
+        operation.name,
         len(ran),
         paths,
         tuple(sorted({one.path for one in could} - set(paths))),
         met,
         tuple(sorted(unmet, key=lambda one: -one.share)),
         Counter(one.main_loop for one in ran if one.main_loop),
-        tuple(crossings(ran, could)),
+        tuple(crossings(operation.space.thresholds, ran, could)),
     )
 
 
-def _shares(operation: Pass, ran: Sequence[Ran]) -> list[list[int]]:
+def _shares(operation: Operation, ran: Sequence[Ran]) -> list[list[int]]:
     """Cases in each class of each factor."""
-    factors = FACTORS[operation]
-    if not ran:
+    factors = operation.space.factors
+    if not ran or not factors:
         return [[0] * len(factor.classes) for factor in factors]
-    codes = classify(Batch.from_problems([one.problem for one in ran]), factors, Constants())
+    codes = classify(operation.space.batch([one.problem for one in ran]), factors, Constants())
     return [np.bincount(codes[:, i], minlength=len(factor.classes)).tolist() for i, factor in enumerate(factors)]
 
 

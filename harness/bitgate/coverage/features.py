@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.tier_solver import Candidate
-from bitgate.coverage.assume import Constants
-from bitgate.coverage.batch import Batch
-from bitgate.coverage.factors import FACTORS, classify
 from bitgate.errors import UsageError
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import Pass
+from bitgate.operation import operation_called, parse_case_id
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import classify
 
 WEIGHTS = {"pair": 1.0, "instance": 30.0, "refusal": 30.0, "kill": 300.0}
 """What a feature of a kind counts: a defect that only this case kills is worth some hundred pairs."""
@@ -62,35 +60,22 @@ def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]])
 
 
 def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
-    """The pairs of factor classes of every problem; those of a GEMM are of its layout, types, operation and tails."""
+    """The pairs of factor classes of every problem."""
     problems = {item.case: parse_case_id(item.case) for item in items}
-    by_pass: dict[Pass, list[str]] = {}
+    by_operation: dict[str, list[str]] = {}
     for case, problem in problems.items():
-        by_pass.setdefault(problem.operation.name, []).append(case)
+        by_operation.setdefault(problem.operation.name, []).append(case)
     found: dict[str, list[Feature]] = {}
-    for direction, cases in by_pass.items():
-        if direction in FACTORS:
-            factors = FACTORS[direction]
-            codes = classify(Batch.from_problems([problems[case] for case in cases]), factors, Constants())
-            spoken = [
-                [f"{f.name}={f.classes[code].name}" for f, code in zip(factors, row, strict=True)] for row in codes
-            ]
-        else:
-            spoken = [list(_gemm_classes(problems[case].layout, case)) for case in cases]
-        for case, names in zip(cases, spoken, strict=True):
-            found[case] = [("pair", str(direction), *pair) for pair in combinations(names, 2)]
+    for name, cases in by_operation.items():
+        space = operation_called(name).space
+        if not space.factors:
+            found.update({case: [] for case in cases})
+            continue
+        codes = classify(space.batch([problems[case] for case in cases]), space.factors, Constants())
+        for case, row in zip(cases, codes, strict=True):
+            classes = [f"{f.name}={f.classes[code].name}" for f, code in zip(space.factors, row, strict=True)]
+            found[case] = [("pair", name, *pair) for pair in combinations(classes, 2)]
     return found
-
-
-def _gemm_classes(layout: str, case: str) -> Iterator[str]:
-    problem = parse_case_id(case)
-    yield f"layout={layout}"
-    yield f"dtypes={problem.dtypes}"
-    yield f"op={problem.op.name}"
-    yield f"gap={problem.gap}"
-    yield f"batch={min(problem.g, 3)}"
-    for name, length in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
-        yield f"{name}={'1' if length == 1 else 'tile' if length % 64 == 0 else 'vector' if length % 8 == 0 else 'odd'}"
 
 
 def read_killers(paths: Sequence[Path]) -> dict[str, list[str]]:

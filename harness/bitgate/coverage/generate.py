@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.coverage.batch import Batch, Ints
 from bitgate.coverage.combine import Codes
 from bitgate.coverage.solve import shrink
 from bitgate.coverage.survey import Survey
-from bitgate.operation import case_id, human
-from bitgate.operations.convolution import ConvProblem
+from bitgate.operation import Problem, case_id, human
+from bitgate.operation.space.candidates import Candidates, Ints
 
 CANDIDATES = 300
 """Witnesses that compete for one row."""
@@ -32,7 +31,7 @@ BUDGET = 1e9
 class Generated:
     """A row, and what it is for: the combination that it was chosen for, and how many it is the first to cover."""
 
-    problem: ConvProblem
+    problem: Problem
     words: str
     first: int
 
@@ -50,10 +49,10 @@ def close(survey: Survey, until: float, seed: int) -> Closing:
     """Rows with which the table covers at least ``until`` of the possible combinations without plan-only classes,
     or as many as problems below BUDGET can. The same seed gives the same rows."""
     rng = np.random.default_rng(seed)
-    space, combinations = survey.space, survey.combinations
-    small = ~np.logical_or.reduce([f.plan_only[space.pool_codes[:, i]] for i, f in enumerate(space.factors)])
-    small &= space.pool.cost <= BUDGET
-    codes = space.pool_codes[small]
+    scope, combinations = survey.scope, survey.combinations
+    small = ~np.logical_or.reduce([f.plan_only[scope.pool_codes[:, i]] for i, f in enumerate(scope.factors)])
+    small &= scope.pool.cost <= BUDGET
+    codes = scope.pool_codes[small]
     pool = _Index(codes)
     open_ = survey.uncovered.copy()
     _, total = survey.levels.counts()
@@ -75,7 +74,7 @@ def close(survey: Survey, until: float, seed: int) -> Closing:
         open_[numbers[best]] = False
         left -= int(gains[best])
         chosen.append((int(rows[best]), int(number), int(gains[best])))
-    batch = space.pool.take(np.flatnonzero(small)[np.array([row for row, _, _ in chosen], dtype=np.int64)])
+    batch = scope.pool.take(np.flatnonzero(small)[np.array([row for row, _, _ in chosen], dtype=np.int64)])
     closing = tuple(
         Generated(_smallest(survey, batch.take(np.array([i]))), _words(survey, number), first)
         for i, (_, number, first) in enumerate(chosen)
@@ -100,14 +99,16 @@ class _Index:
         return self._masks[factor, cls]
 
 
-def _smallest(survey: Survey, row: Batch) -> ConvProblem:
+def _smallest(survey: Survey, row: Candidates) -> Problem:
     """The smallest problem with all the classes of the row."""
-    codes = survey.space.classify(row)[0]
-    return shrink(row, lambda steps: steps.exercised & (survey.space.classify(steps) == codes).all(axis=1)).problem(0)
+    codes = survey.scope.classify(row)[0]
+    smallest = shrink(row, lambda steps: steps.exercised & (survey.scope.classify(steps) == codes).all(axis=1))
+    problem: Problem = smallest.problem(0)
+    return problem
 
 
 def _words(survey: Survey, number: int) -> str:
-    terms = [survey.space.factors[f].classes[c].words for f, c in survey.combinations.decode(number)]
+    terms = [survey.scope.factors[f].classes[c].words for f, c in survey.combinations.decode(number)]
     return " with ".join(terms[:2]) + "".join(f" and {words}" for words in terms[2:])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitgate.coverage.combine import Codes, Combinations, Flags
-from bitgate.coverage.factor import Class, Factor
+from bitgate.operation.space.factor import PATH, Class, Factor
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Levels:
 
     def holes(self) -> Iterator[Hole]:
         """All holes, smallest first."""
-        path = next((i for i, f in enumerate(self.factors) if f.name == "path"), -1)
+        path = next((i for i, f in enumerate(self.factors) if f.name == PATH), -1)
         for level, covered, possible, plan_only in zip(
             self.levels, self.covered, self.possible, self.plan_only, strict=True
         ):
@@ -72,7 +72,7 @@ class Levels:
                 known = self._wider(level.of_set(possible, number), factors)
                 open_ = known & ~self._wider(level.of_set(covered, number), factors)
                 self._open[factors] = open_
-                if level.strength == 1 and factors[0] != path:
+                if level.strength == 1 and path >= 0 and factors[0] != path:
                     continue
                 told = open_ & ~self._smaller(factors, path) & ~self._within_union(open_, factors)
                 runs = self._wider(level.of_set(possible & ~plan_only, number), factors) if told.any() else told

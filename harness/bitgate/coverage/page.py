@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bitgate import rooms
 from bitgate.coverage.survey import Survey
+from bitgate.project import templates
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ def write_page(path: Path, surveys: Sequence[Survey], document: Mapping[str, Any
     """One self-contained HTML file; ``document`` is what ``--json`` prints."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    templates = Environment(
-        loader=FileSystemLoader(rooms.room("reports") / "templates"),
+    environment = Environment(
+        loader=FileSystemLoader(templates()),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -76,6 +76,6 @@ def write_page(path: Path, surveys: Sequence[Survey], document: Mapping[str, Any
     parts = []
     for survey in surveys:
         grid = {(block.first, block.second): block for block in blocks(survey)}
-        parts.append({"name": str(survey.direction), "factors": survey.space.factors, "grid": grid})
+        parts.append({"name": str(survey.operation), "factors": survey.scope.factors, "grid": grid})
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(templates.get_template("coverage.html.j2").render(document=document, parts=parts))
+    path.write_text(environment.get_template("coverage.html.j2").render(document=document, parts=parts))

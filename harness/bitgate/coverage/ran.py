@@ -10,23 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.coverage.pool import Taste, draw
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.declared import refusal_of
-from bitgate.operation import DtypeSet, parse_case_id
-from bitgate.operations.convolution import ConvProblem, Pass
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.operation import DtypeSet, Operation, Problem, parse_case_id
 
 DRAWN = 3000
-TASTE = Taste(large=0)
 
 
 @dataclass(frozen=True)
 class Ran:
     """A case and the way that it took. ``main_loop`` is empty where the kernel does not tell."""
 
-    problem: ConvProblem
+    problem: Problem
     family: KernelFamily
     instance: Instance
     options: Mapping[str, str]
@@ -38,6 +34,14 @@ class Ran:
     split_n: int
     zero_fill: bool
     main_loop: str
+
+    @property
+    def tile(self) -> tuple[int, int, int] | None:
+        return self.instance.tile
+
+    @property
+    def vector(self) -> tuple[int, int, int] | None:
+        return self.instance.vector
 
     def option(self, name: str, otherwise: int) -> int:
         """The option's value, or what production has."""
@@ -70,21 +74,7 @@ def _of_event(event: Mapping[str, Any], families: Mapping[str, KernelFamily]) ->
     instance = family.instance(event["instance"]) if family else None
     if family is None or instance is None:
         return
-    said = event["dispatch"]
-    yield Ran(
-        parse_case_id(event["case"]),
-        family,
-        instance,
-        event["options"],
-        said["path"],
-        said["gemms_count"],
-        said["buckets"],
-        said["launches"],
-        said["split_k"],
-        said.get("split_n", 1),
-        said["zero_fill"],
-        said.get("main_loop", ""),
-    )
+    yield _ran(parse_case_id(event["case"]), family, instance, event["options"], event["dispatch"])
 
 
 def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
@@ -94,38 +84,45 @@ def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> I
         yield from predicted(parse_case_id(case["case"]), family, instance, case["options"])
 
 
-def predicted(
-    problem: ConvProblem, family: KernelFamily, instance: Instance, options: Mapping[str, str]
-) -> Iterator[Ran]:
+def predicted(problem: Problem, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Iterator[Ran]:
     """What the family says would run; nothing if it refuses the problem or predicts nothing."""
     if refusal_of(family, instance, problem, options) is not None:
         return
     told: Dispatch | None = family.dispatch(problem, instance, options)
     if told is not None:
-        yield Ran(
-            problem,
-            family,
-            instance,
-            options,
-            told.path,
-            told.gemms_count,
-            told.buckets,
-            told.launches,
-            told.split_k,
-            told.split_n,
-            told.zero_fill,
-            told.main_loop or "",
-        )
+        yield _ran(problem, family, instance, options, told.stated)
 
 
-def possible(family: KernelFamily, direction: str, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
-    """What could run: predictions for random problems of a pass, each on one of the instances that take it."""
-    if direction == "gemm":
+def _ran(
+    problem: Problem,
+    family: KernelFamily,
+    instance: Instance,
+    options: Mapping[str, str],
+    said: Mapping[str, Any],
+) -> Ran:
+    return Ran(
+        problem,
+        family,
+        instance,
+        options,
+        said["path"],
+        said.get("gemms_count", 1),
+        said.get("buckets", 1),
+        said["launches"],
+        said.get("split_k", 1),
+        said.get("split_n", 1),
+        said["zero_fill"],
+        said.get("main_loop", ""),
+    )
+
+
+def possible(family: KernelFamily, operation: Operation, instances: Sequence[Instance], seed: int = 1) -> list[Ran]:
+    """What could run: predictions for random problems of an operation, each on one of the instances that take it."""
+    if not operation.space.factors:
         return []
-    kinds = {names.index(n) for i in instances for names in INPUT_LAYOUTS.values() for n in i.layouts if n in names}
+    layouts = [layout for instance in instances for layout in instance.layouts]
     dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
-    columns = {"layout": tuple(sorted(kinds)), "gap": (0, 0, 1), "numd": (0, 0, 3), "split_k": (1, 1, 1, 2, 4)}
-    batch = draw(Pass(direction), seed, DRAWN, columns, TASTE)
+    batch = operation.space.candidates((seed,), DRAWN, layouts, "usual")
     rng = np.random.default_rng(seed)
     found: list[Ran] = []
     for row in np.flatnonzero(batch.possible):

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.coverage.combine import Codes
-from bitgate.coverage.factor import Factor
 from bitgate.coverage.holes import Hole, Term
+from bitgate.operation.space.factor import Factor
 
 SYSTEMATIC = 5.0
 """Expected cases from which their absence is no accident (probability e^-5 if cases were mixed freely)."""

@@ -26,7 +26,7 @@ class HostTools:
         self._answers: list[int] = []
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
-        return True
+        return fill.kind not in ("hot", "distinct", "stated")  # those need the problem, not the tensor alone
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
         write_tensor(_blank(data, tensor), fill, seed)

@@ -6,6 +6,7 @@ A cause (why) leads the sentence, then the place (which cells), then what stands
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bitgate.diagnose.shifted import shifted
 from bitgate.diagnose.zero import zero
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role, Rule
-from bitgate.record import Diagnosis
+from bitgate.record import KINDS, Diagnosis
 
 FIRST: tuple[Rule, ...] = (race, receptive_field)
 """Rules of any operation that are asked before its own."""
@@ -33,8 +34,10 @@ TELLING = 0.8
 """Score of a content that all wrong cells share, or that no correct kernel gives."""
 
 
-def diagnose(scene: Scene[Problem]) -> Diagnosis:
+def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
     """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+
+    ``more`` are an owner's rules, which go before ours where both know the same.
 
     A rule that fails takes nothing but its own finding with it: evidence["failed_rules"] says which, and why.
     """
@@ -42,12 +45,12 @@ def diagnose(scene: Scene[Problem]) -> Diagnosis:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
     findings: list[Finding] = []
     failed: dict[str, str] = {}
-    for rule in _rules(scene):
+    for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-                finding = rule(scene)
+                finding = _checked(rule(scene))
         except Exception as error:
-            failed[rule.__name__] = f"{type(error).__name__}: {error}"[:200]
+            failed[getattr(rule, "__name__", repr(rule))] = f"{type(error).__name__}: {error}"[:200]
             continue
         if finding is not None:
             findings.append(finding)
@@ -61,6 +64,13 @@ def diagnose(scene: Scene[Problem]) -> Diagnosis:
     kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
     evidence = _evidence(scene, told) | ({"failed_rules": failed} if failed else {})
     return Diagnosis(kinds, _sentence(scene, told), evidence)
+
+
+def _checked(finding: Finding | None) -> Finding | None:
+    """Kinds are a closed vocabulary, which dashboards go by."""
+    if finding is not None and finding.kind not in KINDS:
+        raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
+    return finding
 
 
 def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:

@@ -12,6 +12,8 @@ from bitgate.operation.exactness import Exactness
 class ContractionExactness(Exactness):
     """What convolution and GEMM share."""
 
+    states_order = True
+
     def operands(self, problem: Contraction) -> tuple[str, ...]:
         return problem.operands
 
@@ -23,6 +25,9 @@ class ContractionExactness(Exactness):
 
     def epilogue(self, problem: Contraction) -> Elementwise:
         return problem.op
+
+    def slices(self, problem: Contraction) -> int:
+        return problem.split_k
 
     def probed_operands(self, problem: Contraction) -> tuple[str, ...]:
         """Even seeds put the ones into x, dy or A, odd seeds into w or B (of bwd_weight into dy)."""

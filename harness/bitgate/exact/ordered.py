@@ -44,13 +44,22 @@ def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: 
     cells = {name: host.logical for name, host in factors(problem, inputs).items()}
     sums = problem.operation.exactness.ordered_sums(problem, cells, accumulator, _threads(threads))
     if sums is None:
-        raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
+        sums = _in_any_order(problem, cells, accumulator)
     if problem.operation.exactness.epilogue(problem).code != 0:
         sums = sums.astype(np.float64) if accumulator.name == "i32" else sums
         sums = through_epilogue(problem, sums, cells, threads)
     result = HostTensor.empty(problem.tensors[problem.result])
     result.logical[...] = rounded(sums, result.tensor.dtype)
     return result
+
+
+def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dtype) -> Array:
+    """Of integers, whose sums wrap to the same bits in every order. UsageError for other numbers."""
+    form = problem.operation.exactness.form(problem)
+    if form is None or accumulator.name != "i32":
+        raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
+    with np.errstate(over="ignore"):
+        return form.apply({name: cells[name].astype(np.int64) for name in form.operands}).astype(np.int32)
 
 
 def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
@@ -62,7 +71,8 @@ def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = No
         return found
     form = exactness.form(problem)
     assert form is not None
-    return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
+    with np.errstate(invalid="ignore", over="ignore"):
+        return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
 
 
 def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:

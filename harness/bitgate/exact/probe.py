@@ -69,7 +69,8 @@ def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
     lengths = problem.tensors[name].lengths
     shared = exactness.shared_axes(problem, name)
     with_edges = form.own_axes(name) if form is not None else ()
-    tuples: NDArray[Any] = np.indices([lengths[axis] for axis in shared]).reshape(len(shared), -1)
+    sizes = [lengths[axis] for axis in shared]
+    tuples: NDArray[Any] = np.indices(sizes).reshape(len(shared), prod(sizes))
     columns: list[NDArray[Any]] = []
     start = counter.stream(seed, "probe")
     for axis, length in enumerate(lengths):

@@ -33,18 +33,26 @@ def exact_reference(problem: Problem, inputs: dict[str, HostTensor], threads: in
     stay below 2^24.
     """
     exactness = problem.operation.exactness
-    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
     if exactness.form(problem) is None:
-        _define(problem, inputs, results, np.dtype(np.float64))
-        return results[problem.result]
+        return defined_reference(problem, inputs)
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"
         raise InexactError(f"{what}: use the ordered reference")
     dtype = np.dtype(np.float32 if bound.value < DTYPES["f32"].exact_integer else np.float64)
+    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
     if not exactness.exact(problem, inputs, results, dtype, rooms.threads() if threads is None else threads):
         _define(problem, inputs, results, np.dtype(np.int64))
+    return results[problem.result]
+
+
+def defined_reference(problem: Problem, inputs: dict[str, HostTensor]) -> HostTensor:
+    """The result of integer data by the plain definition: slow, and of no other code than ``exact_reference`` where an
+    operation has none."""
+    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
+    whole = problem.operation.exactness.form(problem) is not None
+    _define(problem, factors(problem, inputs), results, np.dtype(np.int64 if whole else np.float64))
     return results[problem.result]
 
 

@@ -25,7 +25,7 @@ OPTIONAL = ("diagnosis",)
 
 @dataclass(frozen=True)
 class Fault:
-    """``file`` is relative to the folder that holds the rooms; ``find`` stands in it exactly once.
+    """``file`` is relative to the root of its project; ``find`` stands in it exactly once.
 
     ``diagnosis``: the kind that the report of the killing case should name, empty if any will do.
     """
@@ -41,7 +41,7 @@ class Fault:
 
     @property
     def family(self) -> str:
-        """The kernel family whose folder ``file`` lies in, empty if it is a source of several."""
+        """bitgate's own family whose folder ``file`` lies in, empty if it is a source of several."""
         match = re.match(r"kernels/(?!include/|platforms/|device_tools/)(\w+)/", self.file)
         return match[1] if match else ""
 
@@ -116,5 +116,5 @@ def _fault(path: Path, number: int, table: dict[str, Any]) -> Fault:
     if fault.diagnosis and fault.diagnosis not in KINDS:
         raise UsageError(f"{where}: diagnosis '{fault.diagnosis}' is none of {', '.join(KINDS)}")
     if Path(fault.file).is_absolute() or ".." in Path(fault.file).parts:
-        raise UsageError(f"{where}: file {fault.file} is not a path below the folder that holds the rooms")
+        raise UsageError(f"{where}: file {fault.file} is not a path below the root of its project")
     return fault

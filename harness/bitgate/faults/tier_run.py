@@ -40,6 +40,7 @@ def run_tier(
     target: str,
     folder: Path,
     *,
+    root: Path,
     overlay: Path | None,
     limit_seconds: float,
     most_reds: int,
@@ -47,10 +48,11 @@ def run_tier(
     stop: Event,
     pytest_arguments: Sequence[str],
 ) -> TierRun:
-    """Run ``tier`` of what ``pytest_arguments`` name, with the sources of ``overlay`` in place of ours.
+    """Run ``tier`` of what ``pytest_arguments`` name, in the folder ``root`` of a project, with the sources of
+    ``overlay`` in place of the project's.
 
-    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids are relative to
-    ``folder``, those of the verdicts and those that are asked for.
+    It ends behind ``most_reds`` red verdicts, with 0 never; once ``stop`` is set, it is ended. Node ids of the verdicts
+    are relative to ``folder``.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
@@ -69,12 +71,12 @@ def run_tier(
         command += [f"--tier={tier}", f"--target={target}", *pytest_arguments]
         command += [f"--maxfail={most_reds}"]
         environment = {**os.environ, "BITGATE_OUT": str(out), "BITGATE_THREADS": str(threads)}
-        for variable in (overlays.VARIABLE, overlays.QUICK):
+        for variable in (overlays.VARIABLE, overlays.ROOT, overlays.QUICK):
             environment.pop(variable, None)
         if overlay is not None:
-            environment |= {overlays.VARIABLE: str(overlay), overlays.QUICK: "1"}
+            environment |= {overlays.VARIABLE: str(overlay), overlays.ROOT: str(root), overlays.QUICK: "1"}
         output = out / "output.txt"
-        code = _run(command, folder, environment, output, limit_seconds, stop)
+        code = _run(command, root, environment, output, limit_seconds, stop)
         return TierRun(
             code=code,
             verdicts=_verdicts(out),

@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,7 +15,9 @@ from bitgate import rooms
 from bitgate.faults.fault import Fault
 from bitgate.faults.reach import families_reached
 from bitgate.faults.tier_run import TierRun, run_tier
+from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
+from bitgate.project import Project, ours
 from bitgate.record import Outcome, Verdict
 
 REDS_UNTIL_DIAGNOSED = 20
@@ -69,9 +71,15 @@ class Bench:
     tier: str
     target: str
     limit_seconds: float
-    suites: Path
+    project: Project = field(default_factory=ours)
     whole_tier: bool = False
     jobs: int = 1
+
+    @property
+    def folder(self) -> Path:
+        """What node ids are relative to."""
+        first, root = self.project.suites[0], self.project.root
+        return root if first.is_relative_to(root) else first.parent
 
 
 def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial], None]) -> tuple[Trial, ...]:
@@ -79,12 +87,11 @@ def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial]
 
     ``progress`` hears of each fault as soon as it is done.
     """
-    root = rooms.root()
     for fault in faults:
-        fault.seeded(root)  # a fault that does not apply is told before minutes are spent on the others
+        fault.seeded(bench.project.root)  # a fault that does not apply is told before minutes are spent on the others
     stop = Event()
     with ThreadPoolExecutor(bench.jobs) as pool:
-        running = [pool.submit(_try, fault, bench, root, stop) for fault in faults]
+        running = [pool.submit(_try, fault, bench, stop) for fault in faults]
         try:
             for trial in as_completed(running):
                 progress(trial.result())
@@ -108,27 +115,30 @@ def exit_code(trials: Sequence[Trial]) -> int:
     return 0 if all(trial.killed for trial in trials) else 1
 
 
-def _try(fault: Fault, bench: Bench, root: Path, stop: Event) -> Trial:
+def _try(fault: Fault, bench: Bench, stop: Event) -> Trial:
     with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
-        fault.plant(root, Path(overlay))
+        fault.plant(bench.project.root, Path(overlay))
         run = run_tier(
             bench.tier,
             bench.target,
-            bench.suites.parent,
+            bench.folder,
+            root=bench.project.root,
             overlay=Path(overlay),
             limit_seconds=bench.limit_seconds,
             most_reds=0 if bench.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
             threads=max(1, rooms.threads() // bench.jobs),
             stop=stop,
-            pytest_arguments=[str(bench.suites), *_reached(fault, root)],
+            pytest_arguments=[*map(str, bench.project.suites), *_reached(fault, bench.project)],
         )
     return judge(fault, run)
 
 
-def _reached(fault: Fault, root: Path) -> list[str]:
+def _reached(fault: Fault, project: Project) -> list[str]:
     """The libraries of the other families are what they were: their verdicts cannot change."""
-    every = families()
-    reached = (fault.family,) if fault.family else families_reached(fault.file, every.values(), root)
+    mine = loaded_names(project.runs_on)
+    every = [family for family in families(project).values() if not mine or family.name in mine]
+    named = fault.family if project.is_ours else ""  # an owner's folder need not have its family's name
+    reached = (named,) if named else families_reached(fault.file, every, project.root)
     return [f"--kernel={','.join(reached)}"] if 0 < len(reached) < len(every) else []
 
 
@@ -190,13 +200,14 @@ def _confirmed(trials: Sequence[Trial], bench: Bench, stop: Event) -> Iterator[T
         run = run_tier(
             bench.tier,
             bench.target,
-            bench.suites.parent,
+            bench.folder,
+            root=bench.project.root,
             overlay=None,
             limit_seconds=bench.limit_seconds,
             most_reds=0,
             threads=rooms.threads(),
             stop=stop,
-            pytest_arguments=killers,
+            pytest_arguments=[str(bench.folder / killer) for killer in killers],
         )
         green = {verdict.test for verdict in run.verdicts if verdict.green}
         sick = {red.test for red in run.reds} | (set(killers) - green)

@@ -1,23 +1,20 @@
-"""What is fuzzed: lanes, each a kernel family and a pass, and the planned cases of a lane's rounds."""
+"""What is fuzzed: lanes, each a kernel family and an operation, and the planned cases of a lane's rounds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from bitgate.coverage.batch import OPERATION_NAMES
-from bitgate.fuzz.draw import SIZES, Size, draw_gemms, draw_round
+from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
-from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
-from bitgate.operations.convolution import ConvProblem, Pass, default_layout, default_weight_layout
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
-from bitgate.operations.gemm import GemmProblem
+from bitgate.operation import DtypeSet, Problem, operation_called
+from bitgate.operation.space import Space
+from bitgate.operation.space.candidates import problems_of
 from bitgate.verify.planned import Expectation, PlannedCase
 
 THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
@@ -34,58 +31,33 @@ UNSUPPORTED = 0.1
 OTHER_FILLS = 0.06
 """Share of cases whose data are not the exact integers."""
 
-OPERAND_SHARE = 0.05
-"""Share of problems one of whose operands goes through an operation of its own."""
-
 FITTED = 0.15
 """Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
 1x1 filters has by chance."""
-
-BENDS: tuple[Callable[[ConvProblem], ConvProblem], ...] = (
-    lambda p: replace(p, split_k=1, gap=False),
-    lambda p: replace(p, k=-(-p.k // 8) * 8, c=-(-p.c // 8) * 8),
-    lambda p: replace(p, filter=(1,) * p.ndim, left_pad=(0,) * p.ndim, right_pad=(0,) * p.ndim),
-    lambda p: replace(p, stride=(1,) * p.ndim),
-    lambda p: replace(p, layout=default_layout(p.ndim), wei_layout=default_weight_layout(p.ndim)),
-)
-GEMM_BENDS: tuple[Callable[[GemmProblem], GemmProblem], ...] = (
-    lambda p: replace(p, split_k=1, gap=False),
-    lambda p: replace(p, n=-(-p.n // 8) * 8, k=-(-p.k // 8) * 8),
-)
 
 
 @dataclass(frozen=True)
 class Lane:
     family: KernelFamily
-    direction: str
+    operation: str
     instances: tuple[Instance, ...]
 
     @property
     def name(self) -> str:
-        return f"{self.family.name}:{self.direction}"
+        return f"{self.family.name}:{self.operation}"
+
+    @property
+    def space(self) -> Space:
+        return operation_called(self.operation).space
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(dtypes for instance in self.instances for dtypes in instance.dtypes))
 
     @cached_property
-    def columns(self) -> dict[str, tuple[int, ...]]:
-        """Values of the columns beside the shape, as Batch codes: mostly what instances say they take."""
-        kinds = {
-            names.index(layout)
-            for instance in self.instances
-            for names in INPUT_LAYOUTS.values()
-            for layout in instance.layouts
-            if layout in names
-        }
-        plain = OPERATION_NAMES.index("pass")
-        return {
-            "layout": (*(sorted(kinds) * 8), 0, 1, 2),
-            "wei_layout": (0,) * 11 + (1,),
-            "gap": (0, 0, 0, 1),
-            "numd": (plain,) * 6 + tuple(range(len(OPERATION_NAMES))),
-            "split_k": (1,) * 8 + (2, 3, 4, -1),
-        }
+    def layouts(self) -> tuple[str, ...]:
+        """What instances say they take."""
+        return tuple(dict.fromkeys(layout for instance in self.instances for layout in instance.layouts))
 
     def cases(self, seed: int, visit: int, target: str) -> Iterator[PlannedCase]:
         """The cases of the lane's round number ``visit``, the same ones for the same seed."""
@@ -125,42 +97,28 @@ class Lane:
             if taken >= size.problems:
                 return
 
-    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[ConvProblem]:
+    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[Problem]:
         """More than are wanted, since some are refused."""
-        wide = replace(size, problems=3 * size.problems)
         sets = [DtypeSet.parse(text) for text in self.dtypes]
-        drawn: Iterator[Any]
-        if self.direction == "gemm":
-            drawn = draw_gemms(key, wide, tuple(dict.fromkeys(name for i in self.instances for name in i.layouts)))
-        else:
-            batch = draw_round(Pass(self.direction), key, wide, self.columns)
-            drawn = (batch.problem(row) for row in range(len(batch)))
-        for problem in drawn:
-            changes: dict[str, Any] = {"dtypes": sets[int(rng.integers(len(sets)))]}
-            operand = str(rng.choice(problem.operands))
-            if rng.random() < OPERAND_SHARE and operand != "out":
-                changes[f"{operand}_op"] = ELEMENTWISE[str(rng.choice(OPERAND_ELEMENTWISE))]
-            yield replace(problem, **changes)
+        drawn = draw_round(self.space, key, replace(size, problems=3 * size.problems), self.layouts)
+        for problem in problems_of(drawn):
+            yield self.space.varied(problem, sets, rng)
 
-    def _fitted(self, problem: ConvProblem, instance: Instance, options: tuple[tuple[str, str], ...]) -> ConvProblem:
+    def _fitted(self, problem: Problem, instance: Instance, options: tuple[tuple[str, str], ...]) -> Problem:
         """The problem, bent until the instance takes it, or as far as that goes."""
-        bent: Any = replace(problem, dtypes=DtypeSet.parse(instance.dtypes[0]))
-        if self.direction == "gemm":
-            bent = replace(bent, layout=instance.layouts[0], m=-(-bent.m // 8) * 8)
-        bends: tuple[Callable[[Any], Any], ...] = GEMM_BENDS if self.direction == "gemm" else BENDS
-        for bend in bends:
+        bent: Problem = self.space.typed(problem, DtypeSet.parse(instance.dtypes[0]))
+        for bend in self.space.bends(instance.layouts):
             if refusal_of(self.family, instance, bent, dict(options)) is None:
                 break
             bent = bend(bent)
-        fitted: ConvProblem = bent
-        return fitted
+        return bent
 
     def _options(self, choice: float) -> tuple[tuple[str, str], ...]:
         known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
         return (known[int(choice / 0.12 * len(known))],) if known and choice < 0.12 else ()
 
     def _split(
-        self, problem: ConvProblem, options: tuple[tuple[str, str], ...]
+        self, problem: Problem, options: tuple[tuple[str, str], ...]
     ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
         supporting, refusing = [], []
         for instance in self.instances:
@@ -190,18 +148,20 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     """The turn of lanes: each kernel several times for each time of a reference kernel."""
     found: dict[tuple[str, str], Lane] = {}
     for family, instance in chosen:
-        for direction in family.operations_of(instance):
-            known = found.get((family.name, direction))
+        for operation in family.operations_of(instance):
+            if not operation_called(operation).space.factors:
+                continue  # its problems are not to be varied
+            known = found.get((family.name, operation))
             instances = (*(known.instances if known else ()), instance)
-            found[family.name, direction] = Lane(family, direction, instances)
+            found[family.name, operation] = Lane(family, operation, instances)
     references = [lane for lane in found.values() if lane.family.is_reference]
     kernels = [lane for lane in found.values() if not lane.family.is_reference]
     return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
 
 
-def _fills(problem: ConvProblem) -> tuple[str, ...]:
+def _fills(problem: Problem) -> tuple[str, ...]:
     """``codes`` is for types whose every code is drawn within a small tensor."""
-    narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operands)
+    narrow = all(problem.tensors[name].dtype.bytes == 1 for name in problem.operation.space.operands(problem))
     names = (fill.name for fill in problem.operation.exactness.fills(problem))
     return tuple(fill for fill in names if fill != "codes" or narrow)
 

@@ -14,24 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bitgate.coverage.batch import Batch, Ints, Mask
-from bitgate.coverage.pool import COLUMN_VALUES, witnesses
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault
-from bitgate.operations.convolution import Pass
+from bitgate.operation import operation_called
+from bitgate.operation.space import Space
+from bitgate.operation.space.candidates import Candidates, Ints, Mask
+from bitgate.operation.space.planting import Plantable
 
 CONDITIONS = 4
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number of a problem: in C++ as ``run`` of a family sees it, and as a column of a batch."""
-
-    name: str
-    cpp: str
-    of: Callable[[Batch], Ints]
-    relations: tuple[str, ...]
-
 
 _COMPARE: dict[str, Callable[[Ints, int], Mask]] = {
     "==": operator.eq,
@@ -41,42 +31,12 @@ _COMPARE: dict[str, Callable[[Ints, int], Mask]] = {
     ">=": operator.ge,
 }
 
-_LENGTHS = ("== 1", "> 1", "> 2", "% 2 != 0")
-_CHANNELS = ("== 1", "> 1", "< 8", "> 8", "% 8 != 0", "% 8 == 0", "% 2 != 0", "> 32")
-
-
-def _axis(name: str, field: str, axis: int, relations: tuple[str, ...]) -> Quantity:
-    return Quantity(name, f"shape.{field}[{axis}]", lambda batch: getattr(batch, field)[:, axis], relations)
-
-
-QUANTITIES: tuple[Quantity, ...] = (
-    Quantity("ndim", "problem.ndim", lambda b: b.ndim, ("== 1", "== 2", "== 3", "> 1", "< 3")),
-    Quantity("G", "shape.groups", lambda b: b.g, ("== 1", "> 1", "== 2", "> 2")),
-    Quantity("N", "shape.images", lambda b: b.n, ("== 1", "> 1", "> 2", "% 2 != 0", "> 3")),
-    Quantity("K", "shape.k", lambda b: b.k, _CHANNELS),
-    Quantity("C", "shape.c", lambda b: b.c, _CHANNELS),
-    _axis("Fy", "filter", 1, ("== 1", "> 1", "== 3", "% 2 == 0")),
-    _axis("Fx", "filter", 2, ("== 1", "> 1", "== 3", "% 2 == 0")),
-    _axis("Sy", "stride", 1, ("== 1", "> 1", "== 2", "> 2")),
-    _axis("Sx", "stride", 2, ("== 1", "> 1", "== 2", "> 2")),
-    _axis("Dy", "dilation", 1, ("== 1", "> 1", "== 2")),
-    _axis("Dx", "dilation", 2, ("== 1", "> 1", "== 2")),
-    _axis("Py", "left_pad", 1, ("== 0", "> 0", "> 1")),
-    _axis("Px", "left_pad", 2, ("== 0", "> 0", "> 1")),
-    Quantity("Qx", "problem.right_pad[problem.ndim - 1]", lambda b: b.right_pad[:, 2], ("== 0", "> 0", "> 1")),
-    _axis("Iy", "input", 1, _LENGTHS),
-    _axis("Ix", "input", 2, _LENGTHS),
-    _axis("Oy", "output", 1, _LENGTHS),
-    _axis("Ox", "output", 2, _LENGTHS),
-    Quantity("NumD", "problem.num_d", lambda b: b.num_d, ("== 0", "> 0")),
-)
-
 
 @dataclass(frozen=True)
 class Condition:
     """A quantity and a relation: ``% 8 != 0``, ``> 1``."""
 
-    quantity: Quantity
+    quantity: Plantable
     relation: str
 
     @property
@@ -87,7 +47,7 @@ class Condition:
     def cpp(self) -> str:
         return f"{self.quantity.cpp} {self.relation}"
 
-    def holds(self, batch: Batch) -> Mask:
+    def holds(self, batch: Candidates) -> Mask:
         values = self.quantity.of(batch)
         parts = self.relation.split()
         if parts[0] == "%":
@@ -102,11 +62,15 @@ class Site:
     Conditions speak of ``shape`` and ``problem``; ``names`` defines them where the function has other names for them.
     """
 
-    direction: Pass
+    operation: str
     file: str
     effects: tuple[tuple[str, str], ...]
     function: str = "run"
     names: str = ""
+
+    @property
+    def space(self) -> Space:
+        return operation_called(self.operation).space
 
     def statement(self, root: Path) -> str:
         """The statement of the function that makes the geometry. UsageError if the source has none."""
@@ -128,7 +92,7 @@ _COMMON = (
 )
 SITES = {
     "grouped_bwd_data": Site(
-        Pass.BWD_DATA,
+        "bwd_data",
         "kernels/grouped_bwd_data/dispatch.hpp",
         (
             *_COMMON,
@@ -137,7 +101,7 @@ SITES = {
         ),
     ),
     "grouped_fwd": Site(
-        Pass.FWD,
+        "fwd",
         "kernels/grouped_fwd/dispatch.hpp",
         (
             *_COMMON,
@@ -146,14 +110,14 @@ SITES = {
         ),
     ),
     "grouped_bwd_weight": Site(
-        Pass.BWD_WEIGHT,
+        "bwd_weight",
         "kernels/include/bitgate/implicit_gemm/bwd_weight/dispatch.hpp",
         (
             *_COMMON,
             ("loses the last output of the last axis", "geometry.axis[2].output -= 1"),
         ),
         "run_one_stage",
-        "  const ConvShape& shape = job.shape;\n  const bitgate_problem& problem = request.problem;\n",
+        "  const ConvShape& shape = job.shape;\n  const ConvProblem& problem = request.problem;\n",
     ),
 }
 
@@ -186,7 +150,7 @@ class Planted:
             source="a seed",
         )
 
-    def holds(self, batch: Batch) -> Mask:
+    def holds(self, batch: Candidates) -> Mask:
         held: Mask = np.logical_and.reduce([condition.holds(batch) for condition in self.conditions])
         return held
 
@@ -196,12 +160,13 @@ def plant(family: str, seed: int) -> Planted:
     if family not in SITES:
         raise UsageError(f"no bug can be planted in {family}: known are {', '.join(SITES)}")
     site = SITES[family]
-    rng = np.random.default_rng([seed, site.direction.code])
-    pool = witnesses(site.direction, tuple(sorted(COLUMN_VALUES.items())))
+    quantities = site.space.plantable
+    rng = np.random.default_rng([seed, site.space.salt])
+    pool = site.space.witnesses(site.space.domains(frozenset(site.space.columns), {}, ()))
     while True:
-        chosen = rng.choice(len(QUANTITIES), CONDITIONS, replace=False)
+        chosen = rng.choice(len(quantities), CONDITIONS, replace=False)
         conditions = tuple(
-            Condition(QUANTITIES[index], str(rng.choice(QUANTITIES[index].relations))) for index in sorted(chosen)
+            Condition(quantities[index], str(rng.choice(quantities[index].relations))) for index in sorted(chosen)
         )
         effect, statement = site.effects[int(rng.integers(len(site.effects)))]
         planted = Planted(family, effect, statement, conditions)

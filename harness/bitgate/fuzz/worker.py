@@ -14,7 +14,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
 from typing import Any, BinaryIO
 
@@ -22,6 +21,7 @@ from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, is_failure
 from bitgate.fuzz.lane import Lane, lanes
 from bitgate.fuzz.shrink import Shrinker
+from bitgate.project import Project, ours
 from bitgate.record import Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -36,19 +36,19 @@ TELL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Setting:
-    """What all workers of a run share. ``load``: declarations of a user's kernels."""
+    """What all workers of a run share."""
 
     target: str
     kernel: str | None = None
-    load: tuple[Path, ...] = ()
+    project: Project = field(default_factory=ours)
     seed: int = 0
     case_seconds: float = 60.0
     shrink_seconds: float = 60.0
 
     def lanes(self) -> tuple[Lane, ...]:
         """Every instance that the glob names; without one what is loaded, or all there are, references among them."""
-        glob = self.kernel if self.kernel is not None or self.load else "*"
-        return lanes(candidates(glob, {}, self.target, self.load))
+        glob = self.kernel if self.kernel is not None or self.project.runs_on else "*"
+        return lanes(candidates(glob, {}, self.target, self.project))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Worker:
     def __init__(self, setting: Setting, answers: BinaryIO) -> None:
         self._setting = setting
         self._answers = answers
-        self._process = CaseProcess(Opening(setting.target, setting.load, repeats_all=False), progress=_to_stderr)
+        self._process = CaseProcess(Opening(setting.target, setting.project, repeats_all=False), progress=_to_stderr)
         self._turn = setting.lanes()
 
     def end(self) -> None:

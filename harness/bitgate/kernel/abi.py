@@ -18,21 +18,17 @@ from ctypes import (
     sizeof,
 )
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
-ABI_VERSION = 1
-MAX_SPATIAL = 3
-MAX_RANK = 6
-MAX_D = 4
+ABI_VERSION = 2
+MAX_RANK = 8
 MAX_ARGS = 48
 NAME_BYTES = 160
 REASON_BYTES = 256
 
 
-def operation_code(name: str) -> int:
-    """The value of ``enum bitgate_operation``; ValueError for an operation that the enumeration does not have."""
-    # A probe has no code of its own: abi_1.py says what its libraries are asked about instead.
-    return ("fwd", "bwd_data", "bwd_weight", "gemm").index("fwd" if name == "probe" else name)
+Value: TypeAlias = "int | float | str | tuple[int, ...]"
+"""Of an attribute of a problem, of a fact of an instance or of what ran."""
 
 
 class Status(IntEnum):
@@ -53,47 +49,55 @@ class EventKind(IntEnum):
     COPY = 2
 
 
+class ValueKind(IntEnum):
+    """``enum bitgate_value_kind``."""
+
+    INTEGER = 0
+    REAL = 1
+    TEXT = 2
+    INTEGERS = 3
+
+
 class _Abi(Structure):
     """Base of the mirrors; ``_fields_`` of a subclass is its layout."""
 
     _fields_: ClassVar[Any]
 
 
-class CTensor(_Abi):
+class CValue(_Abi):
     _fields_: ClassVar[Any] = [
-        ("dtype", c_int32),
-        ("rank", c_int32),
-        ("lengths", c_int64 * MAX_RANK),
-        ("strides", c_int64 * MAX_RANK),
-        ("layout", c_char * 16),
+        ("name", c_char_p),
+        ("kind", c_int32),
+        ("count", c_uint32),
+        ("integer", c_int64),
+        ("real", c_double),
+        ("text", c_char_p),
+        ("integers", POINTER(c_int64)),
     ]
 
 
-class CElementwise(_Abi):
-    _fields_: ClassVar[Any] = [("kind", c_int32), ("reserved", c_int32), ("alpha", c_double), ("beta", c_double)]
+class CTensor(_Abi):
+    _fields_: ClassVar[Any] = [
+        ("role", c_char_p),
+        ("access", c_int32),
+        ("dtype", c_int32),
+        ("rank", c_int32),
+        ("reserved", c_int32),
+        ("lengths", c_int64 * MAX_RANK),
+        ("strides", c_int64 * MAX_RANK),
+        ("layout", c_char_p),
+    ]
 
 
 class CProblem(_Abi):
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
-        ("operation", c_int32),
-        ("ndim", c_int32),
-        ("num_d", c_int32),
-        ("compute_dtype", c_int32),
-        ("split_k", c_int32),
         ("alignment", c_int32),
-        ("d_aliases_output", c_int32),
-        ("in_", CTensor),
-        ("wei", CTensor),
-        ("out", CTensor),
-        ("d", CTensor * MAX_D),
-        ("in_op", CElementwise),
-        ("wei_op", CElementwise),
-        ("out_op", CElementwise),
-        ("stride", c_int64 * MAX_SPATIAL),
-        ("dilation", c_int64 * MAX_SPATIAL),
-        ("left_pad", c_int64 * MAX_SPATIAL),
-        ("right_pad", c_int64 * MAX_SPATIAL),
+        ("operation", c_char_p),
+        ("tensor_count", c_uint32),
+        ("attribute_count", c_uint32),
+        ("tensors", POINTER(CTensor)),
+        ("attributes", POINTER(CValue)),
     ]
 
 
@@ -108,11 +112,8 @@ class COptions(_Abi):
 class CBuffers(_Abi):
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("in_", c_void_p),
-        ("wei", c_void_p),
-        ("out", c_void_p),
-        ("d", c_void_p * MAX_D),
+        ("tensor_count", c_uint32),
+        ("tensors", POINTER(c_void_p)),
         ("workspace", c_void_p),
         ("workspace_bytes", c_int64),
     ]
@@ -125,24 +126,11 @@ class CReason(_Abi):
 class CInstanceInfo(_Abi):
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
-        ("operation", c_int32),
-        ("family", c_char * 64),
-        ("name", c_char * 96),
-        ("dtypes", c_char * 64),
-        ("layouts", c_char * 128),
-        ("accumulator", c_char * 16),
-        ("tile_m", c_int32),
-        ("tile_n", c_int32),
-        ("tile_k", c_int32),
-        ("vector_a", c_int32),
-        ("vector_b", c_int32),
-        ("vector_c", c_int32),
-        ("block_size", c_int32),
-        ("wave_size", c_int32),
-        ("frag_m", c_int32),
-        ("frag_n", c_int32),
-        ("frag_k", c_int32),
-        ("lds_bytes", c_int64),
+        ("fact_count", c_uint32),
+        ("family", c_char_p),
+        ("name", c_char_p),
+        ("operation", c_char_p),
+        ("facts", POINTER(CValue)),
     ]
 
 
@@ -154,24 +142,6 @@ class COptionInfo(_Abi):
         ("values", c_char * 128),
         ("production", c_char * 32),
         ("help", c_char * REASON_BYTES),
-    ]
-
-
-class CSubGemm(_Abi):
-    _fields_: ClassVar[Any] = [
-        ("index", c_int32),
-        ("bucket", c_int32),
-        ("launched", c_int32),
-        ("main_loop", c_int32),
-        ("tilde", c_int32 * MAX_SPATIAL),
-        ("taps", c_int32 * MAX_SPATIAL),
-        ("slice_begin", c_int64 * MAX_SPATIAL),
-        ("slice_length", c_int64 * MAX_SPATIAL),
-        ("m", c_int64),
-        ("n", c_int64),
-        ("k", c_int64),
-        ("first_block", c_int64),
-        ("blocks", c_int64),
     ]
 
 
@@ -202,19 +172,19 @@ class CLaunch(_Abi):
 class CDispatchRecord(_Abi):
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
-        ("gemms_count", c_int32),
-        ("buckets", c_int32),
         ("launches", c_int32),
-        ("split_k", c_int32),
-        ("split_n", c_int32),
         ("zero_fill", c_int32),
-        ("main_loop", c_int32),
+        ("hip_error", c_int32),
         ("workspace_bytes", c_int64),
         ("path", c_char * 64),
         ("instance", c_char * 96),
-        ("sub_gemm_capacity", c_uint32),
-        ("sub_gemm_count", c_uint32),
-        ("sub_gemms", POINTER(CSubGemm)),
+        ("fact_capacity", c_uint32),
+        ("fact_count", c_uint32),
+        ("facts", POINTER(CValue)),
+        ("part_capacity", c_uint32),
+        ("part_count", c_uint32),
+        ("part_columns", c_char_p),
+        ("parts", POINTER(c_int64)),
         ("event_capacity", c_uint32),
         ("event_count", c_uint32),
         ("events", POINTER(CLaunch)),
@@ -222,15 +192,16 @@ class CDispatchRecord(_Abi):
         ("kernarg_count", c_uint64),
         ("kernargs", POINTER(c_uint8)),
         ("reason", CReason),
-        ("hip_error", c_int32),
-        ("reserved2", c_int32),
     ]
 
 
 class CAbiInfo(_Abi):
+    """Of the same size in every version, so that any library can be asked for its own."""
+
     _fields_: ClassVar[Any] = [
         ("struct_size", c_uint32),
         ("version", c_uint32),
+        ("sizeof_value", c_uint32),
         ("sizeof_tensor", c_uint32),
         ("sizeof_problem", c_uint32),
         ("sizeof_options", c_uint32),
@@ -238,7 +209,6 @@ class CAbiInfo(_Abi):
         ("sizeof_reason", c_uint32),
         ("sizeof_instance_info", c_uint32),
         ("sizeof_option_info", c_uint32),
-        ("sizeof_sub_gemm", c_uint32),
         ("sizeof_launch", c_uint32),
         ("sizeof_dispatch_record", c_uint32),
         ("family", c_char * 64),
@@ -249,6 +219,7 @@ class CAbiInfo(_Abi):
 SIZES: dict[str, int] = {
     f"sizeof_{name}": sizeof(structure)
     for name, structure in (
+        ("value", CValue),
         ("tensor", CTensor),
         ("problem", CProblem),
         ("options", COptions),
@@ -256,7 +227,6 @@ SIZES: dict[str, int] = {
         ("reason", CReason),
         ("instance_info", CInstanceInfo),
         ("option_info", COptionInfo),
-        ("sub_gemm", CSubGemm),
         ("launch", CLaunch),
         ("dispatch_record", CDispatchRecord),
     )
@@ -290,3 +260,17 @@ def sized_array(structure: type[_Abi], count: int) -> Array[Any]:
     for value in values:
         value.struct_size = sizeof(structure)
     return values
+
+
+def values_of(entries: Any, count: int) -> dict[str, Value]:
+    """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
+    told: dict[str, Value] = {}
+    for entry in (entries[i] for i in range(count)):
+        kind = ValueKind(entry.kind)
+        value = getattr(entry, kind.name.lower())
+        if kind is ValueKind.TEXT:
+            value = (value or b"").decode(errors="replace")
+        elif kind is ValueKind.INTEGERS:
+            value = tuple(value[: entry.count])
+        told[(entry.name or b"").decode(errors="replace")] = value
+    return told

@@ -6,9 +6,9 @@ A family is a folder with a ``declaration.py`` that defines ``FAMILY``; ours and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from bitgate.operation import Accumulation, Problem
 
@@ -39,20 +39,21 @@ class Refusal:
 class Dispatch:
     """What should run, predicted from the problem alone; compared with what the library says did run.
 
-    ``main_loop`` is ``all``, ``none`` or ``mixed``; None where there is no prediction of it. ``workspace_bytes`` is
-    what ``bitgate_workspace_size`` must give.
+    ``workspace_bytes`` is what ``bitgate_workspace_size`` must give. ``facts`` are those of the dispatch record that
+    are predicted, by name: ``gemms_count``, ``split_k``, ``main_loop`` ...
     """
 
     path: str
-    gemms_count: int
     launches: int
-    buckets: int
-    zero_fill: bool
-    split_n: int = 1
-    split_k: int = 1
-    main_loop: str | None = None
+    zero_fill: bool = False
     transposes: int = 0
     workspace_bytes: int = 0
+    facts: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def stated(self) -> dict[str, int | str]:
+        """All that is predicted, by the names that a results line has in ``dispatch``."""
+        return {**{name: value for name, value in vars(self).items() if name != "facts"}, **self.facts}
 
 
 @dataclass(frozen=True)
@@ -115,13 +116,13 @@ class Instance:
         """
         stated, result = self.accumulation, problem.tensors[problem.result].dtype
         contract = stated if isinstance(stated, Accumulation) else stated[str(problem.dtypes)]
-        if self.rounds_slices and problem.split_k != 1 and result.is_float:
+        if self.rounds_slices and problem.is_split and result.is_float:
             return replace(contract, partial=result)
         return contract
 
 
-Supports: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Refusal | None"]
-Predict: TypeAlias = Callable[[Problem, Instance, Mapping[str, str]], "Dispatch | None"]
+Supports: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Refusal | None"]
+Predict: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Dispatch | None"]
 
 
 @dataclass(frozen=True)

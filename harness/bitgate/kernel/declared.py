@@ -9,12 +9,13 @@ from functools import lru_cache
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.operation import Problem
+from bitgate.project import ours
 
 
 @lru_cache(maxsize=1)
 def own_families() -> frozenset[str]:
     """The names of bitgate's own families, which a loaded one cannot have."""
-    return frozenset(registry.families())
+    return frozenset(registry.families(ours()))
 
 
 def is_own(family: KernelFamily) -> bool:

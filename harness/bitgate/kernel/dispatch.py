@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ctypes import string_at
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.kernel.abi import CDispatchRecord, EventKind
-
-MAIN_LOOPS = ("", "all", "none", "mixed")
-"""By the value of ``enum bitgate_main_loop``."""
+from bitgate.kernel.abi import CDispatchRecord, EventKind, Value, values_of
 
 TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
 """Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubGemmRecord:
-    """One member of the bwd_data decomposition as the library saw it; tuples have one entry a spatial dimension."""
-
-    index: int
-    bucket: int
-    launched: bool
-    main_loop: bool
-    tilde: tuple[int, ...]
-    taps: tuple[int, ...]
-    slice_begin: tuple[int, ...]
-    slice_length: tuple[int, ...]
-    m: int
-    n: int
-    k: int
-    first_block: int
-    blocks: int
 
 
 @dataclass(frozen=True)
@@ -61,31 +39,32 @@ class LaunchEvent:
 
 @dataclass(frozen=True)
 class DispatchRecord:
-    """``launches`` counts kernels without the zero-fill and the transposes; ``split_k`` is resolved;
-    ``split_n`` counts image chunks.
+    """``launches`` counts kernels without the zero-fill and the transposes. ``facts`` are what the family says beside,
+    by name: ``split_k`` (resolved), ``split_n`` (chunks of images), ``main_loop`` (do the K loops run more than one
+    step: in ``all`` tiles, in ``none``, or in some, ``mixed``) ...
 
-    ``main_loop``: do the K loops run more than one step, in ``all`` tiles, in ``none``, or in some (``mixed``)? Empty
-    where the kernel does not tell. ``lost_events`` had no room in the record.
+    ``parts`` are rows of integers, one a part that the problem was computed in; ``part_columns`` names them.
+    ``lost_events`` had no room in the record.
     """
 
     path: str
-    gemms_count: int
-    buckets: int
     launches: int
-    split_k: int
-    split_n: int
     zero_fill: bool
     workspace_bytes: int
     instance: str
-    main_loop: str
-    sub_gemms: tuple[SubGemmRecord, ...]
+    facts: Mapping[str, Value]
+    part_columns: tuple[str, ...]
+    parts: tuple[tuple[int, ...], ...]
     events: tuple[LaunchEvent, ...]
     lost_events: int = 0
 
     @property
     def launched(self) -> tuple[int, ...]:
-        """Indices of the sub-GEMMs that some launch covered."""
-        return tuple(gemm.index for gemm in self.sub_gemms if gemm.launched)
+        """Indices of the parts that some launch covered, where the record tells."""
+        if not {"index", "launched"} <= set(self.part_columns):
+            return ()
+        index, launched = (self.part_columns.index(name) for name in ("index", "launched"))
+        return tuple(part[index] for part in self.parts if part[launched])
 
     @property
     def transposes(self) -> int:
@@ -93,16 +72,12 @@ class DispatchRecord:
         return sum(event.name in TRANSPOSES for event in self.events)
 
     def summary(self) -> dict[str, Any]:
-        """For the results line: the counts, and the launched sub-GEMMs as ``0-8`` or ``0,32``."""
+        """For the results line: fields and facts, and the launched parts as ``0-8`` or ``0,32``."""
         return {
+            **self.facts,
             "path": self.path,
-            "gemms_count": self.gemms_count,
             "launches": self.launches,
-            "buckets": self.buckets,
-            "split_k": self.split_k,
-            "split_n": self.split_n,
             "zero_fill": self.zero_fill,
-            "main_loop": self.main_loop,
             "transposes": self.transposes,
             "workspace_bytes": self.workspace_bytes,
             "launched": spans(self.launched),
@@ -120,48 +95,31 @@ def spans(indices: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def from_c(record: CDispatchRecord, ndim: int) -> DispatchRecord:
-    """Copy a filled record. Entries beyond the stated capacities were cut by the library and are not read."""
+def from_c(record: CDispatchRecord) -> DispatchRecord:
+    """Copy a filled record. Entries beyond the stated capacities were cut by the library and are not read. ValueError
+    if the record contradicts abi.h."""
+    columns, parts = _parts(record)
     return DispatchRecord(
         path=_text(record.path),
-        gemms_count=record.gemms_count,
-        buckets=record.buckets,
         launches=record.launches,
-        split_k=record.split_k,
-        split_n=record.split_n,
         zero_fill=bool(record.zero_fill),
         workspace_bytes=record.workspace_bytes,
         instance=_text(record.instance),
-        main_loop=MAIN_LOOPS[record.main_loop],
-        sub_gemms=_sub_gemms(record, ndim),
+        facts=values_of(record.facts, min(record.fact_count, record.fact_capacity)),
+        part_columns=columns,
+        parts=parts,
         events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
         lost_events=max(0, record.event_count - record.event_capacity),
     )
 
 
-_SUB_GEMM = struct.Struct("=10i11q")
-"""``bitgate_sub_gemm`` in one go: four flags and two int32 triples, three int64 triples and two counts."""
-
-
-def _sub_gemms(record: CDispatchRecord, ndim: int) -> tuple[SubGemmRecord, ...]:
-    count = min(record.sub_gemm_count, record.sub_gemm_capacity)
-    if count == 0:
-        return ()
-    data = string_at(record.sub_gemms, count * _SUB_GEMM.size)
-    return tuple(
-        SubGemmRecord(
-            f[0],
-            f[1],
-            f[2] != 0,
-            f[3] != 0,
-            f[4 : 4 + ndim],
-            f[7 : 7 + ndim],
-            f[10 : 10 + ndim],
-            f[13 : 13 + ndim],
-            *f[16:],
-        )
-        for f in _SUB_GEMM.iter_unpack(data)
-    )
+def _parts(record: CDispatchRecord) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    if record.part_count == 0:
+        return (), ()
+    columns = tuple(_text(record.part_columns or b"").split(","))
+    row = struct.Struct(f"={len(columns)}q")
+    count = min(record.part_count, record.part_capacity // len(columns))
+    return columns, tuple(row.iter_unpack(string_at(record.parts, count * row.size)))
 
 
 def _event(record: CDispatchRecord, event: Any) -> LaunchEvent:

@@ -121,7 +121,9 @@ def _check_abi(path: Path, facts: Mapping[str, Any]) -> None:
     if facts["status"] != 0:
         raise LibraryError(f"{path}: bitgate_abi returns {facts['status']}, not 0")
     if facts["version"] != abi.ABI_VERSION:
-        raise LibraryError(f"{path}: ABI version {facts['version']}, not {abi.ABI_VERSION}: build it with this abi.h")
+        raise LibraryError(
+            f"{path}: ABI {facts['version']}: rebuild it with this abi.h, which is ABI {abi.ABI_VERSION}"
+        )
     differing = [
         f"{field.removeprefix('sizeof_')} {facts['sizes'][field]}, not {size}"
         for field, size in abi.SIZES.items()
@@ -151,28 +153,27 @@ def _check_instances(path: Path, family: KernelFamily, listed: list[dict[str, An
 
 
 def _listed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "dtypes": _words(entry["dtypes"]),
-        "layouts": _words(entry["layouts"]),
-        "tile": (entry["tile_m"], entry["tile_n"], entry["tile_k"]),
-        "vector": (entry["vector_a"], entry["vector_b"], entry["vector_c"]),
-        "fragment": (entry["frag_m"], entry["frag_n"], entry["frag_k"]),
-        "block_size": entry["block_size"],
-        "wave_size": entry["wave_size"],
-        "operation": entry["operation"],
-    }
+    """What the library states of an instance; its texts of several words in no order."""
+    stated: dict[str, Any] = {"operation": entry["operation"]}
+    for name, value in entry["facts"].items():
+        stated[name] = tuple(value) if isinstance(value, (list, tuple)) else value
+    for name in ("dtypes", "layouts"):
+        if name in stated:
+            stated[name] = _words(str(stated[name]))
+    return stated
 
 
 def _declared(family: KernelFamily, instance: Instance) -> dict[str, Any]:
+    """What the declaration states, by the names of abi.h."""
+    stated: dict[str, Any] = {"tile": instance.tile, "vector": instance.vector, "fragment": instance.fragment}
+    if not family.is_probe:  # what a probe is planned on is not what it computes
+        stated["operation"] = tuple(map(str, family.operations_of(instance)))
     return {
         "dtypes": frozenset(instance.dtypes),
         "layouts": frozenset(instance.layouts),
-        "tile": instance.tile or (0, 0, 0),
-        "vector": instance.vector or (0, 0, 0),
-        "fragment": instance.fragment or (0, 0, 0),
         "block_size": instance.block_size,
         "wave_size": instance.wave_size,
-        "operation": tuple(map(abi.operation_code, family.operations_of(instance))),
+        **{name: value for name, value in stated.items() if value is not None},
     }
 
 
@@ -201,8 +202,9 @@ def _check_names(path: Path, what: str, theirs: set[str], declared: set[str]) ->
 
 
 def _check_equal(path: Path, what: str, theirs: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
-    for field, value in declared.items():
-        found = theirs[field]
+    """Facts are compared where both sides state them."""
+    for field in (name for name in declared if name in theirs):
+        value, found = declared[field], theirs[field]
         same = found in value if field == "operation" else found == value
         if not same:
             raise LibraryError(f"{path}: {what}: {field} is {_show(found)} in it, {_show(value)} in the declaration")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import CDLL, POINTER, byref, c_uint8, cast, memset, sizeof
+from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memset, sizeof
 from pathlib import Path
-from typing import Any
 
 from bitgate.build.cache import Cache
 from bitgate.device.loaded import mapped_runtimes
@@ -17,30 +16,25 @@ from bitgate.kernel.abi import (
     CInstanceInfo,
     CLaunch,
     COptions,
-    CProblem,
     CReason,
-    CSubGemm,
+    CValue,
     Status,
     sized,
+    values_of,
 )
-from bitgate.kernel.abi_1 import crossing
-from bitgate.kernel.arguments import (
-    DEFAULT_ALIGNMENT,
-    c_buffers,
-    c_options,
-    c_problem,
-    check_options,
-    find_instance,
-)
+from bitgate.kernel.arguments import c_buffers, c_options, check_options, find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.operation import Problem
-from bitgate.operations.convolution import Pass, gemms_count
+from bitgate.kernel.lent import DEFAULT_ALIGNMENT, LentProblem, lent_problem
+from bitgate.kernel.problem import AbiProblem
 
 _KERNARG_BYTES = 4096
 """Kernel arguments are at most this long: each launch gets as much room in the record."""
+_FACTS = 64
+_PART_COLUMNS = 32
+"""Integers that a part of a problem takes at most."""
 
 
 class KernelLibrary:
@@ -85,7 +79,7 @@ class KernelLibrary:
 
     def is_supported(
         self,
-        problem: Problem,
+        problem: AbiProblem,
         instance: Instance | str,
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
@@ -93,8 +87,8 @@ class KernelLibrary:
         """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(crossing(problem), alignment) as lent:
-            status = self._is_supported(lent, name, byref(chosen), byref(reason))
+        with self._lent(problem, alignment) as lent:
+            status = self._is_supported(lent.reference, name, byref(chosen), byref(reason))
         if status == Status.OK:
             return None
         if status == Status.REFUSED:
@@ -105,12 +99,12 @@ class KernelLibrary:
         """What a block of the instance's kernels declares of LDS, as the library states it."""
         infos = (CInstanceInfo * len(self.family.instances))()
         count = self._list_instances(infos, len(infos))
-        found = {info.name.decode(): int(info.lds_bytes) for info in infos[:count]}
-        return found[instance.name]
+        facts = next(values_of(i.facts, i.fact_count) for i in infos[:count] if i.name.decode() == instance.name)
+        return int(str(facts.get("lds_bytes", 0)))
 
     def workspace_size(
         self,
-        problem: Problem,
+        problem: AbiProblem,
         instance: Instance | str,
         options: Mapping[str, str] | None = None,
         alignment: int = DEFAULT_ALIGNMENT,
@@ -118,8 +112,8 @@ class KernelLibrary:
         """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(crossing(problem), alignment) as lent:
-            size: int = self._workspace_size(lent, name, byref(chosen), byref(reason))
+        with self._lent(problem, alignment) as lent:
+            size: int = self._workspace_size(lent.reference, name, byref(chosen), byref(reason))
         if size >= 0:
             return size
         if -size == Status.REFUSED:
@@ -131,7 +125,7 @@ class KernelLibrary:
 
     def run(
         self,
-        problem: Problem,
+        problem: AbiProblem,
         instance: Instance | str,
         options: Mapping[str, str] | None,
         buffers: Mapping[str, int],
@@ -144,31 +138,31 @@ class KernelLibrary:
         ``buffers`` maps tensor names to device pointers, ``workspace`` is (pointer, bytes), ``alignment`` what is
         promised for every base pointer. KernelRefused if the library does not take the problem, KernelFailed otherwise.
         """
-        problem = crossing(problem)
         name, chosen = self._call(instance, options)
-        wanted = gemms_count(problem) if problem.direction is Pass.BWD_DATA else 1
-        if wanted > self._memory.capacity:
-            self._memory = _RecordMemory(wanted)
+        if problem.parts > self._memory.capacity:
+            self._memory = _RecordMemory(problem.parts)
         record = self._memory.fresh()
         with self._lent(problem, alignment) as lent:
-            status = self._run(lent, name, byref(chosen), byref(c_buffers(buffers, workspace)), byref(record), stream)
+            pointers = c_buffers(lent.roles, buffers, workspace)
+            status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), stream)
         if status == Status.OK:
-            return self._copied(record, problem.ndim)
+            return self._copied(record)
         if status == Status.REFUSED:
             raise KernelRefused(_refusal(record.reason))
         raise _failure("bitgate_run", status, record.reason, record.hip_error)
 
     @contextmanager
-    def _lent(self, problem: Problem, alignment: int) -> Iterator[Any]:
-        """A copy of the C problem, by reference: the original serves other calls, and tells if the copy was written."""
-        original = c_problem(problem, alignment)
-        copy = CProblem.from_buffer_copy(original)
-        yield byref(copy)
-        self.wrote_problem |= bytes(copy) != bytes(original)
-
-    def _copied(self, record: CDispatchRecord, ndim: int) -> DispatchRecord:
+    def _lent(self, problem: AbiProblem, alignment: int) -> Iterator[LentProblem]:
+        """The problem for one call: other calls get the same memory, so what the call wrote is noted and undone."""
+        lent = lent_problem(problem, alignment)
         try:
-            return from_c(record, ndim)
+            yield lent
+        finally:
+            self.wrote_problem |= lent.restore()
+
+    def _copied(self, record: CDispatchRecord) -> DispatchRecord:
+        try:
+            return from_c(record)
         except ValueError as error:
             raise LibraryError(f"{self.path}: its dispatch record is not one of abi.h: {error}") from None
 
@@ -181,28 +175,26 @@ class KernelLibrary:
 
 
 class _RecordMemory:
-    """A dispatch record with room for ``capacity`` sub-GEMMs and their launches, reused from call to call."""
+    """A dispatch record with room for ``capacity`` parts and their launches, reused from call to call."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         events = capacity + 16
-        self._sub_gemms = (CSubGemm * capacity)()
+        self._facts = (CValue * _FACTS)()
+        self._parts = (c_int64 * (capacity * _PART_COLUMNS))()
         self._events = (CLaunch * events)()
         self._kernargs = (c_uint8 * (events * _KERNARG_BYTES))()
         self._record: CDispatchRecord = sized(CDispatchRecord)
-        self._events_capacity = events
 
     def fresh(self) -> CDispatchRecord:
         """The record, cleared; the arrays are not: the counts say what is valid."""
         record = self._record
         memset(byref(record), 0, sizeof(record))
         record.struct_size = sizeof(record)
-        record.sub_gemm_capacity = self.capacity
-        record.sub_gemms = cast(self._sub_gemms, POINTER(CSubGemm))
-        record.event_capacity = self._events_capacity
-        record.events = cast(self._events, POINTER(CLaunch))
-        record.kernarg_capacity = sizeof(self._kernargs)
-        record.kernargs = cast(self._kernargs, POINTER(c_uint8))
+        record.fact_capacity, record.facts = len(self._facts), cast(self._facts, POINTER(CValue))
+        record.part_capacity, record.parts = len(self._parts), cast(self._parts, POINTER(c_int64))
+        record.event_capacity, record.events = len(self._events), cast(self._events, POINTER(CLaunch))
+        record.kernarg_capacity, record.kernargs = len(self._kernargs), cast(self._kernargs, POINTER(c_uint8))
         return record
 
 

@@ -10,9 +10,6 @@ from bitgate.kernel import registry
 
 VARIABLE = "BITGATE_LOAD"
 
-HINT = f"a kernel of yours is known once its declaration is loaded: --load FILE, or {VARIABLE}"
-"""The end of a message about a kernel that there is not."""
-
 
 def to_load(stated: Iterable[Path] | None) -> tuple[Path, ...]:
     """The declarations of a command: those of its ``--load``, then those of the environment; each once, absolute."""

@@ -58,9 +58,9 @@ def _describe(library: Any, step: Callable[[str], None]) -> dict[str, Any]:
         return {**facts, "overrun": "bitgate_abi"}
     if info.status != 0 or facts["version"] != abi.ABI_VERSION or facts["sizes"] != abi.SIZES:
         return facts  # its lists have another layout: do not read them
-    for key, name, structure in (
-        ("instances", "bitgate_list_instances", abi.CInstanceInfo),
-        ("options", "bitgate_list_options", abi.COptionInfo),
+    for key, name, structure, describe in (
+        ("instances", "bitgate_list_instances", abi.CInstanceInfo, _instance),
+        ("options", "bitgate_list_options", abi.COptionInfo, _fields),
     ):
         step(name)
         function = getattr(library, name)
@@ -73,7 +73,7 @@ def _describe(library: Any, step: Callable[[str], None]) -> dict[str, Any]:
             if count <= capacity:
                 break
             capacity = count
-        facts[key] = count if count < 0 else [_fields(entries.items[i]) for i in range(count)]
+        facts[key] = count if count < 0 else [describe(entries.items[i]) for i in range(count)]
     return facts
 
 
@@ -101,3 +101,8 @@ def _filled(structure: Any, capacity: int, call: Any) -> tuple[_Filled, bool]:
 def _fields(entry: Any) -> dict[str, Any]:
     values = {name: getattr(entry, name) for name, *_ in entry._fields_}
     return {name: v.decode(errors="replace") if isinstance(v, bytes) else v for name, v in values.items()}
+
+
+def _instance(entry: Any) -> dict[str, Any]:
+    texts = {name: (getattr(entry, name) or b"").decode(errors="replace") for name in ("family", "name", "operation")}
+    return {**texts, "facts": abi.values_of(entry.facts, entry.fact_count)}

@@ -1,4 +1,4 @@
-"""The kernel families there are: ours in the kernels room, and those of ``--load`` files.
+"""The kernel families there are: bitgate's own, and those that a project declares.
 
 Our declarations are loaded here. An owner's is loaded where kernels run, and elsewhere in a child that answers for it:
 its code is not to end, hang or change a process that answers for a run.
@@ -6,38 +6,44 @@ its code is not to end, hang or change a process that answers for a run.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from bitgate import rooms
 from bitgate.errors import UsageError
 from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
+from bitgate.kernel.module import load_module
 from bitgate.kernel.owned import OwnedFamily
 from bitgate.operation import DtypeSet
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 from bitgate.operations.gemm import GEMM_LAYOUTS
+from bitgate.project import Project, own_declarations, own_kernels
 
 _NAME = re.compile(r"[a-z0-9_]+")
+HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
+"""The end of a message about a kernel that there is not."""
+
 _LAYOUTS = frozenset(GEMM_LAYOUTS).union(*INPUT_LAYOUTS.values())
 
 
-def families(load: Sequence[Path] = (), target: str | None = None, *, here: bool = False) -> dict[str, KernelFamily]:
-    """Families by name, ours first; with the instances that fit ``target``, if one is named.
+def families(
+    project: Project | None = None, target: str | None = None, *, here: bool = False
+) -> dict[str, KernelFamily]:
+    """Families by name, bitgate's own first, then the project's; with the instances that fit ``target``, if one is
+    named.
 
     ``here``: an owner's code may run in this process, since it is one for kernels. UsageError names the file and what
     is wrong with it.
     """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
-    ours = sorted(rooms.room("kernels").glob("*/declaration.py"))
-    for path in [*ours, *map(_declaration_file, load)]:
+    ours = own_declarations()
+    for path in [*ours, *map(_declaration_file, project.declarations if project else ())]:
         family = load_here(path.resolve()) if here or path in ours else load_family(path.resolve())
         if family.name in found and places[family.name] != path.resolve():
             raise UsageError(f"{path}: kernel family '{family.name}' is declared by {places[family.name]} already")
@@ -46,15 +52,15 @@ def families(load: Sequence[Path] = (), target: str | None = None, *, here: bool
 
 
 def select(
-    glob: str | None, load: Sequence[Path] = (), target: str | None = None
+    glob: str | None, project: Project | None = None, target: str | None = None
 ) -> list[tuple[KernelFamily, Instance]]:
     """The instances whose ``family.instance``, or whose family, the glob matches; all for None.
 
     UsageError with the nearest name if there are none.
     """
-    known = families(load, target)
+    known = families(project, target)
     if not known:
-        raise UsageError(f"no kernel family is declared in {rooms.room('kernels')}: give one with --load")
+        raise UsageError(f"no kernel family is declared in {own_kernels()}: give one with --load")
     chosen = [
         (family, instance)
         for family in known.values()
@@ -65,8 +71,7 @@ def select(
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
         close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.5)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        yours = "a kernel of yours is known once its declaration is loaded: --load FILE, or BITGATE_LOAD"
-        raise UsageError(f"no kernel matches '{glob}'{hint}; {yours}")
+        raise UsageError(f"no kernel matches '{glob}'{hint}; {HINT}")
     return chosen
 
 
@@ -81,12 +86,8 @@ def load_here(path: Path) -> KernelFamily:
     """The ``FAMILY`` of one declaration file, whose code runs in this process."""
     if not path.is_file():
         raise UsageError(f"{path}: no such declaration file")
-    spec = importlib.util.spec_from_file_location(f"bitgate_declaration_{path.parent.name}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = load_module(path)
     except UsageError:
         raise
     except Exception as error:

@@ -4,8 +4,9 @@ convolution and GEMM share as problems. Pure."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 from bitgate.operation.dtype import Dtype, DtypeSet
 from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
@@ -30,6 +31,18 @@ class Contraction(ABC):
     gap: bool = False
     split_k: int = 1
     """1: not split; -1: the kernel chooses."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, one.name) for one in fields(self)))
+
+    def __hash__(self) -> int:
+        """Counted once: planning asks some hundred instances about a problem, and what they share is kept by it."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process has other hashes."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     @property
     @abstractmethod
@@ -61,9 +74,35 @@ class Contraction(ABC):
         return ("d0",) if self.op.in_place else ()
 
     @property
+    def is_split(self) -> bool:
+        return self.split_k != 1
+
+    @property
     def bytes(self) -> int:
         """Each tensor moved once, without gaps."""
         return sum(t.elements * t.dtype.bytes for t in self.tensors.values())
+
+    @property
+    def product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told by the names of kernels/include/bitgate/products.hpp, as far as it is no default: who
+        does not know it need not."""
+        told: dict[str, int | float | str | tuple[int, ...]] = {}
+        for begin, op in (("", self.op), ("in_", self.in_op), ("wei_", self.wei_op)):
+            if op.name != "pass":
+                told |= {f"{begin}op": "bilinear" if op.in_place else op.name, f"{begin}alpha": op.alpha}
+                told[f"{begin}beta"] = op.beta
+        if self.op.in_place:
+            told["d_aliases_output"] = 1
+        if self.dtypes.compute is not None:
+            told["compute"] = self.dtypes.compute_dtype.name
+        if self.split_k != 1:
+            told["split_k"] = self.split_k
+        return told
+
+    @property
+    def parts(self) -> int:
+        """GEMMs that a kernel may list of it, each in a launch of its own."""
+        return 1
 
     def d_tensor(self, result: Tensor, channel: int, layout: str) -> Tensor:
         """d0 beside the result: its twin, or of ``bias`` one value for each index of axis 0 and axis ``channel``, in

@@ -38,6 +38,9 @@ class Dtype:
         """The unsigned integer type of the same width: results are compared through it."""
         return np.dtype(f"u{self.bytes}")
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # of six fields it is the one that tells them apart
+
     def __str__(self) -> str:
         return self.name
 
@@ -103,9 +106,13 @@ class DtypeSet:
         plain = replace(self, compute=None)
         return str(self if self.compute != plain.compute_dtype else plain)
 
-    def __str__(self) -> str:
+    @cached_property
+    def _spelled(self) -> str:
         names = [self.inp.name] if self.inp == self.wei == self.out else [self.inp.name, self.wei.name, self.out.name]
         return "_".join(names + ([f"ct{self.compute.name}"] if self.compute else []))
+
+    def __str__(self) -> str:
+        return self._spelled
 
 
 def dtype_named(name: str) -> Dtype:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Elementwise:
-    """``code`` is the value of ``enum bitgate_elementwise``; ``num_d`` counts the D tensors it reads.
+    """``code`` is what the native references know it by; ``num_d`` counts the D tensors it reads.
 
     alpha and beta are small integers, so that integer data stay exact through the operation. ``in_place``: d0 is what
     the result's own buffer held before, so nothing may clear it.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.errors import UsageError
 from bitgate.operation.accumulation import Accumulation
 from bitgate.operation.dtype import Dtype
 from bitgate.operation.elementwise import ELEMENTWISE, Elementwise
@@ -79,6 +80,11 @@ class Exactness:
         """Largest number of products in one cell."""
         return _terms(self, problem)
 
+    def slices(self, problem: Any) -> int:
+        """Parts that a sum is asked to be split into, so that as many partial sums meet in memory; -1: the kernel
+        chooses."""
+        return 1
+
     def has_products(self, problem: Any) -> bool:
         """Is any cell a sum of anything? If none is the result tells nothing of what a kernel sums."""
         return self.terms(problem) > 0
@@ -141,9 +147,12 @@ class Exactness:
         they are multiplied, and d0. False: the core applies the form, or the reference."""
         return False
 
+    states_order = False
+    """Is there an order of summation that naive kernels keep? If so ``ordered_sums`` gives it."""
+
     def ordered_sums(self, problem: Any, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array | None:
         """The sums of operands, in logical order, in the order that the operation states for naive kernels, with
-        explicit fma in the accumulator's type (i32 wraps). None: it states none."""
+        explicit fma in the accumulator's type (i32 wraps). None: there is none."""
         return None
 
     def bound(
@@ -166,13 +175,13 @@ class Exactness:
 
     def checksum(self, problem: Any, weights: Weights, values: Values) -> Iterator[int]:
         """Parts of the sum, modulo 2^64, of the result under the weights, from the operands alone."""
-        raise NotImplementedError(f"{problem.operation} states no checksum identity")
+        raise UsageError(f"{problem.operation} states no checksum identity")
 
 
 def _form(exactness: Exactness, problem: Problem) -> Form:
     form = exactness.form(problem)
     if form is None:
-        raise NotImplementedError(f"{problem.operation} is not multilinear and does not state what was asked")
+        raise UsageError(f"{problem.operation} is not multilinear: it has no sums to plan or to bound")
     return form
 
 

@@ -62,8 +62,9 @@ class Form(ABC):
     def largest_sum(self, arrays: Mapping[str, Array]) -> float:
         """The largest sum of magnitudes in one cell, in f64: no partial sum in any order exceeds it by more than the
         rounding of f64."""
-        magnitudes = {role: np.abs(np.asarray(arrays[role], np.float64)) for role in self.operands}
-        return float(self.apply(magnitudes).max(initial=0.0))
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            magnitudes = {role: np.abs(np.asarray(arrays[role], np.float64)) for role in self.operands}
+            return float(self.apply(magnitudes).max(initial=0.0))
 
 
 __all__ = ["Array", "Form"]

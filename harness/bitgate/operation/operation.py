@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from bitgate.errors import UsageError
 from bitgate.operation.elementwise import applied
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.insight import Insight
@@ -26,6 +27,8 @@ class Operation(ABC):
     """
 
     name: str
+    problem_type: type[Any] | None = None
+    """The dataclass of its problems; what nobody says of its space follows from the fields."""
 
     def __str__(self) -> str:
         return self.name
@@ -44,10 +47,11 @@ class Operation(ABC):
 
     def reference(self, problem: Any, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         """The plain definition: the cells of each result by its role, before they are rounded, from the operands as
-        they are multiplied and what the epilogue reads, in the arrays' own type: int64, or f64."""
+        they are multiplied and what the epilogue reads, in the arrays' own type: int64, or f64. UsageError if there is
+        neither a form nor a reference."""
         form = self.exactness.form(problem)
         if form is None:
-            raise NotImplementedError(f"{self} is not multilinear and states no reference")
+            raise UsageError(f"{self} is not multilinear and states no reference: define Operation.reference")
         return {problem.result: applied(self.exactness.epilogue(problem), form.apply(inputs), inputs.get("d0"))}
 
     @cached_property
@@ -58,7 +62,7 @@ class Operation(ABC):
     @cached_property
     def space(self) -> Space:
         """The problems that there are."""
-        return Space()
+        return Space(self)
 
     @cached_property
     def insight(self) -> Insight:

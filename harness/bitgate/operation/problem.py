@@ -56,6 +56,18 @@ class Problem(Protocol):
         """Roles of inputs that lie in the result's buffer: they start there and are overwritten."""
 
     @property
+    def is_split(self) -> bool:
+        """Do several partial sums meet in one cell of the result, by atomics or in a workspace (split-K)?"""
+
+    @property
+    def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by name; what is at its default may be left out."""
+
+    @property
+    def parts(self) -> int:
+        """Parts that a kernel may list of it at most, and launch one by one."""
+
+    @property
     def flops(self) -> int: ...
 
     @property

@@ -15,7 +15,8 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
-from bitgate.operation import DTYPES, Dtype, Problem
+from bitgate.operation import DTYPES, Dtype
+from bitgate.platform.problem import FIGURES, ProbeRequest
 
 Tiles = NDArray[Any]
 
@@ -62,12 +63,11 @@ class Finding:
 
 @dataclass(eq=False)
 class Workbench:
-    """A library of probes on its open device. ``problem`` is what the probes are planned on. ``found`` collects what a
-    probe wants on the record even where nothing is wrong."""
+    """A library of probes on its open device. ``found`` collects what a probe wants on the record even where nothing
+    is wrong."""
 
     device: Device
     library: KernelLibrary
-    problem: Problem
     found: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -104,32 +104,27 @@ class Workbench:
         blocks, steps = a.shape[:2]
         counts = np.ones((blocks, steps), np.int32) if repeats is None else repeats.astype(np.int32)
         result = np.empty((blocks, fragment.m, fragment.n), fragment.sum.numpy)
-        options = {"fragment": fragment.index, "blocks": blocks, "steps": steps}
-        inputs = {"in": a.astype(fragment.a.numpy), "wei": b.astype(fragment.b.numpy), "workspace": counts}
-        self._run("lanes", options, inputs, result)
+        inputs = {"a": a.astype(fragment.a.numpy), "b": b.astype(fragment.b.numpy), "repeats": counts}
+        self._run("lanes", {"fragment": fragment.index, "blocks": blocks, "steps": steps}, inputs, result)
         return result
 
-    def figures(self, instance: str, words: int, **options: int) -> NDArray[np.int32]:
-        """The 32-bit words that a kernel of the library writes."""
+    def figures(self, instance: str, words: int, **numbers: int) -> NDArray[np.int32]:
+        """The 32-bit words that a kernel of the library writes, which gets those numbers."""
         result = np.empty(words, np.int32)
-        self._run(instance, options, {}, result)
+        self._run(instance, numbers, {}, result)
         return result
 
-    def _run(self, instance: str, options: Mapping[str, int], inputs: Mapping[str, Tiles], result: Tiles) -> None:
+    def _run(self, instance: str, numbers: Mapping[str, int], inputs: Mapping[str, Tiles], result: Tiles) -> None:
+        arrays = {**inputs, FIGURES: result}
         with ExitStack() as stack:
             buffers: dict[str, Buffer] = {}
-            for name, size in {"in": 4, "wei": 4, "out": result.nbytes, "workspace": 4}.items():
-                data = inputs.get(name)
-                size = size if data is None else data.nbytes
-                buffers[name] = stack.enter_context(self.device.alloc(size, name=name))
-                if data is not None:
-                    buffers[name].upload(np.ascontiguousarray(data))
-            buffers["out"].fill(_POISON)
-            pointers = {name: buffer.pointer for name, buffer in buffers.items() if name != "workspace"}
-            scratch = buffers["workspace"]
-            texts = {name: str(value) for name, value in options.items()}
-            self.library.run(
-                self.problem, instance, texts, pointers, (scratch.pointer, scratch.bytes), self.device.stream
-            )
+            for role, array in arrays.items():
+                buffers[role] = stack.enter_context(self.device.alloc(array.nbytes, name=role))
+            for role, array in inputs.items():
+                buffers[role].upload(np.ascontiguousarray(array))
+            buffers[FIGURES].fill(_POISON)
+            pointers = {role: buffer.pointer for role, buffer in buffers.items()}
+            problem = ProbeRequest.of(arrays, numbers)
+            self.library.run(problem, instance, {}, pointers, stream=self.device.stream)
             self.device.synchronize()
-            buffers["out"].download(result)
+            buffers[FIGURES].download(result)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bitgate import rooms
 from bitgate.cases.expand import FACTORS, expand
 from bitgate.cases.row import Row, RowError, near
 from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
 from bitgate.operation import Problem
+from bitgate.project import Project
 
 MARK = "bitgate_cases"
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -49,9 +49,9 @@ class Ask:
     needs: str = ""
 
     @classmethod
-    def of(cls, mark: pytest.Mark, module: Path) -> Ask:
+    def of(cls, mark: pytest.Mark, module: Path, project: Project) -> Ask:
         """Raises UsageError if there is no such table or factor. Tables are looked for beside the module's folder,
-        then among bitgate's own suites."""
+        then among the project's suites and bitgate's own."""
         suite, _, set_name = str(mark.args[0]).partition("#")
         for name in mark.kwargs:
             if name not in FACTORS:
@@ -59,7 +59,7 @@ class Ask:
         needs = str(mark.args[1])
         if needs and needs not in NEEDS:
             raise UsageError(f"{module}: @cases: needs='{needs}': {near(needs, NEEDS)}")
-        folders = (module.parent.parent / suite, rooms.room("suites") / suite)
+        folders = [folder / suite for folder in (module.parent.parent, *project.shelves)]
         table = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), folders[0] / TABLE)
         listed = {name: tuple(v) if isinstance(v, (list, tuple)) else (v,) for name, v in mark.kwargs.items()}
         return cls(suite, set_name or DEFAULT_SET, table, listed, needs)

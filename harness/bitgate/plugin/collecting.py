@@ -38,7 +38,7 @@ class Collecting:
         factors: list[str] = []
         tests: list[PlannedTest] = []
         try:
-            ask = Ask.of(mark, metafunc.definition.path)
+            ask = Ask.of(mark, metafunc.definition.path, self.run.project)
             factors = [name for name in ask.factors if name in metafunc.fixturenames]
             tests = [test for test in self._planned(ask) if ask.has_factors(test.planned.problem)]
         except UsageError as error:
@@ -59,7 +59,7 @@ class Collecting:
         if name not in self.planned:
             rows = load_set(ask.table, ask.set_name)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
-            self.run.known_bugs.add_kernels(self.run.load)
+            self.run.known_bugs.add_project(self.run.project)
             ask.check(rows)
             self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
         return self.planned[name]

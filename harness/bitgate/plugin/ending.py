@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bitgate.cases import durations
+from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
 
@@ -46,6 +47,10 @@ class Ending:
             return
         if session.shouldfail or session.shouldstop:
             self.run.ended = self.run.ended if self.run.ended is not End.WHOLE else End.STOPPED
+        if self.run.ended is End.INTERRUPTED:
+            # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
+            for box in left_behind(self.run.folder):
+                box.clear()
         self.run.write_reports()
         flops = {test.planned.case: test.planned.problem.flops for test in self.run.tests.values()}
         if self.run.results.is_file():

@@ -149,7 +149,7 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
         outcome,
         reason=reason,
         human=human(test.planned.problem),
-        repro="" if test.nobody else repro_line(test.planned, run.load),
+        repro="" if test.nobody else repro_line(test.planned, run.project.added),
         platform=run.target.platform,
         device_kind=run.target.kind,
         device_name=run.target.device_name,

@@ -21,7 +21,7 @@ from bitgate.cases import durations
 from bitgate.cases.known_bugs import KnownBugs
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.planning import PlannedTest, Setting, for_table
-from bitgate.cases.row import SMOKE, TIERS, near
+from bitgate.cases.row import SMOKE
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.cases.table import loads
@@ -34,6 +34,8 @@ from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.outside import OddInput, read_bytes
 from bitgate.plugin import leases, sharding
 from bitgate.plugin.options import pairs
+from bitgate.project import Project
+from bitgate.project_file import find
 from bitgate.record import Key, Stamp, Verdict
 from bitgate.record import stamp as stamps
 
@@ -73,7 +75,7 @@ class Run:
     setting: Setting
     tier: str
     folder: Path
-    load: tuple[Path, ...]
+    project: Project
     timeout: float | None
     """Seconds that a case may take, if stated."""
     resume: bool
@@ -120,7 +122,7 @@ class Run:
         from bitgate.verify.process import CaseProcess, Opening, ThisProcess
 
         suites = {test.row.origin.path.parent.parent for test in self.tests.values()}
-        opening = Opening(self.target.name, self.load, suites=tuple(sorted(suites)), repeats_all=False)
+        opening = Opening(self.target.name, self.project, suites=tuple(sorted(suites)), repeats_all=False)
         return (ThisProcess if self.in_process else CaseProcess)(opening, progress=progress)
 
     @cached_property
@@ -172,7 +174,7 @@ class Run:
         setting = for_table(self.setting, table)
         if setting is not self.setting:
             self.setting = replace(self.setting, families=setting.families)
-            self.load = tuple(dict.fromkeys((*self.load, *loads(table))))
+            self.project = self.project.loading(loads(table))
         return setting
 
 
@@ -232,23 +234,25 @@ def _decide(config: pytest.Config) -> Run:
     if not worker_input and not option.collectonly:
         leases.devices(target)  # an outer list that leaves nothing is told before anything is built
     option.bitgate_target = target.name  # workers are to take the same one
-    _select_tier(option)
+    project = _project(config)
+    _select_tier(option, project)
     timeout = _timeout(option.bitgate_case_timeout)
     shard, whole = sharding.stated(option.bitgate_shard, option.bitgate_plan)
-    load = to_load(map(Path, option.bitgate_load))
     machine = durations.machine_of(target)
     setting = Setting(
         target=target.name,
         platform=target.platform,
-        families=registry.families(load),
+        families=registry.families(project),
         kernel=option.bitgate_kernel,
         options=pairs(option.bitgate_option),
         schedule=_schedule(RACE if option.bitgate_race else option.bitgate_schedule, target),
         seed=_seed(option.bitgate_seed),
         tier=SMOKE if option.markexpr == SMOKE else "",
         # Every shard must come to the same parts, so what one machine has learned is left out.
-        durations=durations.carried(target.name) if shard else durations.load(target.name, machine),
-        loaded=loaded_names(load),
+        durations=durations.carried(target.name, project.shelves)
+        if shard
+        else durations.load(target.name, machine, project.shelves),
+        loaded=loaded_names(project.runs_on),
     )
     folder = rooms.out_dir() / target.name / (shard.folder if shard else "")
     os.environ["BITGATE_OUT"] = str(rooms.out_dir())  # tests may change the folder; workers start in it
@@ -257,7 +261,7 @@ def _decide(config: pytest.Config) -> Run:
         setting=setting,
         tier=option.bitgate_tier or "",
         folder=folder,
-        load=load,
+        project=project,
         timeout=timeout,
         resume=option.bitgate_resume,
         in_process=option.bitgate_in_process,
@@ -309,14 +313,20 @@ def _resume(run: Run) -> None:
         record.hand_down(run)
 
 
-def _select_tier(option: Any) -> None:
+def _project(config: pytest.Config) -> Project:
+    """That of the suites which the command line names, else of the current folder."""
+    places = (config.invocation_params.dir / str(argument).partition("::")[0] for argument in config.args)
+    return find(*places).loading(to_load(map(Path, config.option.bitgate_load)))
+
+
+def _select_tier(option: Any, project: Project) -> None:
     """``--tier`` is ``-m``; and a plain ``-m smoke`` names a tier."""
     stated = option.markexpr or ""
-    if option.bitgate_tier not in (None, *TIERS):
-        raise UsageError(f"--tier {option.bitgate_tier}: {near(option.bitgate_tier, TIERS)}")
+    if option.bitgate_tier is not None:
+        project.check_tier(option.bitgate_tier)
     if option.bitgate_tier and option.bitgate_tier not in stated:
         option.markexpr = f"({stated}) and {option.bitgate_tier}" if stated else option.bitgate_tier
-    elif stated in TIERS:
+    elif stated in project.tiers:
         option.bitgate_tier = stated
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bitgate import rooms
 from bitgate.cases.run_plan import RunPlan
 from bitgate.errors import UsageError
+from bitgate.project import templates
 from bitgate.report import junit
 from bitgate.report.ledger import PLAN, RESULTS, Ledger, Night, read_night
 from bitgate.report.summary import Summary, summarise
@@ -70,15 +70,15 @@ def merge(
 
 def markdown(summary: Summary) -> str:
     """summary.md as text."""
-    templates = Environment(
-        loader=FileSystemLoader(rooms.room("reports") / "templates"),
+    environment = Environment(
+        loader=FileSystemLoader(templates()),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # Markdown, not HTML: whatever a record says goes through these filters
     )
-    templates.filters |= {"md": literal, "code": code, "line": one_line}
-    return _cut(legal(templates.get_template("summary.md.j2").render(summary=summary, shown=SHOWN)))
+    environment.filters |= {"md": literal, "code": code, "line": one_line}
+    return _cut(legal(environment.get_template("summary.md.j2").render(summary=summary, shown=SHOWN)))
 
 
 def _cut(text: str) -> str:

@@ -191,8 +191,8 @@ def _stated(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accum
 
 def _partials(problem: Problem) -> int:
     """Slices of a sum that meet in memory: what the problem asks for, or at most when the kernel chooses."""
-    split_k: int = getattr(problem, "split_k", 1)
-    return split_k if split_k > 0 else MOST_PARTIALS
+    slices = problem.operation.exactness.slices(problem)
+    return slices if slices > 0 else MOST_PARTIALS
 
 
 class _Terms:

@@ -91,7 +91,7 @@ def verdict_of(
         dispatch={} if record is None else record.summary(),
         seconds=seconds,
         diagnosis=diagnosis,
-        repro=repro_line(planned, session.load) + (f" --{case.by}" if case.by else ""),
+        repro=repro_line(planned, session.project.added) + (f" --{case.by}" if case.by else ""),
         foreign=_foreign(planned.problem),
         human=_human(planned.problem),
         fingerprint=fingerprint,

@@ -6,18 +6,6 @@ from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operation import Problem
 
-PREDICTED = (
-    "path",
-    "gemms_count",
-    "launches",
-    "buckets",
-    "zero_fill",
-    "split_n",
-    "split_k",
-    "main_loop",
-    "transposes",
-    "workspace_bytes",
-)
 MOST = 3
 """Disagreements spelled out before the rest is counted."""
 
@@ -41,8 +29,9 @@ def dispatch_disagreement(
 
 
 def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str]:
+    told = record.summary()
     return [
-        f"{name} is {getattr(record, name)}, predicted {getattr(predicted, name)}"
-        for name in PREDICTED
-        if getattr(predicted, name) not in (None, getattr(record, name))
+        f"{name} is {told.get(name)}, predicted {value}"
+        for name, value in predicted.stated.items()
+        if told.get(name) != value
     ]

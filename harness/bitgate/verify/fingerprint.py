@@ -9,11 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate import checkout, rooms
+from bitgate import checkout
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.device.device import Device
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN
 
 NO_GUARDS = "none"
@@ -105,7 +106,7 @@ def _asked(hip: Any, function: str, *arguments: int) -> Any:
 @lru_cache
 def _commit(places: tuple[Path, ...]) -> str:
     """The owner's: that of the kernel, else of the suites, if they lie elsewhere than bitgate's own."""
-    own = rooms.root()
+    own = ours().root
     owners = sorted(places, key=lambda place: place.resolve().is_relative_to(own))
     return next((commit for place in owners if (commit := checkout.commit(place)) != UNKNOWN), UNKNOWN)
 

@@ -152,7 +152,7 @@ def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
         other_run=None if other is None else _beside(case, wrong, other),
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
-    diagnosis = diagnose(scene)
+    diagnosis = diagnose(scene, case.session.rules)
     comparison = compare(wrong.result.logical, reference.logical, outside)
     evidence = {
         **diagnosis.evidence,

@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from bitgate import rooms
 from bitgate.device.targets import named, platform_of
 from bitgate.isolation.child import Child, Ended, Output
 from bitgate.operation import foreign_line, human
+from bitgate.project import Project, ours
 from bitgate.record import Outcome, RecordError, Verdict, from_event
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
@@ -45,7 +45,7 @@ class Opening:
     """What a process of kernels is opened with; the fields are those of ``Session``."""
 
     target: str
-    load: tuple[Path, ...] = ()
+    project: Project = field(default_factory=ours)
     overlay: Mapping[str, Path] = field(default_factory=dict)
     suites: tuple[Path, ...] | None = None
     repeats_all: bool = True
@@ -54,7 +54,7 @@ class Opening:
     def as_json(self) -> dict[str, Any]:
         return {
             "target": self.target,
-            "load": [str(path.absolute()) for path in self.load],
+            "project": self.project.as_json(),
             "overlay": {name: str(path.absolute()) for name, path in self.overlay.items()},
             "suites": None if self.suites is None else [str(path.absolute()) for path in self.suites],
             "repeats_all": self.repeats_all,
@@ -200,8 +200,8 @@ class CaseProcess:
     def _ended(self, planned: PlannedCase, outcome: Outcome, reason: str, started: float) -> Verdict:
         """The verdict on a case that left nobody to speak for it."""
         target = named(planned.target)
-        places = [path.resolve().parent for path in self.opening.load]
-        places += self.opening.suites or [rooms.room("suites")]
+        places = [path.resolve().parent for path in self.opening.project.declarations]
+        places += self.opening.suites or self.opening.project.shelves
         return Verdict(
             key=planned.key,
             outcome=outcome,
@@ -213,7 +213,7 @@ class CaseProcess:
             device_kind=target.kind,
             device_name=target.device_name,
             seconds={"total": perf_counter() - started},
-            repro=repro_line(planned, self.opening.load),
+            repro=repro_line(planned, self.opening.project.added),
             foreign=foreign_line(planned.problem) or "",
             human=human(planned.problem),
             fingerprint=fingerprint(target, places),

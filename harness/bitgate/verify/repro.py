@@ -10,10 +10,11 @@ from bitgate.device.host import RACE
 from bitgate.verify.planned import PlannedCase
 
 
-def repro_line(planned: PlannedCase, load: Sequence[Path] = ()) -> str:
-    """``bitgate verify <case> --kernel ...``: defaults that cannot be mistaken are left out."""
+def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
+    """``bitgate verify <case> --kernel ...``: defaults that cannot be mistaken are left out, and so are declarations
+    that the project's file names: in any checkout of it they are found. ``added``: those that a command named."""
     words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel]
-    for path in load:
+    for path in added:
         words += ["--load", str(path)]
     words += ["--fill", planned.fill, "--seed", str(planned.seed)]
     for name, value in planned.options:

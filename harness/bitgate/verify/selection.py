@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from bitgate.device.targets import platform_of
@@ -15,6 +14,7 @@ from bitgate.kernel.declared import refusal_of
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
 from bitgate.operation import Problem
+from bitgate.project import Project
 from bitgate.verify.planned import Expectation
 
 Choice: TypeAlias = tuple[KernelFamily, Instance, Expectation]
@@ -29,15 +29,17 @@ class Selection:
 
 
 def candidates(
-    glob: str | None, options: Mapping[str, str], target: str, load: Sequence[Path] = ()
+    glob: str | None, options: Mapping[str, str], target: str, project: Project | None = None
 ) -> list[tuple[KernelFamily, Instance]]:
-    """The instances that a glob names, or those of what is loaded, or every one that is not a reference, on a target.
+    """The instances that a glob names, or those of what a project runs on, or every one that is not a reference, on a
+    target.
 
     An option must be known to one of their families at least; families that lack it are left out. UsageError with the
     nearest name otherwise.
     """
     platform = platform_of(target)
-    chosen = select(glob, load, target)
+    load = project.runs_on if project else ()
+    chosen = select(glob, project, target)
     if glob is None and load:
         mine = loaded_names(load)
         chosen = [(family, instance) for family, instance in chosen if family.name in mine]

@@ -20,6 +20,7 @@ from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target, best, named
 from bitgate.device.tools import DeviceTools, Tools
 from bitgate.device.tools_abi import family as tools_family
+from bitgate.diagnose.owned import load_rules
 from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.certificate import certify
@@ -35,6 +36,7 @@ from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.operation import Accumulation, Problem, case_id
+from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Judge, bounded_reference, nan_class
 from bitgate.verify.cache import ByteCache
@@ -78,10 +80,11 @@ class Reference:
 class Session:
     """One target in one process. Nothing is opened or built before it is needed.
 
-    ``load`` lists declaration files of a user's kernels; ``overlay`` maps kernel sources to files that stand in for
-    them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites whose
-    stored digests count (default: bitgate's); cases with a tensor of ``large_bytes`` or more are treated as large;
-    ``repeats_all``: every cheap case is launched once more with other data, else the first one of each instance.
+    ``project`` names an owner's kernels (default: bitgate alone); ``overlay`` maps kernel sources to files that stand
+    in for them (seeded defects); ``progress`` gets a line for each step of a build; ``suites`` are folders of suites
+    whose stored digests count (default: the project's and bitgate's); cases with a tensor of ``large_bytes`` or more
+    are treated as large; ``repeats_all``: every cheap case is launched once more with other data, else the first one
+    of each instance.
     UsageError for an unknown target or file.
     """
 
@@ -89,7 +92,7 @@ class Session:
         self,
         target: str | Target | None = None,
         *,
-        load: Sequence[Path] = (),
+        project: Project | None = None,
         progress: Callable[[str], None] | None = None,
         overlay: Mapping[str, Path] | None = None,
         suites: Sequence[Path] | None = None,
@@ -97,11 +100,12 @@ class Session:
         repeats_all: bool = True,
     ) -> None:
         self.target = target if isinstance(target, Target) else best() if target is None else named(target)
-        self.load = tuple(load)
-        self.families = families(self.load, self.target.name, here=True)
+        self.project = project or ours()
+        self.families = families(self.project, self.target.name, here=True)
+        self.rules = load_rules(self.project.rules)
         self._overlay = dict(overlay or {})
         self._progress = progress
-        self.digests = DigestBook([rooms.room("suites")] if suites is None else suites)
+        self.digests = DigestBook(self.project.shelves if suites is None else suites)
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
@@ -303,6 +307,7 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     sum is the same in any order."""
     if certified:
         return "exact"
+    states_order = states_order and problem.operation.exactness.states_order
     return "ordered" if states_order or not problem.tensors[problem.result].dtype.is_float else "bounds"
 
 

@@ -61,9 +61,10 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
 
 def summary_line(record: DispatchRecord) -> str:
     """What the launches make together."""
+    split_k, split_n = (record.facts.get(name, 1) for name in ("split_k", "split_n"))
     return (
-        f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {record.split_k},"
-        f" split_n {record.split_n}, workspace {record.workspace_bytes} bytes"
+        f"path {record.path}, {record.launches} launches, {record.transposes} transposes, split_k {split_k},"
+        f" split_n {split_n}, workspace {record.workspace_bytes} bytes"
     )
 
 

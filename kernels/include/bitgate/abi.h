@@ -1,9 +1,11 @@
 /* The flat C ABI between bitgate and a kernel library. Plain C, no ownership crosses it.
  *
- * A library exports the functions at the end of this file. Every structure starts with its size as the
- * caller knows it; bitgate_abi() lets the caller compare version and sizes before it calls anything else.
- * Names of tensors are those of the forward pass whatever the operation: in = x (GEMM: A), wei = w (GEMM: B),
- * out = y (GEMM: C). bwd_data reads out and wei and writes in; bwd_weight reads in and out and writes wei.
+ * A library exports the functions at the end of this file. A problem crosses it whatever it computes: an
+ * operation by name, tensors by role, attributes by name. What these names mean, the operation says
+ * (bitgate/conv.hpp and bitgate/gemm.hpp read ours); this file does not know any.
+ *
+ * Every structure starts with its size as the caller knows it; bitgate_abi() lets the caller compare version
+ * and sizes before it calls anything else.
  */
 #ifndef BITGATE_ABI_H
 #define BITGATE_ABI_H
@@ -17,15 +19,12 @@ extern "C" {
 #define BITGATE_NOEXCEPT
 #endif
 
-#define BITGATE_ABI_VERSION 1
+#define BITGATE_ABI_VERSION 2
 
-#define BITGATE_MAX_SPATIAL 3
-#define BITGATE_MAX_RANK 6 /* G, N, C|K and up to three spatial lengths */
-#define BITGATE_MAX_D 4
+#define BITGATE_MAX_RANK 8
 #define BITGATE_MAX_ARGS 48
 #define BITGATE_NAME_BYTES 160
 #define BITGATE_REASON_BYTES 256
-#define BITGATE_SPLIT_K_AUTO (-1)
 
 enum bitgate_dtype {
   BITGATE_F64 = 0,
@@ -40,56 +39,43 @@ enum bitgate_dtype {
   BITGATE_I32 = 9
 };
 
-enum bitgate_operation { BITGATE_FWD = 0, BITGATE_BWD_DATA = 1, BITGATE_BWD_WEIGHT = 2, BITGATE_GEMM = 3 };
+enum bitgate_value_kind { BITGATE_INTEGER = 0, BITGATE_REAL = 1, BITGATE_TEXT = 2, BITGATE_INTEGERS = 3 };
 
-/* Applied to a tensor's elements (in, wei) or to the accumulator (out_op), in the accumulator's type:
- * PASS v; SCALE alpha*v; BIAS v + d0; ADD v + d0 (d0 shaped like the result); BILINEAR alpha*v + beta*d0;
- * RELU max(v, 0). */
-enum bitgate_elementwise {
-  BITGATE_PASS = 0,
-  BITGATE_SCALE = 1,
-  BITGATE_BIAS = 2,
-  BITGATE_ADD = 3,
-  BITGATE_BILINEAR = 4,
-  BITGATE_RELU = 5
-};
+/* A named value: an attribute of a problem, a fact of an instance, a fact of what ran. */
+typedef struct bitgate_value {
+  const char* name;
+  int32_t kind;   /* bitgate_value_kind: which of the four below is meant */
+  uint32_t count; /* of integers */
+  int64_t integer;
+  double real;
+  const char* text;
+  const int64_t* integers;
+} bitgate_value;
+
+enum bitgate_access { BITGATE_READ = 1, BITGATE_WRITTEN = 2, BITGATE_READ_WRITTEN = 3 };
 
 typedef struct bitgate_tensor {
+  const char* role; /* "in", "wei", "out", "d0"; other operations: "x", "index" ... */
+  int32_t access;   /* bitgate_access */
   int32_t dtype;
-  int32_t rank;                      /* 0: the tensor is absent */
-  int64_t lengths[BITGATE_MAX_RANK]; /* logical order: x (G,N,C,I..), w (G,K,C,F..), y (G,N,K,O..); GEMM
-                                        (B,M,N) */
+  int32_t rank; /* 0: an optional tensor that is absent; its buffer is null */
+  int32_t reserved;
+  int64_t lengths[BITGATE_MAX_RANK]; /* in the operation's logical order */
   int64_t strides[BITGATE_MAX_RANK]; /* in elements, same order; 0 broadcasts */
-  char layout[16];                   /* "nhwgc": for messages, the strides decide */
+  const char* layout;                /* "nhwgc": for messages, the strides decide */
 } bitgate_tensor;
 
-typedef struct bitgate_elementwise_op {
-  int32_t kind;
-  int32_t reserved;
-  double alpha;
-  double beta;
-} bitgate_elementwise_op;
-
+/* An operation, a role or an attribute that a library does not know is BITGATE_REFUSED, by the clause
+ * "operation", "unknown_role" or "unknown_attribute", never ignored: what it says would not be computed. An
+ * attribute that is not stated has its default, so a library that knows less takes what asks for no more. */
 typedef struct bitgate_problem {
   uint32_t struct_size;
-  int32_t operation;
-  int32_t ndim; /* spatial dimensions, 1 to 3; GEMM: 0 */
-  int32_t num_d;
-  int32_t compute_dtype; /* type of the multiplicands inside the kernel; equals the tensors' unless stated */
-  int32_t split_k;       /* 1: none; BITGATE_SPLIT_K_AUTO: the kernel resolves it */
-  int32_t alignment;     /* promised for every base pointer, in bytes */
-  int32_t d_aliases_output; /* bit i: d[i] is the output buffer itself */
-  bitgate_tensor in;
-  bitgate_tensor wei;
-  bitgate_tensor out;
-  bitgate_tensor d[BITGATE_MAX_D];
-  bitgate_elementwise_op in_op;
-  bitgate_elementwise_op wei_op;
-  bitgate_elementwise_op out_op;
-  int64_t stride[BITGATE_MAX_SPATIAL];
-  int64_t dilation[BITGATE_MAX_SPATIAL];
-  int64_t left_pad[BITGATE_MAX_SPATIAL];
-  int64_t right_pad[BITGATE_MAX_SPATIAL];
+  int32_t alignment; /* promised for every base pointer, in bytes */
+  const char* operation;
+  uint32_t tensor_count;
+  uint32_t attribute_count;
+  const bitgate_tensor* tensors; /* roles are unique */
+  const bitgate_value* attributes;
 } bitgate_problem;
 
 typedef struct bitgate_option {
@@ -105,13 +91,11 @@ typedef struct bitgate_options {
   const bitgate_option* items;
 } bitgate_options;
 
+/* One pointer a tensor, in the problem's order. */
 typedef struct bitgate_buffers {
   uint32_t struct_size;
-  uint32_t reserved;
-  void* in;
-  void* wei;
-  void* out;
-  const void* d[BITGATE_MAX_D];
+  uint32_t tensor_count;
+  void* const* tensors;
   void* workspace;
   int64_t workspace_bytes;
 } bitgate_buffers;
@@ -121,20 +105,18 @@ typedef struct bitgate_reason {
   char text[BITGATE_REASON_BYTES]; /* one sentence with the values */
 } bitgate_reason;
 
+/* Texts and facts live as long as the library. Facts that the declaration states too are compared with it:
+ *   dtypes ("f16,bf16": combinations in canonical spelling), layouts (comma separated), accumulator (the type
+ *   that sums), tile, vector (elements that a thread moves at once), fragment (of one matrix instruction):
+ *   three integers each; block_size (threads), wave_size (0: any), lds_bytes.
+ * What is not stated is not compared. */
 typedef struct bitgate_instance_info {
   uint32_t struct_size;
-  int32_t operation;
-  char family[64];
-  char name[96];        /* [a-z0-9_], unique in the family */
-  char dtypes[64];      /* "f16,bf16": combinations in canonical spelling */
-  char layouts[128];    /* input layouts, comma separated */
-  char accumulator[16]; /* dtype that sums */
-  int32_t tile_m, tile_n, tile_k;
-  int32_t vector_a, vector_b, vector_c; /* elements a thread moves at once */
-  int32_t block_size;
-  int32_t wave_size;              /* 0: any */
-  int32_t frag_m, frag_n, frag_k; /* one matrix instruction; 0: none is used */
-  int64_t lds_bytes;
+  uint32_t fact_count;
+  const char* family;
+  const char* name; /* [a-z0-9_], unique in the family */
+  const char* operation;
+  const bitgate_value* facts;
 } bitgate_instance_info;
 
 typedef struct bitgate_option_info {
@@ -145,29 +127,6 @@ typedef struct bitgate_option_info {
   char production[32];
   char help[BITGATE_REASON_BYTES];
 } bitgate_option_info;
-
-/* One member of the bwd_data decomposition (other operations: one entry for the whole GEMM). */
-typedef struct bitgate_sub_gemm {
-  int32_t index;                      /* in host order */
-  int32_t bucket;                     /* launch set it belongs to */
-  int32_t launched;                   /* 0: no launch covered it */
-  int32_t main_loop;                  /* 1: the K loop runs more than one block */
-  int32_t tilde[BITGATE_MAX_SPATIAL]; /* residue class per axis */
-  int32_t taps[BITGATE_MAX_SPATIAL];  /* filter taps per axis (dot slice) */
-  int64_t slice_begin[BITGATE_MAX_SPATIAL];
-  int64_t slice_length[BITGATE_MAX_SPATIAL];
-  int64_t m, n, k;
-  int64_t first_block; /* in its launch's grid */
-  int64_t blocks;
-} bitgate_sub_gemm;
-
-/* Do the blocks' K loops run more than one step: in all tiles of all launches, in none, in some? */
-enum bitgate_main_loop {
-  BITGATE_LOOP_UNTOLD = 0,
-  BITGATE_LOOP_ALL = 1,
-  BITGATE_LOOP_NONE = 2,
-  BITGATE_LOOP_MIXED = 3
-};
 
 enum bitgate_event_kind { BITGATE_KERNEL = 0, BITGATE_MEMSET = 1, BITGATE_COPY = 2 };
 enum bitgate_arg_kind { BITGATE_ARG_VALUE = 0, BITGATE_ARG_POINTER = 1 };
@@ -200,29 +159,30 @@ typedef struct bitgate_launch {
   bitgate_launcher launcher;       /* of a kernel, in this library */
 } bitgate_launch;
 
-/* What really ran. The caller owns the arrays and states their capacity; counts may exceed it, the rest is
- * cut. */
+/* What really ran. Fields are what bitgate asks of any kernel, whatever it computes; facts are what a family
+ * adds (split_k, main_loop ...), compared with the declaration's prediction by name. An operation whose
+ * kernels work in parts (convolution: sub-GEMMs) lists them in rows of integers, whose columns it names.
+ *
+ * The caller owns the arrays and states their capacity; counts may exceed it, the rest is cut. Names and
+ * texts live as long as the library. */
 typedef struct bitgate_dispatch_record {
   uint32_t struct_size;
-  int32_t gemms_count;
-  int32_t buckets;
   int32_t launches;  /* kernels launched, zero-fill and transposes not counted */
-  int32_t split_k;   /* resolved, never -1 */
-  int32_t split_n;   /* image chunks, 1: none */
   int32_t zero_fill; /* 1: the output was cleared first */
-  int32_t main_loop; /* bitgate_main_loop */
+  int32_t hip_error; /* of BITGATE_HIP_ERROR */
   int64_t workspace_bytes;
   char path[64]; /* "flat", "grouped", "naive" ... */
   char instance[96];
-  uint32_t sub_gemm_capacity, sub_gemm_count;
-  bitgate_sub_gemm* sub_gemms;
+  uint32_t fact_capacity, fact_count;
+  bitgate_value* facts;
+  uint32_t part_capacity, part_count; /* capacity in integers, count in rows */
+  const char* part_columns;           /* comma separated, one name an integer */
+  int64_t* parts;
   uint32_t event_capacity, event_count;
   bitgate_launch* events;
   uint64_t kernarg_capacity, kernarg_count;
   uint8_t* kernargs;
   bitgate_reason reason; /* why the status is not BITGATE_OK */
-  int32_t hip_error;     /* of BITGATE_HIP_ERROR */
-  int32_t reserved2;
 } bitgate_dispatch_record;
 
 enum bitgate_status {
@@ -234,11 +194,12 @@ enum bitgate_status {
   BITGATE_WORKSPACE = 4  /* the workspace is missing or too small */
 };
 
+/* The same size and the same two first fields in every version: any library can be asked for its version. */
 typedef struct bitgate_abi_info {
   uint32_t struct_size;
   uint32_t version;
-  uint32_t sizeof_tensor, sizeof_problem, sizeof_options, sizeof_buffers, sizeof_reason;
-  uint32_t sizeof_instance_info, sizeof_option_info, sizeof_sub_gemm, sizeof_launch, sizeof_dispatch_record;
+  uint32_t sizeof_value, sizeof_tensor, sizeof_problem, sizeof_options, sizeof_buffers, sizeof_reason;
+  uint32_t sizeof_instance_info, sizeof_option_info, sizeof_launch, sizeof_dispatch_record;
   char family[64];
   char target[32]; /* "host", "gfx942", "sm_90" */
 } bitgate_abi_info;

@@ -1,15 +1,12 @@
-// A convolution problem of the C ABI, checked and brought to one form: three spatial axes (z, y, x), missing
+// A convolution problem, checked and brought to one form: three spatial axes (z, y, x), missing
 // ones of length 1. Trivially copyable, so a kernel can take it as an argument.
 //
 // Index relation of all passes, per axis: input = output * stride + filter * dilation - left_pad.
 #pragma once
 
-#include "bitgate/platform.hpp"
-#include "bitgate/refusal.hpp"
+#include "bitgate/conv.hpp"
 
 namespace bitgate {
-
-inline constexpr int axes = BITGATE_MAX_SPATIAL;
 
 // Strides in elements. `group`, `row`, `column` are those of the logical order: x (G,N,C), w (G,K,C), y
 // (G,N,K).
@@ -60,10 +57,8 @@ inline int32_t check_lengths(const bitgate_tensor& tensor, const char* name, int
 } // namespace detail
 
 // Reads `problem` into `shape`. BITGATE_BAD_ARGUMENT when its parts contradict each other.
-inline int32_t read_conv(const bitgate_problem& problem, ConvShape& shape, bitgate_reason* reason) noexcept {
+inline int32_t read_conv(const ConvProblem& problem, ConvShape& shape, bitgate_reason* reason) noexcept {
   const int ndim = problem.ndim;
-  if (ndim < 1 || ndim > axes)
-    BITGATE_BAD(reason, "problem", "ndim = %d: a convolution has 1 to %d", ndim, axes);
   if (problem.in.rank != ndim + 3 || problem.wei.rank != ndim + 3)
     BITGATE_BAD(reason, "problem", "in has rank %d and wei %d, a %dD convolution needs %d", problem.in.rank,
                 problem.wei.rank, ndim, ndim + 3);
@@ -105,18 +100,6 @@ inline int32_t read_conv(const bitgate_problem& problem, ConvShape& shape, bitga
   shape.w = strides_of(problem.wei, ndim);
   shape.y = strides_of(problem.out, ndim);
   return BITGATE_OK;
-}
-
-// The tensor that the operation writes.
-inline const bitgate_tensor& result_of(const bitgate_problem& problem) noexcept {
-  switch (problem.operation) {
-  case BITGATE_BWD_DATA:
-    return problem.in;
-  case BITGATE_BWD_WEIGHT:
-    return problem.wei;
-  default:
-    return problem.out;
-  }
 }
 
 } // namespace bitgate

@@ -2,10 +2,31 @@
 // rounding.
 #pragma once
 
-#include "bitgate/abi.h"
+#include <cstring>
+
 #include "bitgate/number.hpp"
 
+// PASS v; SCALE alpha*v; BIAS v + d0; ADD v + d0 (d0 shaped like the result); BILINEAR alpha*v + beta*d0;
+// RELU max(v, 0).
+enum ElementwiseKind : int32_t {
+  BITGATE_PASS = 0,
+  BITGATE_SCALE = 1,
+  BITGATE_BIAS = 2,
+  BITGATE_ADD = 3,
+  BITGATE_BILINEAR = 4,
+  BITGATE_RELU = 5
+};
+
 namespace bitgate {
+
+// The kind that an attribute names; -1 for a name that there is not.
+inline int32_t elementwise_named(const char* name) noexcept {
+  constexpr const char* names[] = {"pass", "scale", "bias", "nd1", "bilinear", "relu"};
+  for (int32_t kind = BITGATE_PASS; kind <= BITGATE_RELU; ++kind)
+    if (std::strcmp(names[kind], name) == 0)
+      return kind;
+  return -1;
+}
 
 // A kernel's argument: without a name the four bytes behind `kind` would be whatever lay on the stack, and
 // the same launch another capsule each time.
@@ -14,10 +35,6 @@ struct Elementwise {
   int32_t unused;
   double alpha, beta;
 };
-
-inline Elementwise elementwise(const bitgate_elementwise_op& op) {
-  return {op.kind, 0, op.alpha, op.beta};
-}
 
 // D tensors that the operation reads.
 inline int num_d(int32_t kind) {

@@ -20,7 +20,7 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    return Dispatch(path="naive", gemms_count=1, launches=1, buckets=1, zero_fill=False)
+    return Dispatch(path="naive", launches=1, facts={"gemms_count": 1, "buckets": 1, "split_k": 1, "split_n": 1})
 
 
 FAMILY = KernelFamily(

@@ -39,7 +39,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch, which writes every cell."""
     workspace = WORKSPACE.get(instance.name, 0)
-    return Dispatch(path="pointwise", gemms_count=1, launches=1, buckets=1, zero_fill=False, workspace_bytes=workspace)
+    facts = {"gemms_count": 1, "buckets": 1}
+    return Dispatch(path="pointwise", launches=1, workspace_bytes=workspace, facts=facts)
 
 
 def _instance(name: str) -> Instance:

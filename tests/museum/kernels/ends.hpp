@@ -73,16 +73,16 @@ EXHIBIT(atexit_exit_0) {
   std::atexit([] { ::_exit(0); });
 }
 
-static int32_t exits_when_asked(const bitgate::Request&, bitgate_reason*) {
+static int32_t exits_when_asked(const bitgate::ConvRequest&, bitgate_reason*) {
   std::exit(0);
 }
-static const bitgate::Registration exit_0_in_supports{
+static const bitgate::ConvRegistration exit_0_in_supports{
     described("exit_0_in_supports", run<healthy>, exits_when_asked)};
 
-static int64_t exits_when_sized(const bitgate::Request&) {
+static int64_t exits_when_sized(const bitgate::ConvRequest&) {
   std::exit(0);
 }
-static const bitgate::Registration exit_0_in_workspace_size{
+static const bitgate::ConvRegistration exit_0_in_workspace_size{
     described("exit_0_in_workspace_size", run<healthy>, supports, exits_when_sized)};
 
 __global__ void exiting() {

@@ -14,15 +14,15 @@ __global__ void __launch_bounds__(block_size)
   y[place.y] = sum_of(x, w, place, shape);
 }
 
-Visit::Visit(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context)
+Visit::Visit(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context)
     : request(request), buffers(buffers), context(context), x(static_cast<const float*>(buffers.in)),
       w(static_cast<const float*>(buffers.wei)), y(static_cast<float*>(buffers.out)) {
   bitgate::read_conv(request.problem, shape, nullptr);
   cells = shape.groups * shape.images * shape.k * bitgate::product(shape.output);
 }
 
-int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
-  const bitgate_problem& problem = request.problem;
+int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+  const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   int32_t status = bitgate::read_conv(problem, shape, reason);
   if (status == BITGATE_OK)
@@ -52,14 +52,15 @@ void compute(Visit& visit, hipStream_t stream, float* y) {
 void record(Visit& visit) {
   bitgate_dispatch_record& record = visit.context.record;
   std::snprintf(record.path, sizeof record.path, "pointwise");
-  record.gemms_count = record.buckets = record.launches = 1;
-  bitgate_sub_gemm gemm{};
+  record.launches = 1;
+  bitgate::note_gemms(record, 1, 1);
+  bitgate::GemmPart gemm{};
   gemm.m = visit.cells / visit.shape.groups / visit.shape.k, gemm.n = visit.shape.k, gemm.k = visit.shape.c;
   gemm.launched = visit.context.error == hipSuccess;
   gemm.blocks = blocks_of(visit).x;
   for (int i = 0; i < visit.request.problem.ndim; ++i)
     gemm.taps[i] = 1;
-  bitgate::add_sub_gemm(record, gemm);
+  bitgate::add_part(record, gemm);
 }
 
 void healthy(Visit& visit) {
@@ -67,13 +68,15 @@ void healthy(Visit& visit) {
   record(visit);
 }
 
-bitgate::Instance described(const char* name, decltype(bitgate::Instance::run) run,
-                            decltype(bitgate::Instance::supports) supports,
-                            decltype(bitgate::Instance::workspace_bytes) workspace) {
-  return {name,       BITGATE_FWD, "f32",     "nhwgc", "f32",    {0, 0, 0}, {1, 1, 1},
-          block_size, 0,           {0, 0, 0}, 0,       supports, workspace, run};
+bitgate::ConvInstance described(const char* name, decltype(bitgate::ConvInstance::run) run,
+                                decltype(bitgate::ConvInstance::supports) supports,
+                                decltype(bitgate::ConvInstance::workspace_bytes) workspace) {
+  return {{name, "fwd", "f32", "nhwgc", "f32", {0, 0, 0}, {1, 1, 1}, block_size, 0, {0, 0, 0}, 0},
+          supports,
+          workspace,
+          run};
 }
 
-const bitgate::Registration healthy_registered{described("healthy", run<healthy>)};
+const bitgate::ConvRegistration healthy_registered{described("healthy", run<healthy>)};
 
 } // namespace museum

@@ -87,12 +87,12 @@ EXHIBIT(writes_a_host_pointer) {
 // Arguments are lent as const, and shared with the cases that follow.
 EXHIBIT(writes_its_problem) {
   healthy(visit);
-  const_cast<bitgate_problem&>(visit.request.problem).in.lengths[1] += 1;
+  const_cast<char*>(visit.request.problem.in.layout)[0] = 'x';
 }
 
 // ---- workspace
 
-static int64_t some_workspace(const bitgate::Request&) {
+static int64_t some_workspace(const bitgate::ConvRequest&) {
   return 256;
 }
 
@@ -100,22 +100,22 @@ static void past_the_workspace(Visit& visit) {
   healthy(visit);
   beside(visit, "write_at", write_at, static_cast<float*>(visit.buffers.workspace), int64_t{64});
 }
-static const bitgate::Registration writes_past_its_workspace{
+static const bitgate::ConvRegistration writes_past_its_workspace{
     described("writes_past_its_workspace", run<past_the_workspace>, supports, some_workspace)};
 
-static const bitgate::Registration workspace_unlike_the_prediction{
+static const bitgate::ConvRegistration workspace_unlike_the_prediction{
     described("workspace_unlike_the_prediction", run<healthy>, supports, some_workspace)};
 
-static int64_t a_tebibyte(const bitgate::Request&) {
+static int64_t a_tebibyte(const bitgate::ConvRequest&) {
   return int64_t{1} << 40;
 }
-static const bitgate::Registration workspace_of_a_tebibyte{
+static const bitgate::ConvRegistration workspace_of_a_tebibyte{
     described("workspace_of_a_tebibyte", run<healthy>, supports, a_tebibyte)};
 
-static int64_t less_than_nothing(const bitgate::Request&) {
+static int64_t less_than_nothing(const bitgate::ConvRequest&) {
   return -4096;
 }
-static const bitgate::Registration negative_workspace{
+static const bitgate::ConvRegistration negative_workspace{
     described("negative_workspace", run<healthy>, supports, less_than_nothing)};
 
 } // namespace museum

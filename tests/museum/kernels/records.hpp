@@ -14,7 +14,7 @@ EXHIBIT(says_two_launches) {
 
 EXHIBIT(says_nine_sub_gemms) {
   healthy(visit);
-  visit.context.record.gemms_count = 9;
+  bitgate::note(visit.context.record, "gemms_count", 9);
 }
 
 EXHIBIT(says_another_path) {
@@ -36,19 +36,19 @@ EXHIBIT(record_of_an_unknown_event) {
 
 EXHIBIT(record_that_points_nowhere) {
   healthy(visit);
-  visit.context.record.sub_gemms = reinterpret_cast<bitgate_sub_gemm*>(8);
+  visit.context.record.parts = reinterpret_cast<int64_t*>(8);
 }
 
-static int32_t refuses_all(const bitgate::Request&, bitgate_reason* reason) {
+static int32_t refuses_all(const bitgate::ConvRequest&, bitgate_reason* reason) {
   BITGATE_REFUSE(reason, "mood", "not today");
 }
-static const bitgate::Registration refuses_what_it_declares{
+static const bitgate::ConvRegistration refuses_what_it_declares{
     described("refuses_what_it_declares", run<healthy>, refuses_all)};
 
 // It takes the problem until its workspace is known, and is then not ready to run it.
 static bool was_sized = false;
 
-static int32_t refuses_at_last(const bitgate::Request& request, bitgate_reason* reason) {
+static int32_t refuses_at_last(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   if (was_sized) {
     was_sized = false;
     BITGATE_REFUSE(reason, "mood", "not after all");
@@ -56,16 +56,17 @@ static int32_t refuses_at_last(const bitgate::Request& request, bitgate_reason* 
   return supports(request, reason);
 }
 
-static int64_t sizes_and_remembers(const bitgate::Request&) {
+static int64_t sizes_and_remembers(const bitgate::ConvRequest&) {
   was_sized = true;
   return 0;
 }
-static const bitgate::Registration refuses_when_it_is_run{
+static const bitgate::ConvRegistration refuses_when_it_is_run{
     described("refuses_when_it_is_run", run<healthy>, refuses_at_last, sizes_and_remembers)};
 
-static int32_t answers_with_99(const bitgate::Request&, bitgate_reason*) {
+static int32_t answers_with_99(const bitgate::ConvRequest&, bitgate_reason*) {
   return 99;
 }
-static const bitgate::Registration unknown_status{described("unknown_status", run<healthy>, answers_with_99)};
+static const bitgate::ConvRegistration unknown_status{
+    described("unknown_status", run<healthy>, answers_with_99)};
 
 } // namespace museum

@@ -75,11 +75,11 @@ EXHIBIT(reads_from_an_empty_pipe) {
     (void)!::read(ends[0], &byte, 1);
 }
 
-static int32_t hangs_when_asked(const bitgate::Request& request, bitgate_reason* reason) {
+static int32_t hangs_when_asked(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   spin();
   return supports(request, reason);
 }
-static const bitgate::Registration hangs_in_supports{
+static const bitgate::ConvRegistration hangs_in_supports{
     described("hangs_in_supports", run<healthy>, hangs_when_asked)};
 
 __global__ void spinning() {

@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-#include "bitgate/conv_predicates.hpp"
-#include "bitgate/registry.hpp"
+#include "bitgate/conv_shape.hpp"
+#include "bitgate/product_predicates.hpp"
 
 namespace museum {
 
@@ -19,8 +19,8 @@ inline constexpr int block_size = 64;
 
 // One call of bitgate_run, with the tensors by name.
 struct Visit {
-  const bitgate::Request& request;
-  const bitgate_buffers& buffers;
+  const bitgate::ConvRequest& request;
+  const bitgate::Buffers& buffers;
   bitgate::Context& context;
   ConvShape shape;
   const float* x;
@@ -28,7 +28,7 @@ struct Visit {
   float* y;
   int64_t cells; // of y
 
-  Visit(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context);
+  Visit(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context);
 };
 
 __device__ inline int64_t offset_of(const Strides& strides, int64_t group, int64_t row, int64_t column,
@@ -63,7 +63,7 @@ __device__ inline float sum_of(const float* x, const float* w, const Place& plac
   return sum;
 }
 
-int32_t supports(const bitgate::Request& request, bitgate_reason* reason);
+int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason);
 
 // Writes what ran into the record, as the declaration predicts it.
 void record(Visit& visit);
@@ -85,14 +85,15 @@ void beside(Visit& visit, const char* name, void (*kernel)(Params...), const Arg
 }
 
 template <void (*act)(Visit&)>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   Visit visit(request, buffers, context);
   act(visit);
 }
 
-bitgate::Instance described(const char* name, decltype(bitgate::Instance::run) run,
-                            decltype(bitgate::Instance::supports) supports = museum::supports,
-                            decltype(bitgate::Instance::workspace_bytes) workspace = bitgate::no_workspace);
+bitgate::ConvInstance
+described(const char* name, decltype(bitgate::ConvInstance::run) run,
+          decltype(bitgate::ConvInstance::supports) supports = museum::supports,
+          decltype(bitgate::ConvInstance::workspace_bytes) workspace = bitgate::no_workspace);
 
 // Nothing here lasts for ever: if nobody ends it, a museum must not keep a machine busy.
 inline constexpr double longest_seconds = 30;
@@ -111,5 +112,5 @@ inline void spin() {
 // EXHIBIT(name) { ... } is an instance of that name; the body is its bitgate_run.
 #define EXHIBIT(name)                                                                                        \
   static void name(museum::Visit&);                                                                          \
-  static const bitgate::Registration name##_registered{museum::described(#name, museum::run<name>)};         \
+  static const bitgate::ConvRegistration name##_registered{museum::described(#name, museum::run<name>)};     \
   static void name([[maybe_unused]] museum::Visit& visit)

@@ -1,6 +1,6 @@
 // C = A * B, one block a row of C. The block sums each cell's products: a lane its own, a wave its lanes',
 // the block its waves'. The same LDS serves all cells of the row, one after the other.
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/gemm.hpp"
 #include "bitgate/lds.hpp"
 #include "bitgate/library.hpp"
 
@@ -50,17 +50,15 @@ __global__ void kernel(const float* a, const float* b, float* c, int columns, in
   }
 }
 
-int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
-  const bitgate_problem& problem = request.problem;
-  if (problem.operation != BITGATE_GEMM)
-    BITGATE_REFUSE(reason, "operation", "only gemm");
+int32_t supports(const bitgate::GemmRequest& request, bitgate_reason* reason) {
+  const bitgate::GemmProblem& problem = request.problem;
   if (problem.out_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "op", "the result takes no operation");
   return BITGATE_OK;
 }
 
 template <int Wave, int Block>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const bitgate_tensor &a = request.problem.in, &b = request.problem.wei;
   bitgate::Context in_waves{context.record, context.stream, Wave};
   bitgate::launch(in_waves, "block_sums", kernel, dim3(static_cast<unsigned>(a.lengths[1])), dim3(Block), 0,
@@ -70,24 +68,25 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   context.error = in_waves.error;
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "block_sums");
-  record.gemms_count = record.launches = 1;
+  record.launches = 1;
+  bitgate::note(record, "gemms_count", 1);
 }
 
 #define BLOCK_SUMS(wave, block)                                                                              \
-  const bitgate::Registration w##wave##_b##block{{"w" #wave "_b" #block,                                     \
-                                                  BITGATE_GEMM,                                              \
-                                                  "f32",                                                     \
-                                                  "rcr",                                                     \
-                                                  "f32",                                                     \
-                                                  {0, 0, 0},                                                 \
-                                                  {1, 1, 1},                                                 \
-                                                  block,                                                     \
-                                                  wave,                                                      \
-                                                  {0, 0, 0},                                                 \
-                                                  sizeof(Sums),                                              \
-                                                  supports,                                                  \
-                                                  bitgate::no_workspace,                                     \
-                                                  run<wave, block>}};
+  const bitgate::GemmRegistration w##wave##_b##block{{{"w" #wave "_b" #block,                                \
+                                                       "gemm",                                               \
+                                                       "f32",                                                \
+                                                       "rcr",                                                \
+                                                       "f32",                                                \
+                                                       {0, 0, 0},                                            \
+                                                       {1, 1, 1},                                            \
+                                                       block,                                                \
+                                                       wave,                                                 \
+                                                       {0, 0, 0},                                            \
+                                                       sizeof(Sums)},                                        \
+                                                      supports,                                              \
+                                                      bitgate::no_workspace,                                 \
+                                                      run<wave, block>}};
 BLOCK_SUMS(32, 64)
 BLOCK_SUMS(32, 128)
 BLOCK_SUMS(32, 256)

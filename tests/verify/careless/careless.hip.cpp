@@ -51,7 +51,7 @@ __global__ void unwrite(int8_t* cells, int64_t count, const int8_t* before, int8
       cells[at] = before[0];
 }
 
-int64_t workspace_bytes(const bitgate::Request& request) {
+int64_t workspace_bytes(const bitgate::ConvRequest& request) {
   const auto is = [&](const char* what) { return request.options.is("asks", what); };
   if (request.options.is("trusts", "scratch") || is("modest_alone"))
     return 256;
@@ -75,7 +75,7 @@ int64_t workspace_bytes(const bitgate::Request& request) {
 
 const dim3 one(1);
 
-void on_another_stream(const bitgate_buffers& buffers, bool destroy, hipStream_t waits) {
+void on_another_stream(const bitgate::Buffers& buffers, bool destroy, hipStream_t waits) {
   static float* zero = nullptr;
   if (!zero) {
     (void)hipMalloc(reinterpret_cast<void**>(&zero), 4);
@@ -95,7 +95,7 @@ void on_another_stream(const bitgate_buffers& buffers, bool destroy, hipStream_t
 }
 
 // Errors are cleared at the end, but for those that are left for whoever asks next.
-void hide(const bitgate::Options& options, const bitgate_buffers& buffers, bitgate::Context& context) {
+void hide(const bitgate::Options& options, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const auto is = [&](const char* what) { return options.is("hides", what); };
   hipStream_t const stream = context.stream;
   auto* const out = static_cast<float*>(buffers.out);
@@ -132,7 +132,7 @@ void hide(const bitgate::Options& options, const bitgate_buffers& buffers, bitga
     (void)hipGetLastError();
 }
 
-void leave(const bitgate::Options& options, const bitgate_buffers& buffers, hipStream_t stream) {
+void leave(const bitgate::Options& options, const bitgate::Buffers& buffers, hipStream_t stream) {
   const auto is = [&](const char* what) { return options.is("leaves", what); };
   if (is("null_stream"))
     (void)hipMemsetAsync(buffers.out, 0, 4, nullptr);
@@ -142,7 +142,7 @@ void leave(const bitgate::Options& options, const bitgate_buffers& buffers, hipS
     on_another_stream(buffers, !is("stream"), is("joined_stream") ? stream : nullptr);
 }
 
-void trust(const bitgate::Options& options, const bitgate_buffers& buffers, bitgate::Context& context) {
+void trust(const bitgate::Options& options, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const auto is = [&](const char* what) { return options.is("trusts", what); };
   auto* const out = static_cast<float*>(buffers.out);
   static const float nothing = 0;
@@ -160,11 +160,12 @@ void trust(const bitgate::Options& options, const bitgate_buffers& buffers, bitg
 }
 
 template <class Types>
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const bitgate::Options& options = request.options;
   if (options.is("trusts", "idle")) {
     std::snprintf(context.record.path, sizeof context.record.path, "naive");
-    context.record.gemms_count = context.record.buckets = context.record.launches = 1;
+    context.record.launches = 1;
+    bitgate::note_gemms(context.record, 1, 1);
     return;
   }
   void* before = nullptr;
@@ -185,16 +186,16 @@ void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgat
   hide(options, buffers, context);
 }
 
-template <class T> bitgate::Instance described(const char* name, const char* accumulator) {
+template <class T> bitgate::ConvInstance described(const char* name, const char* accumulator) {
   using Types = naive_conv::Types<T>;
-  bitgate::Instance instance = naive_conv::instance<Types>(name, name, BITGATE_FWD, accumulator);
+  bitgate::ConvInstance instance = naive_conv::instance<Types>(name, name, bitgate::Pass::fwd, accumulator);
   instance.layouts = "nhwgc";
   instance.workspace_bytes = workspace_bytes;
   instance.run = run<Types>;
   return instance;
 }
 
-const bitgate::Registration f32{described<float>("f32", "f32")}, i8{described<int8_t>("i8", "i32")};
+const bitgate::ConvRegistration f32{described<float>("f32", "f32")}, i8{described<int8_t>("i8", "i32")};
 
 } // namespace
 

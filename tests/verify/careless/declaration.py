@@ -43,7 +43,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     if asks.endswith("_alone"):
         return None
     predicted = SCRATCH_BYTES if asks != "nothing" or options.get("trusts") == "scratch" else 0
-    return Dispatch("naive", 1, 1, 1, zero_fill=False, workspace_bytes=1 << 50 if asks == "huge" else predicted)
+    return Dispatch("naive", 1, workspace_bytes=1 << 50 if asks == "huge" else predicted, facts={"gemms_count": 1})
 
 
 FAMILY = KernelFamily(

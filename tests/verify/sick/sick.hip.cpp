@@ -30,7 +30,7 @@ __global__ void spin(volatile float* cells) {
   }
 }
 
-int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
+int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   if (request.options.is("illness", "more"))
     BITGATE_REFUSE(reason, "mood", "the library does not feel like it");
   if (request.problem.in.lengths[2] % 2)
@@ -39,7 +39,7 @@ int32_t supports(const bitgate::Request& request, bitgate_reason* reason) {
   return naive_conv::supports<Types>(request, reason);
 }
 
-void harm(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void harm(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const bitgate_tensor& y = request.problem.out;
   float* out = static_cast<float*>(buffers.out);
   int64_t space = 1, row = y.lengths[0] * y.lengths[2];
@@ -88,24 +88,25 @@ void harm(const bitgate::Request& request, const bitgate_buffers& buffers, bitga
   }
 }
 
-void run(const bitgate::Request& request, const bitgate_buffers& buffers, bitgate::Context& context) {
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   if (request.options.is("illness", "idle")) {
     std::snprintf(context.record.path, sizeof context.record.path, "naive");
-    context.record.gemms_count = context.record.buckets = context.record.launches = 1;
+    context.record.launches = 1;
+    bitgate::note_gemms(context.record, 1, 1);
     return;
   }
   naive_conv::run<Types>(request, buffers, context);
   harm(request, buffers, context);
 }
 
-bitgate::Instance described() {
-  bitgate::Instance instance = naive_conv::instance<Types>("fwd_f32", "f32", BITGATE_FWD, "f32");
+bitgate::ConvInstance described() {
+  bitgate::ConvInstance instance = naive_conv::instance<Types>("fwd_f32", "f32", bitgate::Pass::fwd, "f32");
   instance.supports = supports;
   instance.run = run;
   return instance;
 }
 
-const bitgate::Registration fwd{described()};
+const bitgate::ConvRegistration fwd{described()};
 
 } // namespace
 

@@ -9,6 +9,7 @@
 // own stated order. Tensors come packed by Python with channels last, converted exactly to the accumulator's
 // type.
 #include "bitgate/abi.h"
+#include "operations.hpp"
 #include "window.hpp"
 
 #include <cmath>
@@ -131,14 +132,14 @@ void sum_positions(const Sizes& s, const Window& w, const T* x, const T* dy, T* 
 // Each arithmetic step rounds once.
 template <class T> T apply(int32_t op, T alpha, T beta, T v, T d) {
   switch (op) {
-  case BITGATE_SCALE:
+  case SCALE:
     return alpha * v;
-  case BITGATE_BIAS:
-  case BITGATE_ADD:
+  case BIAS:
+  case ADD:
     return v + d;
-  case BITGATE_BILINEAR:
+  case BILINEAR:
     return multiply_add(beta, d, alpha * v);
-  case BITGATE_RELU:
+  case RELU:
     return v < 0 ? T(0) : v;
   default:
     return v;
@@ -150,10 +151,10 @@ void ordered(const Sizes& s, const Window& w, int32_t operation, const void* fir
              void* result, int threads) {
   const T *a = static_cast<const T*>(first), *b = static_cast<const T*>(second);
   T* to = static_cast<T*>(result);
-  if (operation == BITGATE_BWD_WEIGHT)
+  if (operation == BWD_WEIGHT)
     sum_positions(s, w, a, b, to, threads);
   else
-    sum_channels(s, w, operation == BITGATE_FWD, a, b, to, threads);
+    sum_channels(s, w, operation == FWD, a, b, to, threads);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 // The sum is exact in T (the caller's certificate), so its order does not matter. It starts from +0: a sum of
 // zeros of either sign is +0.
 #include "convert.hpp"
+#include "operations.hpp"
 #include "window.hpp"
 
 #include <vector>
@@ -48,17 +49,17 @@ template <class T> struct Operation {
   int32_t kind;
   T alpha, beta;
 
-  bool reads_d() const { return kind == BITGATE_BIAS || kind == BITGATE_ADD || kind == BITGATE_BILINEAR; }
+  bool reads_d() const { return kind == BIAS || kind == ADD || kind == BILINEAR; }
   T operator()(T value, T d) const {
     switch (kind) {
-    case BITGATE_SCALE:
+    case SCALE:
       return alpha * value;
-    case BITGATE_BIAS:
-    case BITGATE_ADD:
+    case BIAS:
+    case ADD:
       return value + d;
-    case BITGATE_BILINEAR:
+    case BILINEAR:
       return alpha * value + beta * d;
-    case BITGATE_RELU:
+    case RELU:
       return value < 0 ? T(0) : value;
     default:
       return value;
@@ -121,7 +122,7 @@ private:
       return at[0] * image.group + at[1] * image.image + at[2] * image.step[0] + at[3] * image.step[1] +
              x * image.step[2] + c * image.channel;
     };
-    if (op_.kind != BITGATE_PASS)
+    if (op_.kind != PASS)
       for (int64_t i = 0; i < width; ++i)
         for (int64_t j = 0; j < depth; ++j) {
           T d{};

@@ -53,7 +53,7 @@ class ConvolutionInsight(Insight):
     def launch_lines(
         self, problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int
     ) -> list[list[str]]:
-        return trace.descriptors(instance, record, launches) if problem.direction is Pass.BWD_DATA else []
+        return trace.descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
 
     def derived(self, problem: ConvProblem) -> tuple[str, ...]:
         return (f"output {'x'.join(map(str, problem.output))}",)

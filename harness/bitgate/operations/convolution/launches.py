@@ -6,37 +6,39 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operations.convolution.decomposition import SubGemm, sub_gemms
+from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 from bitgate.operations.convolution.problem import ConvProblem
 
 
 def launch_errors(problem: ConvProblem, record: DispatchRecord) -> list[str]:
     """What the record of a bwd_data problem says otherwise than the problem needs; nothing if it lists no sub-GEMM."""
-    if not record.sub_gemms:
+    if not record.parts:
         return []
     needed = _needed(problem)
+    listed = sub_gemm_records(record, problem.ndim)
     differences: list[str] = []
-    if record.gemms_count != len(needed):
-        differences.append(f"gemms_count is {record.gemms_count}, the problem has {len(needed)} sub-GEMMs")
-    if len(record.sub_gemms) != len(needed):
-        return [*differences, f"{len(record.sub_gemms)} sub-GEMMs are listed, the problem has {len(needed)}"]
-    for index, (told, must) in enumerate(zip(record.sub_gemms, needed, strict=True)):
+    if (count := record.facts.get("gemms_count")) != len(needed):
+        differences.append(f"gemms_count is {count}, the problem has {len(needed)} sub-GEMMs")
+    if len(listed) != len(needed):
+        return [*differences, f"{len(listed)} sub-GEMMs are listed, the problem has {len(needed)}"]
+    for index, (told, must) in enumerate(zip(listed, needed, strict=True)):
         if not told.launched:
             differences.append(f"sub-GEMM {index} was not launched")
         elif wrong := _wrong_parts(told, must, alone=len(needed) == 1):
             differences.append(f"sub-GEMM {index} has {wrong}")
-    return differences + _against_itself(record)
+    return differences + _against_itself(listed, record.facts.get("buckets"))
 
 
-def _against_itself(record: DispatchRecord) -> list[str]:
+def _against_itself(listed: tuple[SubGemmRecord, ...], stated: Any) -> list[str]:
     """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
     differences: list[str] = []
     buckets: dict[int, list[SubGemmRecord]] = {}
-    for told in record.sub_gemms:
+    for told in listed:
         buckets.setdefault(told.bucket, []).append(told)
-    if len(buckets) != record.buckets:
-        differences.append(f"buckets is {record.buckets}, the sub-GEMMs stand in {len(buckets)}")
+    if len(buckets) != stated:
+        differences.append(f"buckets is {stated}, the sub-GEMMs stand in {len(buckets)}")
     for members in buckets.values():
         members.sort(key=lambda gemm: gemm.first_block)
         for one, other in pairwise(members):

@@ -47,7 +47,7 @@ class Convolution(Operation):
     def space(self) -> Space:
         from bitgate.operations.convolution.space import ConvolutionSpace
 
-        return ConvolutionSpace()
+        return ConvolutionSpace(self, self._direction)
 
     @cached_property
     def insight(self) -> Insight:

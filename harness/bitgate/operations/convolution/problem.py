@@ -65,6 +65,8 @@ class ConvProblem(Contraction):
     def __post_init__(self) -> None:
         _check(self)
 
+    __hash__ = Contraction.__hash__
+
     @property
     def operation(self) -> Operation:
         """What a kernel has to offer to take the problem; ``direction`` is how its maths goes."""
@@ -124,6 +126,19 @@ class ConvProblem(Contraction):
             layout = "gc" if self.direction is Pass.BWD_DATA else "gk"
             tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout)
         return tensors
+
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What a kernel is told beside the tensors, by the names of kernels/include/bitgate/conv.hpp."""
+        spatial = {name: getattr(self, name) for name in ("stride", "dilation", "left_pad", "right_pad")}
+        return {**spatial, **self.product_attributes}
+
+    @property
+    def parts(self) -> int:
+        """Sub-GEMMs that a kernel may list of it, each in a launch of its own."""
+        from bitgate.operations.convolution import gemms_count
+
+        return gemms_count(self) if self.direction is Pass.BWD_DATA else 1
 
     @property
     def result(self) -> str:

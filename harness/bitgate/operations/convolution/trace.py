@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bitgate.kernel.declaration import Instance
-from bitgate.kernel.dispatch import DispatchRecord, SubGemmRecord
+from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operation.insight import commas, tensor_line
+from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 from bitgate.operations.convolution.problem import ConvProblem
 
 _OUTER = {"in": "n_c", "wei": "k_c", "out": "n_k"}
@@ -27,15 +28,15 @@ def tensor_lines(problem: ConvProblem) -> list[str]:
     return lines
 
 
-def descriptors(instance: Instance, record: DispatchRecord, launches: int) -> list[list[str]]:
+def descriptors(problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int) -> list[list[str]]:
     """For each launch the descriptors of the sub-GEMMs that it covered."""
-    covered = _gemms_of_launches(record, launches)
+    covered = _gemms_of_launches(sub_gemm_records(record, problem.ndim), launches)
     return [[line for gemm in gemms for line in _descriptors(instance, gemm)] for gemms in covered]
 
 
-def _gemms_of_launches(record: DispatchRecord, launches: int) -> list[Sequence[SubGemmRecord]]:
+def _gemms_of_launches(listed: Sequence[SubGemmRecord], launches: int) -> list[Sequence[SubGemmRecord]]:
     """The sub-GEMMs that each launch covered: one each, or a bucket each; all before the first if neither fits."""
-    launched = [gemm for gemm in record.sub_gemms if gemm.launched]
+    launched = [gemm for gemm in listed if gemm.launched]
     if len(launched) == launches:
         return [[gemm] for gemm in launched]
     buckets: dict[int, list[SubGemmRecord]] = {}

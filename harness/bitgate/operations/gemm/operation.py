@@ -16,6 +16,7 @@ from bitgate.operations.gemm.problem import GemmProblem
 
 class Gemm(Operation):
     name = "gemm"
+    problem_type = GemmProblem
     drivers: Mapping[str, Driver] = {"matmul": Driver(benchdnn.problem, benchdnn.DEFAULTS, benchdnn.DESCRIPTOR)}
 
     def parse(self, text: str, words: list[str]) -> GemmProblem:
@@ -37,7 +38,7 @@ class Gemm(Operation):
     def space(self) -> Space:
         from bitgate.operations.gemm.space import GemmSpace
 
-        return GemmSpace()
+        return GemmSpace(self)
 
     @cached_property
     def insight(self) -> Insight:

@@ -34,6 +34,8 @@ class GemmProblem(AsConvolution, Contraction):
     n: int
     k: int
 
+    __hash__ = Contraction.__hash__
+
     def __post_init__(self) -> None:
         if self.layout not in GEMM_LAYOUTS:
             raise ProblemError(f"layout '{self.layout}' is not one of {', '.join(GEMM_LAYOUTS)} (GEMM)")
@@ -79,6 +81,10 @@ class GemmProblem(AsConvolution, Contraction):
         if self.op.num_d:
             tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk")
         return tensors
+
+    @property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        return self.product_attributes
 
     def _matrices(self, name: str, layout: str, lengths: tuple[int, int, int], last_is_fastest: bool) -> Tensor:
         """One matrix a batch; ``last_is_fastest``: the last logical dimension is contiguous, else the one before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,7 @@ def write_exact(
     multiplied, and d0. Native code adds to +0, applies the operation and rounds once, as for a convolution."""
     threads = threads if problem.flops >= PARALLEL_FLOPS else 1
     a, b = (matrices(inputs[name], dtype, threads) for name in ("in", "wei"))
-    with blas.threads(threads):
-        sums = np.matmul(a, b.transpose(0, 2, 1))
+    sums = _products(a, b.transpose(0, 2, 1), threads)
     d = inputs.get("d0")
     part = PartView(0, problem.batch, 0, problem.m)
     with unrounded(result, dtype) as staging:
@@ -44,6 +44,29 @@ def write_exact(
             sums,
             threads,
         )
+
+
+def _products(a: Array, b: Array, threads: int) -> Array:
+    """A times B for each batch, side by side in parts of one BLAS thread each: matrices, or rows of few large ones."""
+    batch, rows, _ = a.shape
+    sums = np.empty((batch, rows, b.shape[2]), a.dtype)
+    by_batch, by_row = (-(-batch // threads), rows) if batch >= threads else (batch, -(-rows // threads))
+    parts = [
+        (slice(first, first + by_batch), slice(row, row + by_row))
+        for first in range(0, batch, by_batch)
+        for row in range(0, rows, by_row)
+    ]
+
+    def multiply(part: tuple[slice, slice]) -> None:
+        np.matmul(a[part], b[part[0]], out=sums[part])
+
+    with blas.threads(1):
+        if len(parts) == 1:
+            multiply(parts[0])
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(multiply, parts))
+    return sums
 
 
 def ordered_sums(problem: GemmProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array:

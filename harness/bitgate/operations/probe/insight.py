@@ -16,4 +16,4 @@ class ProbeInsight(Insight):
     def measurement(
         self, problem: ProbeProblem, instance: str, device: Device, library: KernelLibrary
     ) -> Measurement | None:
-        return Measured(Workbench(device, library, problem), PROBES[instance])
+        return Measured(Workbench(device, library), PROBES[instance])

@@ -10,7 +10,7 @@
 // instances.
 #pragma once
 
-#include "bitgate/registry.hpp"
+#include "bitgate/conv.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -19,30 +19,30 @@ inline constexpr const char* any_layout_names = "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngch
 
 // The functions of an instance, for tensors with channels last.
 struct ChannelsLast {
-  decltype(Instance::supports) supports;
-  decltype(Instance::workspace_bytes) workspace_bytes;
-  decltype(Instance::run) run;
+  decltype(ConvInstance::supports) supports;
+  decltype(ConvInstance::workspace_bytes) workspace_bytes;
+  decltype(ConvInstance::run) run;
 };
 
-BITGATE_HIDDEN int32_t supports_any_layout(const ChannelsLast& instance, const Request& request,
+BITGATE_HIDDEN int32_t supports_any_layout(const ChannelsLast& instance, const ConvRequest& request,
                                            bitgate_reason* reason);
 // What the copies take, and behind them what the instance itself wants.
-BITGATE_HIDDEN int64_t workspace_of_any_layout(const ChannelsLast& instance, const Request& request);
-BITGATE_HIDDEN void run_any_layout(const ChannelsLast& instance, const Request& request,
-                                   const bitgate_buffers& buffers, Context& context);
+BITGATE_HIDDEN int64_t workspace_of_any_layout(const ChannelsLast& instance, const ConvRequest& request);
+BITGATE_HIDDEN void run_any_layout(const ChannelsLast& instance, const ConvRequest& request,
+                                   const Buffers& buffers, Context& context);
 
-template <decltype(Instance::supports) Supports, decltype(Instance::workspace_bytes) WorkspaceBytes,
-          decltype(Instance::run) Run>
+template <decltype(ConvInstance::supports) Supports, decltype(ConvInstance::workspace_bytes) WorkspaceBytes,
+          decltype(ConvInstance::run) Run>
 struct AnyLayout {
   static constexpr ChannelsLast instance{Supports, WorkspaceBytes, Run};
 
-  static int32_t supports(const Request& request, bitgate_reason* reason) {
+  static int32_t supports(const ConvRequest& request, bitgate_reason* reason) {
     return supports_any_layout(instance, request, reason);
   }
-  static int64_t workspace_bytes(const Request& request) {
+  static int64_t workspace_bytes(const ConvRequest& request) {
     return workspace_of_any_layout(instance, request);
   }
-  static void run(const Request& request, const bitgate_buffers& buffers, Context& context) {
+  static void run(const ConvRequest& request, const Buffers& buffers, Context& context) {
     run_any_layout(instance, request, buffers, context);
   }
 };

@@ -10,25 +10,19 @@ namespace {
 constexpr int64_t copy_alignment = 256;                  // bytes; every copy begins and ends at a multiple
 constexpr double most_workspace = 4611686018427387904.0; // 2^62: sizes and strides stay within 64 bits
 
-int element_bytes(int32_t dtype) {
-  constexpr int bytes[] = {8, 4, 2, 2, 1, 1, 1, 1, 1, 4}; // by enum bitgate_dtype
-  return dtype >= 0 && dtype < 10 ? bytes[dtype] : 1;
-}
-
 // A tensor of the problem, and the buffer of it.
 struct Role {
-  bitgate_tensor bitgate_problem::* tensor;
-  void* bitgate_buffers::* buffer;
+  bitgate_tensor ConvProblem::* tensor;
+  void* Buffers::* buffer;
 };
-constexpr Role roles[] = {{&bitgate_problem::in, &bitgate_buffers::in},
-                          {&bitgate_problem::wei, &bitgate_buffers::wei},
-                          {&bitgate_problem::out, &bitgate_buffers::out}};
+constexpr Role roles[] = {
+    {&ConvProblem::in, &Buffers::in}, {&ConvProblem::wei, &Buffers::wei}, {&ConvProblem::out, &Buffers::out}};
 
 bool is_copied(const bitgate_tensor& tensor) {
   return tensor.strides[2] != 1;
 }
 
-bool any_copied(const bitgate_problem& problem) {
+bool any_copied(const ConvProblem& problem) {
   return is_copied(problem.in) || is_copied(problem.wei) || is_copied(problem.out);
 }
 
@@ -50,26 +44,26 @@ void pack_channels_last(bitgate_tensor& tensor, bool is_weight) {
 }
 
 int64_t copy_bytes(const bitgate_tensor& tensor) {
-  int64_t bytes = element_bytes(tensor.dtype);
+  int64_t bytes = dtype_bytes(tensor.dtype);
   for (int i = 0; i < tensor.rank; ++i)
     bytes *= tensor.lengths[i];
   return (bytes + copy_alignment - 1) / copy_alignment * copy_alignment;
 }
 
 // The problem on the copies. D is no longer the result's own buffer.
-bitgate_problem on_copies(const bitgate_problem& problem) {
-  bitgate_problem copied = problem;
+ConvProblem on_copies(const ConvProblem& problem) {
+  ConvProblem copied = problem;
   const bitgate_tensor* result = &result_of(problem);
   for (const Role& role : roles)
     if (is_copied(problem.*role.tensor)) {
-      pack_channels_last(copied.*role.tensor, role.tensor == &bitgate_problem::wei);
+      pack_channels_last(copied.*role.tensor, role.tensor == &ConvProblem::wei);
       if (&(problem.*role.tensor) == result)
         copied.d_aliases_output = 0;
     }
   return copied;
 }
 
-int64_t bytes_of_copies(const bitgate_problem& problem) {
+int64_t bytes_of_copies(const ConvProblem& problem) {
   int64_t bytes = 0;
   for (const Role& role : roles)
     if (is_copied(problem.*role.tensor))
@@ -78,11 +72,11 @@ int64_t bytes_of_copies(const bitgate_problem& problem) {
 }
 
 // index_range: the copies' sizes are 64-bit numbers, whatever lengths a problem states.
-int32_t check_copies(const bitgate_problem& problem, bitgate_reason* reason) {
+int32_t check_copies(const ConvProblem& problem, bitgate_reason* reason) {
   double bytes = 0;
   for (const Role& role : roles) {
     const bitgate_tensor& tensor = problem.*role.tensor;
-    double copy = is_copied(tensor) ? element_bytes(tensor.dtype) : 0;
+    double copy = is_copied(tensor) ? dtype_bytes(tensor.dtype) : 0;
     for (int i = 0; i < tensor.rank; ++i)
       copy *= static_cast<double>(tensor.lengths[i]);
     bytes += copy;
@@ -94,8 +88,9 @@ int32_t check_copies(const bitgate_problem& problem, bitgate_reason* reason) {
 
 } // namespace
 
-int32_t supports_any_layout(const ChannelsLast& instance, const Request& request, bitgate_reason* reason) {
-  const bitgate_problem& problem = request.problem;
+int32_t supports_any_layout(const ChannelsLast& instance, const ConvRequest& request,
+                            bitgate_reason* reason) {
+  const ConvProblem& problem = request.problem;
   if (!any_copied(problem))
     return instance.supports(request, reason);
   ConvShape shape;
@@ -105,23 +100,23 @@ int32_t supports_any_layout(const ChannelsLast& instance, const Request& request
     status = check_copies(problem, reason);
   if (status != BITGATE_OK)
     return status;
-  const bitgate_problem copied = on_copies(problem);
+  const ConvProblem copied = on_copies(problem);
   return instance.supports({copied, request.options}, reason);
 }
 
-int64_t workspace_of_any_layout(const ChannelsLast& instance, const Request& request) {
-  const bitgate_problem copied = on_copies(request.problem);
+int64_t workspace_of_any_layout(const ChannelsLast& instance, const ConvRequest& request) {
+  const ConvProblem copied = on_copies(request.problem);
   return bytes_of_copies(request.problem) + instance.workspace_bytes({copied, request.options});
 }
 
-void run_any_layout(const ChannelsLast& instance, const Request& request, const bitgate_buffers& buffers,
+void run_any_layout(const ChannelsLast& instance, const ConvRequest& request, const Buffers& buffers,
                     Context& context) {
-  const bitgate_problem& problem = request.problem;
+  const ConvProblem& problem = request.problem;
   if (!any_copied(problem))
     return instance.run(request, buffers, context);
-  const bitgate_problem copied = on_copies(problem);
+  const ConvProblem copied = on_copies(problem);
   const bitgate_tensor* result = &result_of(problem);
-  bitgate_buffers copies = buffers;
+  Buffers copies = buffers;
   auto* workspace = static_cast<uint8_t*>(buffers.workspace);
   for (const Role& role : roles) {
     const bitgate_tensor& tensor = problem.*role.tensor;
@@ -130,7 +125,7 @@ void run_any_layout(const ChannelsLast& instance, const Request& request, const 
     copies.*role.buffer = workspace;
     if (&tensor != result)
       transpose(context, "transpose_in", tensor, buffers.*role.buffer, copied.*role.tensor, workspace,
-                element_bytes(tensor.dtype), true);
+                dtype_bytes(tensor.dtype), true);
     workspace += copy_bytes(tensor);
   }
   copies.workspace = workspace;
@@ -139,7 +134,7 @@ void run_any_layout(const ChannelsLast& instance, const Request& request, const 
   for (const Role& role : roles)
     if (is_copied(*result) && &(problem.*role.tensor) == result)
       transpose(context, "transpose_out", copied.*role.tensor, copies.*role.buffer, *result,
-                buffers.*role.buffer, element_bytes(result->dtype), false);
+                buffers.*role.buffer, dtype_bytes(result->dtype), false);
 }
 
 } // namespace bitgate::implicit_gemm

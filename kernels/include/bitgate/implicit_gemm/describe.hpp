@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "bitgate/conv.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
-#include "bitgate/registry.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -17,38 +17,38 @@ template <class Tiling> std::string instance_name(const char* dtypes, const char
 
 // The functions of an instance.
 struct Calls {
-  decltype(Instance::supports) supports;
-  decltype(Instance::workspace_bytes) workspace_bytes;
-  decltype(Instance::run) run;
+  decltype(ConvInstance::supports) supports;
+  decltype(ConvInstance::workspace_bytes) workspace_bytes;
+  decltype(ConvInstance::run) run;
 };
 
 // All texts live as long as the program.
 template <class Tiling>
-Instance describe(const char* name, int32_t operation, const char* dtypes, const char* layouts,
-                  const Calls& calls) {
+ConvInstance describe(const char* name, const char* operation, const char* dtypes, const char* layouts,
+                      const Calls& calls) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
-  return {name,
-          operation,
-          dtypes,
-          layouts,
-          dtype_name(code_of<typename Tiling::Sum>),
-          {Tile::M, Tile::N, Tile::K},
-          {Vector::A, Vector::B, Vector::C},
-          Tiling::block,
-          Tiling::wave,
-          {Extent::M, Extent::N, Extent::K},
-          static_cast<int64_t>(sizeof(typename Tiling::Lds)),
+  return {{name,
+           operation,
+           dtypes,
+           layouts,
+           dtype_name(code_of<typename Tiling::Sum>),
+           {Tile::M, Tile::N, Tile::K},
+           {Vector::A, Vector::B, Vector::C},
+           Tiling::block,
+           Tiling::wave,
+           {Extent::M, Extent::N, Extent::K},
+           static_cast<int64_t>(sizeof(typename Tiling::Lds))},
           calls.supports,
           calls.workspace_bytes,
           calls.run};
 }
 
 // Registers what each of the functions describes, for one spelling of types.
-template <Instance (*... Describe)(const char* dtypes)> struct RegistrationsOf {
-  explicit RegistrationsOf(const char* dtypes) : each{Registration(Describe(dtypes))...} {}
-  Registration each[sizeof...(Describe)];
+template <ConvInstance (*... Describe)(const char* dtypes)> struct RegistrationsOf {
+  explicit RegistrationsOf(const char* dtypes) : each{ConvRegistration(Describe(dtypes))...} {}
+  ConvRegistration each[sizeof...(Describe)];
 };
 
 } // namespace bitgate::implicit_gemm

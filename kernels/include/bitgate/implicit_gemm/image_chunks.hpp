@@ -2,7 +2,7 @@
 // bytes.
 #pragma once
 
-#include "bitgate/abi.h"
+#include "bitgate/conv.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -16,7 +16,7 @@ inline int64_t reach(const bitgate_tensor& tensor, int64_t images, int64_t eleme
 
 // The least divisor of N such that a chunk of that many parts reaches over at most `threshold` bytes of x and
 // of y. Offsets are 64-bit, so an image that is larger by itself makes chunks of one.
-inline int64_t image_chunks(const bitgate_problem& problem, int64_t in_bytes, int64_t out_bytes,
+inline int64_t image_chunks(const ConvProblem& problem, int64_t in_bytes, int64_t out_bytes,
                             int64_t threshold) {
   const auto fits = [&](int64_t images) {
     return reach(problem.in, images, in_bytes) <= threshold &&

@@ -2,7 +2,8 @@
 // tensors, and the limits of indices and grids.
 #pragma once
 
-#include "bitgate/conv_predicates.hpp"
+#include "bitgate/conv.hpp"
+#include "bitgate/product_predicates.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -69,7 +70,7 @@ inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reas
 
 // filter_1x1, pad_0, stride_1: what a pointwise specialisation takes for granted. The right pad counts: with
 // it the last window of a strided 1x1 filter may begin behind the image.
-inline int32_t check_pointwise(const bitgate_problem& problem, const char* path, bool unit_stride,
+inline int32_t check_pointwise(const ConvProblem& problem, const char* path, bool unit_stride,
                                bitgate_reason* reason) {
   for (int i = 0; i < problem.ndim; ++i)
     if (problem.wei.lengths[3 + i] != 1)

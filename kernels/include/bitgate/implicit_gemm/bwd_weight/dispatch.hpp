@@ -10,17 +10,17 @@ namespace bitgate::implicit_gemm::bwd_weight {
 
 // Everything that the launches of one problem share.
 struct Job {
-  Request request;
+  ConvRequest request;
   ConvShape shape;
   Strides d_strides;
 
-  explicit Job(const Request& request_) : request(request_), d_strides{} {
+  explicit Job(const ConvRequest& request_) : request(request_), d_strides{} {
     read_conv(request.problem, shape, nullptr);
     if (request.problem.num_d > 0)
       d_strides = strides_of(request.problem.d[0], request.problem.ndim);
   }
   Geometry geometry(int merge = 1) const {
-    return make_geometry(shape, merge, elementwise(request.problem.out_op), d_strides);
+    return make_geometry(shape, merge, request.problem.out_op, d_strides);
   }
   // Cells of dw.
   Cells cells() const {
@@ -85,10 +85,10 @@ void record_gemm(const Job& job, const Geometry& geometry, const char* path, boo
   bitgate_dispatch_record& record = context.record;
   const Geometry whole = job.geometry();
   std::snprintf(record.path, sizeof record.path, "%s", path);
-  record.gemms_count = record.buckets = 1;
-  record.split_k = geometry.slices;
-  record.main_loop = BITGATE_LOOP_ALL + static_cast<int>(main_loop_of(geometry, Variant::Tile::K));
-  bitgate_sub_gemm entry{};
+  note_gemms(record, 1, 1);
+  note(record, "split_k", geometry.slices);
+  note(record, "main_loop", main_loop_name(main_loop_of(geometry, Variant::Tile::K)));
+  GemmPart entry{};
   entry.launched = launched;
   entry.main_loop = terms_of(geometry) > Variant::Tile::K;
   for (int i = 0; i < job.request.problem.ndim; ++i)
@@ -97,7 +97,7 @@ void record_gemm(const Job& job, const Geometry& geometry, const char* path, boo
   entry.n = columns_of(whole);
   entry.k = terms_of(whole);
   entry.blocks = blocks_of<Variant>(geometry) * geometry.slices;
-  add_sub_gemm(record, entry);
+  add_part(record, entry);
 }
 
 // ---- one stage
@@ -114,7 +114,7 @@ template <class Variant> auto result_kernel(MainLoop loop) {
 }
 
 template <class Variant>
-void run_one_stage(const Request& request, const bitgate_buffers& buffers, Context& context) {
+void run_one_stage(const ConvRequest& request, const Buffers& buffers, Context& context) {
   using C = typename Variant::ElementC;
   const Job job(request);
   Geometry geometry = job.geometry(Variant::merge);
@@ -137,7 +137,7 @@ void run_one_stage(const Request& request, const bitgate_buffers& buffers, Conte
 // ----------------------------------------------------------------------------------------------------
 
 // One float for each cell of dw.
-inline int64_t workspace_bytes(const Request& request) {
+inline int64_t workspace_bytes(const ConvRequest& request) {
   return Job(request).cells().count * static_cast<int64_t>(sizeof(float));
 }
 
@@ -152,8 +152,7 @@ template <class Variant> auto workspace_kernel(MainLoop loop) {
 }
 
 template <class Variant>
-void run_two_stage(const Request& request, const bitgate_buffers& buffers, Context& context,
-                   const char* path) {
+void run_two_stage(const ConvRequest& request, const Buffers& buffers, Context& context, const char* path) {
   using C = typename Variant::ElementC;
   const Job job(request);
   const Cells cells = job.cells();
@@ -188,21 +187,21 @@ template <class Variant> std::string name_of(const char* dtypes) {
 }
 
 // `Any` is the AnyLayout of the family's functions.
-template <class Variant, class Any> Instance describe(const char* name, const char* dtypes) {
+template <class Variant, class Any> ConvInstance describe(const char* name, const char* dtypes) {
   using Tile = typename Variant::Tile;
   using Vector = typename Variant::Vector;
   using Extent = typename Variant::FragmentExtent;
-  return {name,
-          BITGATE_BWD_WEIGHT,
-          dtypes,
-          any_layout_names,
-          dtype_name(code_of<typename Variant::Sum>),
-          {Tile::M, Tile::N, Tile::K},
-          {Vector::A, Vector::B, Vector::C},
-          Variant::block,
-          Variant::wave,
-          {Extent::M, Extent::N, Extent::K},
-          static_cast<int64_t>(sizeof(typename Variant::Lds)),
+  return {{name,
+           "bwd_weight",
+           dtypes,
+           any_layout_names,
+           dtype_name(code_of<typename Variant::Sum>),
+           {Tile::M, Tile::N, Tile::K},
+           {Vector::A, Vector::B, Vector::C},
+           Variant::block,
+           Variant::wave,
+           {Extent::M, Extent::N, Extent::K},
+           static_cast<int64_t>(sizeof(typename Variant::Lds))},
           Any::supports,
           Any::workspace_bytes,
           Any::run};

@@ -16,7 +16,7 @@ inline const char* special_name(Specialisation special) {
 }
 
 // op: what a family without a second stage leaves out. A split reduction would apply it to each slice.
-inline int32_t check_plain(const bitgate_problem& problem, bitgate_reason* reason) {
+inline int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
   if (problem.out_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "op", "element-wise operation %d on dw: this family has none",
                    problem.out_op.kind);
@@ -24,8 +24,7 @@ inline int32_t check_plain(const bitgate_problem& problem, bitgate_reason* reaso
 }
 
 // split_k: atomics of the result's type exist, and the grid holds the slices.
-template <class C>
-int32_t check_split_k(const bitgate_problem& problem, bool atomics, bitgate_reason* reason) {
+template <class C> int32_t check_split_k(const ConvProblem& problem, bool atomics, bitgate_reason* reason) {
   if (problem.split_k > max_split_k)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
                    static_cast<long long>(max_split_k));
@@ -35,7 +34,7 @@ int32_t check_split_k(const bitgate_problem& problem, bool atomics, bitgate_reas
 }
 
 // layout: k is the fastest dimension of dy, c that of x and w.
-inline int32_t check_layout(const bitgate_problem& problem, const ConvShape& shape, bitgate_reason* reason) {
+inline int32_t check_layout(const ConvProblem& problem, const ConvShape& shape, bitgate_reason* reason) {
   const struct {
     const char* what;
     int64_t stride;
@@ -63,7 +62,7 @@ inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* re
   return BITGATE_OK;
 }
 
-inline int32_t check_specialisation(Specialisation special, const bitgate_problem& problem,
+inline int32_t check_specialisation(Specialisation special, const ConvProblem& problem,
                                     bitgate_reason* reason) {
   const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
   return is_pointwise(special) ? check_pointwise(problem, special_name(special), unit_stride, reason)
@@ -73,7 +72,7 @@ inline int32_t check_specialisation(Specialisation special, const bitgate_proble
 // index_range: lengths, coordinates, terms and columns are 32-bit in the kernel, offsets 64-bit; the grid has
 // its own limits. Products that 64 bits may not hold are compared as doubles, which are exact at the limits.
 template <class Variant>
-int32_t check_index_range(const bitgate_problem& problem, const ConvShape& shape, int threads_of_block,
+int32_t check_index_range(const ConvProblem& problem, const ConvShape& shape, int threads_of_block,
                           bitgate_reason* reason) {
   double terms = static_cast<double>(shape.images), columns = static_cast<double>(shape.c);
   for (int axis = 0; axis < axes; ++axis) {
@@ -103,12 +102,13 @@ struct Asks {
   int threads; // of a block
 };
 
-template <class Variant> int32_t supports(const Request& request, const Asks& asks, bitgate_reason* reason) {
+template <class Variant>
+int32_t supports(const ConvRequest& request, const Asks& asks, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
-  const bitgate_problem& problem = request.problem;
+  const ConvProblem& problem = request.problem;
   // A is dy, B is x, C is dw.
-  const ConvDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
-                          code_of<typename Variant::ElementA>, Variant::compute};
+  const ProductDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
+                             code_of<typename Variant::ElementA>, Variant::compute};
   ConvShape shape;
   Clauses clauses{read_conv(problem, shape, reason)};
   const auto check = [&](auto test) { clauses.check(test); };

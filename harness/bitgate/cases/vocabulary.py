@@ -1,0 +1,71 @@
+"""What all operations say of their problems, put together: axes, shapes, layouts and properties that tables name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from bitgate.operation import Problem, operations
+from bitgate.operation.space import Space, field_check
+from bitgate.operation.space.field_check import Check, booleans, texts
+from bitgate.operation.space.problem_property import Kind, Property
+from bitgate.operation.space.row import Axis, Lengths
+
+Said = TypeVar("Said")
+
+
+def distinct(what: Callable[[Space], Said | None]) -> tuple[Said, ...]:
+    """What the operations' spaces say, once each; those that say nothing left out."""
+    return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
+
+
+def _properties() -> dict[str, Property]:
+    """By name; the values of a name are those of all operations that have it."""
+    found: dict[str, Property] = {}
+    for one in operations().values():
+        for name, said in one.space.properties.items():
+            known = found.setdefault(name, said)
+            if known.kind is Kind.NAME:
+                found[name] = replace(known, names=tuple(dict.fromkeys((*known.names, *said.names))))
+    return found
+
+
+PROPERTIES: Mapping[str, Property] = _properties()
+STATED = tuple(name for name, said in PROPERTIES.items() if said.stated)
+"""Numbers that a row may state of its problems."""
+
+LENGTHS: tuple[Lengths, ...] = distinct(lambda space: space.lengths)
+"""Ways to give sizes as fields of their own."""
+
+LAYOUTS: Mapping[str, int] = {name: ndim for one in operations().values() for name, ndim in one.space.layouts.items()}
+"""Layout -> spatial dimensions of the shapes that it is for."""
+
+OWN: tuple[Axis, ...] = tuple(dict.fromkeys(axis for one in operations().values() for axis in one.space.axes))
+"""Axes that only some operations have."""
+
+SHARED: tuple[Axis, ...] = (
+    Axis(
+        "ops",
+        texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
+        lambda value: "" if value == "pass" else str(value),
+    ),
+    Axis("gap", booleans, lambda value: "gap" if value else ""),
+    Axis("split_k", field_check.split_k, lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
+)
+"""Words behind the sizes that several operations have."""
+
+LAYOUT_AXES = (Axis("layouts", texts(r"[a-z]+", "nhwgc"), is_layout=True), *(axis for axis in OWN if axis.is_layout))
+TAIL_AXES = (*SHARED, *(axis for axis in OWN if not axis.is_layout))
+
+
+def shape_check() -> Check:
+    """Of the sizes of a case id, of any operation."""
+    shapes = distinct(lambda space: space.shape)
+    return texts("|".join(shape.pattern for shape in shapes), " or ".join(shape.example for shape in shapes))
+
+
+def value_of(problem: Problem, name: str) -> Any:
+    """A property of the problem; None if its operation has no such property."""
+    said = problem.operation.space.properties.get(name)
+    return None if said is None else said.of(problem)

@@ -1,0 +1,43 @@
+"""What can be said of a problem in one word or number: tests choose cases by it, ledgers of known bugs name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Kind(Enum):
+    """How a value is written: ``3``, ``true``, one of a list of names, ``"3x3"``, ``"bf16_f32_bf16"``."""
+
+    NUMBER = "number"
+    FLAG = "flag"
+    NAME = "name"
+    LENGTHS = "lengths"
+    DTYPES = "dtypes"
+
+
+@dataclass(frozen=True)
+class Property:
+    """``names`` are the values that a NAME can have. ``stated``: a row of a case table may state the number, and
+    this is what an error says then: ``splits into``."""
+
+    of: Callable[[Any], Any]
+    kind: Kind = Kind.NUMBER
+    names: tuple[str, ...] = ()
+    stated: str = ""
+
+
+def attribute(name: str, kind: Kind = Kind.NUMBER) -> Property:
+    """An attribute of the problem; several lengths read as ``3x3``."""
+    if kind is Kind.LENGTHS:
+        return Property(lambda problem: "x".join(map(str, getattr(problem, name))), kind)
+    return Property(lambda problem: getattr(problem, name), kind)
+
+
+COMMON: dict[str, Property] = {
+    "ndim": attribute("ndim"),
+    "dtypes": Property(lambda problem: str(problem.dtypes), Kind.DTYPES),
+}
+"""What every problem has."""

@@ -1,0 +1,32 @@
+"""A problem with one spatial dimension less, or more, in layouts of the same kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operations.convolution.problem import ConvProblem
+from bitgate.operations.convolution.space.batch import Batch
+from bitgate.operations.convolution.space.steps.step import SPATIAL
+
+
+def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
+    ndim = problem.ndim
+    changes: dict[str, Any] = {
+        name: tuple(v for i, v in enumerate(getattr(problem, name)) if i != axis) for name in SPATIAL
+    }
+    changes["layout"] = INPUT_LAYOUTS[ndim - 1][INPUT_LAYOUTS[ndim].index(problem.layout)]
+    changes["wei_layout"] = WEIGHT_LAYOUTS[ndim - 1][WEIGHT_LAYOUTS[ndim].index(problem.wei_layout)]
+    return replace(problem, **changes)
+
+
+def with_axis(problem: ConvProblem) -> ConvProblem:
+    """One more of length 1 in front."""
+    row = Batch.from_problems([problem])
+    return like(problem, row.with_columns(ndim=row.ndim + 1).problem(0))
+
+
+def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
+    """The shape with what a row of a batch does not hold: types, and the operations of the operands."""
+    return replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)

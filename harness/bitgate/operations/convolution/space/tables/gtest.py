@@ -1,0 +1,58 @@
+"""Convolutions in CK's gtest sources."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bitgate.errors import UsageError
+from bitgate.operation import ProblemError
+from bitgate.operation.space.table import Question, Row, Table
+from bitgate.operations.convolution.space.shape import pass_of, shape_problem
+
+SUFFIXES = (".cpp", ".cc", ".cxx", ".hpp", ".h", ".hip", ".inc")
+
+_NUMBER = r"\s*(\d+)[uUlL]*\s*"
+_LIST = r"\s*(?:[\w:<>\s]*[\w>]\s*)?\{([\s\d,uUlL]*)\}\s*"
+_INITIALISER = re.compile(r"[({]" + ",".join([_NUMBER] * 5) + "," + ",".join([_LIST] * 6) + r",?\s*[)}]")
+_CALL = re.compile(r"\b(?:push_back|emplace_back)\s*(\()\s*(?:[\w:]+\s*)?([({])?")
+
+
+def read_gtest(path: Path, question: Question) -> Table:
+    """Initialisers of ConvParam in a C++ source: ndim, G, N, K, C, then filter, input, strides, dilations, left and
+    right pads in braces; in push_back, emplace_back or a list, over any number of lines."""
+    text = _without_comments(path.read_text(errors="replace"))
+    direction = pass_of(question.operation, path, text)
+    rows, notes = [], []
+    for match in _INITIALISER.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        ndim, *numbers = (int(match[group]) for group in range(1, 6))
+        spatial = tuple(_integers(match[group]) for group in range(6, 12))
+        if any(len(values) != ndim for values in spatial):
+            notes.append(f"line {line}: {ndim} dimensions stated, a list has another length: left out")
+            continue
+        g, n, k, c = numbers
+        try:
+            rows.append(Row(f"line {line}", shape_problem(direction, (g, n, k, c), spatial)))
+        except ProblemError as error:
+            notes.append(f"line {line}: {error}: left out")
+    starts = {match.start() for match in _INITIALISER.finditer(text)}
+    unread = sum(not {call.start(1), call.start(2)} & starts for call in _CALL.finditer(text))
+    if unread:
+        notes.append(f"{unread} push_back calls hold no literal numbers and are not counted")
+    if question.where:
+        raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, a C++ source has no columns")
+    return Table(str(path), tuple(rows), frozenset(), tuple(notes))
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(int(value) for value in re.findall(r"\d+", text))
+
+
+def _without_comments(text: str) -> str:
+    """Comments become blanks; line numbers stay."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])
+
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)

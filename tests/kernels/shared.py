@@ -1,0 +1,14 @@
+"""What our declarations share, for tests that lie outside their package."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from bitgate import rooms
+from bitgate.kernel.module import shared_name
+
+
+def shared(module: str) -> ModuleType:
+    """``kernels/<module>.py``"""
+    return import_module(shared_name(rooms.room("kernels"), module))

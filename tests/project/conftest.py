@@ -1,0 +1,153 @@
+"""A small repository of an owner: a kernel of theirs (a copy of examples/pointwise), a suite, faults, CI targets."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitgate import rooms
+from bitgate.record import read
+
+PROJECT = """
+[bitgate]
+load = ["kernels/mine"]
+"""
+TABLE = """
+[[case]]
+name = "two layouts"
+why = "every cell of dx is the sum over K"
+pass = "bwd_data"
+dtypes = "f32"
+layouts = ["nhwgc", "gnhwc"]
+shape = "g2n2k5c3_y1x1_h5x7"
+tier = "smoke"
+
+[[case]]
+name = "one dimension"
+why = "a row alone"
+case = "bwd_data_f32_nwgc_g1n1k2c2_y1_h3"
+"""
+MODULE = """
+from bitgate.plugin import cases
+
+
+@cases("mine")
+def test_bits(planned, gate, took):
+    took(gate(planned), path="pointwise")
+"""
+FAULTS = """
+[[fault]]
+name = "drops_the_last_k"
+imitates = "a loop that ends one early"
+file = "kernels/mine/pointwise.hip.cpp"
+find = "k < shape.k"
+replace = "k < shape.k - 1"
+"""
+TARGETS = """
+schema = 1
+
+[target.host]
+platform = "host"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[[pool]]
+name = "hosted"
+target = "host"
+labels = ["ubuntu-24.04"]
+state = "up"
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A folder in which an owner works. Results go to its ``out``; builds come from the cache that all tests share."""
+
+    folder: Path
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    @property
+    def kernels(self) -> set[str]:
+        """What the last run on the host compared."""
+        return {verdict.key.kernel for verdict in read(self.folder / "out" / "host" / "results.jsonl")}
+
+    def bitgate(self, *arguments: str, below: str = ".") -> Done:
+        """``bitgate ARGUMENTS`` as typed in the folder, or in one below."""
+        return self._run("bitgate", *arguments, below=below)
+
+    def pytest(self, *arguments: str) -> Done:
+        return self._run("pytest", *arguments, "-p", "bitgate.pytest_plugin", "-p", "no:cacheprovider")
+
+    def _run(self, module: str, *arguments: str, below: str = ".") -> Done:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
+        kept.pop("BITGATE_OUT", None)
+        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            cwd=self.folder / below,
+            env=kept | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Repository:
+    return Repository(tmp_path)
+
+
+@pytest.fixture
+def owners(tmp_path: Path) -> Repository:
+    """One that a test may change."""
+    return _owners(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """One for all tests that look only, in which smoke was run."""
+    repository = _owners(tmp_path_factory.mktemp("served"))
+    done = repository.bitgate("run", "--target=host", "-n0")
+    assert done.code == 0, done.said
+    return repository
+
+
+def _owners(folder: Path) -> Repository:
+    repository = Repository(folder)
+    shutil.copytree(rooms.root() / "examples" / "pointwise", folder / "kernels" / "mine")
+    repository.write("bitgate.toml", PROJECT)
+    repository.write("suites/mine/cases.toml", TABLE)
+    repository.write("suites/mine/test_mine.py", MODULE)
+    repository.write("suites/faults/mine.toml", FAULTS)
+    repository.write("ci/targets.toml", TARGETS)
+    return repository
