@@ -1,7 +1,7 @@
 """Probes of the platform: what every kernel takes for granted of fragments, waves, LDS and atomics, measured.
 
 A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
-instances compute nothing: they are planned on the platform itself, run tiles or write figures, and
+instances compute nothing: they are planned on the platform itself, run tiles or write figures (probe_problem.hpp), and
 ``bitgate.platform`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
 """
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +11,6 @@ from bitgate.diagnose import Scene
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.verify.poison import poison_bits
-
-sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 
 
 def convolve(problem: ConvProblem, inputs: dict[str, np.ndarray]) -> np.ndarray:

@@ -1,4 +1,8 @@
+"""Tests of the spine share a helper module."""
+
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the helper modules beside the tests
+sys.path.insert(0, str(Path(__file__).parent))

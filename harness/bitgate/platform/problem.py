@@ -15,7 +15,7 @@ FIGURES = "figures"
 
 
 @dataclass(frozen=True)
-class ProbeCall:
+class ProbeRequest:
     """``elements`` of each array by role, in order. Types are left to the kernel, which knows its fragment's."""
 
     elements: tuple[tuple[str, int], ...]
@@ -25,7 +25,7 @@ class ProbeCall:
     parts = 1
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, int]) -> ProbeCall:
+    def of(cls, arrays: Mapping[str, NDArray[Any]], numbers: Mapping[str, int]) -> ProbeRequest:
         return cls(tuple((role, array.size) for role, array in arrays.items()), tuple(numbers.items()))
 
     @property

@@ -16,7 +16,7 @@ from bitgate.device.device import Device
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import DTYPES, Dtype
-from bitgate.platform.problem import FIGURES, ProbeCall
+from bitgate.platform.problem import FIGURES, ProbeRequest
 
 Tiles = NDArray[Any]
 
@@ -124,7 +124,7 @@ class Workbench:
                 buffers[role].upload(np.ascontiguousarray(array))
             buffers[FIGURES].fill(_POISON)
             pointers = {role: buffer.pointer for role, buffer in buffers.items()}
-            problem = ProbeCall.of(arrays, numbers)
+            problem = ProbeRequest.of(arrays, numbers)
             self.library.run(problem, instance, {}, pointers, stream=self.device.stream)
             self.device.synchronize()
             buffers[FIGURES].download(result)

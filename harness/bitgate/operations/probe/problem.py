@@ -63,6 +63,18 @@ class ProbeProblem:
         return ()
 
     @property
+    def is_split(self) -> bool:
+        return False
+
+    @property
+    def attributes(self) -> Mapping[str, int]:
+        return {}
+
+    @property
+    def parts(self) -> int:
+        return 1
+
+    @property
     def flops(self) -> int:
         return 0
 
