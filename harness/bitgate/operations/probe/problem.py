@@ -81,15 +81,3 @@ class ProbeProblem:
     @property
     def bytes(self) -> int:
         return 0
-
-    @property
-    def is_split(self) -> bool:
-        return False
-
-    @property
-    def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
-        return {}
-
-    @property
-    def parts(self) -> int:
-        return 1
