@@ -175,6 +175,9 @@ class Lengths:
     flops: int = 0
     bytes: int = 0
 
+    def called(self) -> str:
+        return f"{len(self.sizes)}_tensors_{self.dtype}"
+
     @property
     def dtypes(self) -> str:
         return self.dtype.name
@@ -196,7 +199,9 @@ def outers(dtype: str = "f32") -> Lengths:
     return Lengths(Toy(OfForm(Outer())), sizes, DTYPES[dtype])
 
 
-@pytest.mark.parametrize("problem", [row_sums(), row_sums("bf16"), row_sums("i8"), outers(), outers("f16")], ids=str)
+@pytest.mark.parametrize(
+    "problem", [row_sums(), row_sums("bf16"), row_sums("i8"), outers(), outers("f16")], ids=Lengths.called
+)
 @pytest.mark.parametrize("partial", [None, DTYPES["bf16"]])
 def test_a_form_alone_gives_data_that_hold_and_their_result(problem: Lengths, partial: Dtype | None) -> None:
     accumulation = Accumulation(DTYPES["f32"], partial)
@@ -218,7 +223,7 @@ def test_what_the_plan_alone_guarantees_follows_from_terms_and_ranges() -> None:
     assert why_not(problem, 5) == "toy states no identity"
 
 
-@pytest.mark.parametrize("problem", [row_sums(), outers()], ids=str)
+@pytest.mark.parametrize("problem", [row_sums(), outers()], ids=Lengths.called)
 def test_real_numbers_are_held_to_the_derived_bound(problem: Lengths) -> None:
     plan = plan_fill(problem, F32_ACCUMULATION, "decimal")
     inputs = make_inputs(problem, plan)
@@ -232,7 +237,7 @@ def test_real_numbers_are_held_to_the_derived_bound(problem: Lengths) -> None:
 
 
 @pytest.mark.parametrize("fill", [fill.name for fill in CORE_FILLS])
-@pytest.mark.parametrize("problem", [row_sums(), row_sums("f16"), outers()], ids=str)
+@pytest.mark.parametrize("problem", [row_sums(), row_sums("f16"), outers()], ids=Lengths.called)
 def test_every_fill_of_the_core_is_made_from_a_form(problem: Lengths, fill: str) -> None:
     plan = plan_fill(problem, F32_ACCUMULATION, fill, seed=1)
     inputs = make_inputs(problem, plan)
