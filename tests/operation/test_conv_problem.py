@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from strategies import problems
 
+import bitgate
 from bitgate.operation import ELEMENTWISE, parse_case_id
 from bitgate.operations.convolution import CONVOLUTIONS
 
@@ -90,6 +96,17 @@ def test_a_bias_has_one_value_a_channel():
     assert bias.lengths == problem.tensors["in"].lengths
     assert bias.space == 15
     assert (bias.strides[0], bias.strides[2]) == (5, 1)
+
+
+@pytest.mark.parametrize("case", ["fwd_f16_nhwgc_g4n2k5c5_y1_h2x3", "gemm_f16_rcr_b2m64n64k32"])
+def test_a_problem_from_another_process_is_the_same_key(case):
+    """Hashes of texts differ from process to process: the one that is kept does not travel."""
+    code = f"import pickle, sys; from bitgate.problem import parse_case_id; p = parse_case_id({case!r}); hash(p);"
+    code += "sys.stdout.buffer.write(pickle.dumps(p))"
+    package = str(Path(bitgate.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": package, "PYTHONHASHSEED": "7"}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
+    assert pickle.loads(said) in {parse_case_id(case)}
 
 
 def test_flops_and_bytes_of_the_example():

@@ -97,9 +97,9 @@ class Gating:
         return self.run.placed(self._judged(planned, test, by), test, node_id)
 
     def _judged(self, planned: PlannedCase, test: PlannedTest, by: Judge | None) -> Verdict:
-        from bitgate.verify.process import BITS
-
         with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
+            from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
+
             name = f"{by.__module__}:{by.__qualname__}" if by else BITS
             return self.run.kernels.verify(planned, self.run.patience(test), by=name)
 
