@@ -117,3 +117,10 @@ def test_declarations_come_from_the_command_line_and_the_environment(monkeypatch
     monkeypatch.delenv("BITGATE_LOAD")
     assert to_load(None) == ()
     assert loaded_names([EXAMPLE]) == loaded_names([EXAMPLE / "declaration.py"]) == {"pointwise"}
+
+
+def test_no_predicate_of_ours_is_asked_about_another_operation() -> None:
+    ours = replace(families()["batched_gemm"], supports=never_asked)
+    refusal = refusal_of(ours, ours.instances[0], parse_case_id("fwd_f16_nhwgc_n1k8c8_y1x1_h4x4"), {})
+    assert refusal is not None
+    assert refusal.clause == "operation"

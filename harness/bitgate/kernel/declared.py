@@ -46,5 +46,9 @@ def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) 
 def refusal_of(
     family: KernelFamily, instance: Instance, problem: Problem, options: Mapping[str, str]
 ) -> Refusal | None:
-    """Why the instance does not take the problem: by what is declared, then by its predicate."""
-    return harness_refusal(family, instance, problem) or family.supports(problem, instance, options)
+    """Why the instance does not take the problem: by what is declared, then by its predicate. No predicate is asked of
+    another operation's problems: it would have to know them."""
+    refusal = harness_refusal(family, instance, problem)
+    if refusal is None and str(problem.operation) not in map(str, family.operations_of(instance)):
+        return Refusal("operation", f"{family.name}.{instance.name} does not compute {problem.operation}")
+    return refusal or family.supports(problem, instance, options)
