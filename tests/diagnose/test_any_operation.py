@@ -52,7 +52,7 @@ class Rows:
     columns: int
     operation: Operation = Softmax()  # noqa: RUF009
     dtypes = DtypeSet.parse("f32")
-    layout, ndim, result, result_letters, in_place, flops, bytes = "", 0, "y", "rc", (), 0, 0
+    layout, ndim, result, outputs, result_letters, in_place, flops, bytes = "", 0, "y", ("y",), "rc", (), 0, 0
 
     @property
     def tensors(self) -> dict[str, Tensor]:

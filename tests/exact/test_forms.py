@@ -168,6 +168,7 @@ class Lengths:
     sizes: tuple[tuple[str, tuple[int, ...]], ...]
     dtype: Dtype
     result: str = "y"
+    outputs: tuple[str, ...] = ("y",)
     layout: str = "rc"
     ndim: int = 0
     in_place: tuple[str, ...] = ()

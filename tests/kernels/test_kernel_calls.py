@@ -41,7 +41,7 @@ class Stated:
     operation: str
     tensors: Mapping[str, Tensor]
     attributes: Mapping[str, Value]
-    result: str = "in"
+    outputs: tuple[str, ...] = ("in",)
     parts: int = 1
 
 
@@ -145,7 +145,7 @@ def test_a_size_of_another_version(raw):
 
 
 def test_the_result_is_what_is_written(raw):
-    reads_all = LentProblem(Stated("bwd_data", PROBLEM.tensors, PROBLEM.attributes, result="out"), 16)
+    reads_all = LentProblem(Stated("bwd_data", PROBLEM.tensors, PROBLEM.attributes, outputs=("out",)), 16)
     assert supported(raw, problem=reads_all)[1:] == ("problem", "in is not written, and the result")
 
 

@@ -37,7 +37,7 @@ class RowSums:
     factor: float = 1.0
     extra: tuple[tuple[str, object], ...] = ()
     operation = "row_sums"
-    result = "y"
+    outputs = ("y",)
     parts = 1
 
     @property

@@ -36,6 +36,10 @@ class ToyProblem:
         return "y"
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        return ("y",)
+
+    @property
     def tensors(self) -> dict[str, Tensor]:
         lengths = (self.groups, self.heads, self.columns)
         strides = (self.heads * self.columns, self.columns, 1)

@@ -32,6 +32,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
 from bitgate.project import Project, ours
+from bitgate.verify.bounds import Judge
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
 from bitgate.verify.selection import candidates, select_for
@@ -66,6 +67,9 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
     if platform_of(order.target) != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
+    if len(order.problem.outputs) > 1:
+        written = ", ".join(order.problem.outputs)
+        raise UsageError(f"{case_id(order.problem)} writes {written}: a capsule expects one output, so far; use verify")
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     chosen = [(family, instance) for family, instance in chosen if "host" in family.platforms]
     selection = select_for(order.problem, chosen, dict(order.options))
@@ -124,7 +128,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = Question(problem, inputs.tensors, reference.tensor, reference.judge, instance.tile)
+        question = Question(problem, inputs.tensors, *_only(problem, reference), instance.tile)
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
@@ -192,9 +196,15 @@ def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -
         files[file] = npy(array)
         return named(file, files[file])
 
-    content = save("expected.npy", reference.tensor.storage)
-    tolerance = saved(reference.judge, reference.tensor, save)
+    tensor, judge = _only(problem, reference)
+    content = save("expected.npy", tensor.storage)
+    tolerance = saved(judge, tensor, save)
     return Expected(problem.result, content, reference.digest, reference.kind, tolerance)
+
+
+def _only(problem: Problem, reference: Reference) -> tuple[HostTensor, Judge | None]:
+    """What is expected of the only output, and who judges it if bits do not."""
+    return reference.tensors[problem.result], reference.judges.get(problem.result)
 
 
 def _rehearse(

@@ -362,8 +362,10 @@ _COLOURS = {Outcome.PASS: "32", Outcome.REFUSED: "33", Outcome.NOT_RUN: "33", Ou
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
-    """The first wrong cells, under the letters of the result's axes."""
-    letters = problems_of(verdict.key.case)[0].result_letters
+    """The first wrong cells, under the letters of the wrong output's axes."""
+    problem = problems_of(verdict.key.case)[0]
+    role = verdict.diagnosis.evidence.get("output") if verdict.diagnosis else None
+    letters = problem.operation.insight.letters(problem, role or problem.result)
     header = [*letters, "result", "reference"]
     lines = [header, *([*map(str, row["at"]), str(row["result"]), str(row["reference"])] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]

@@ -63,7 +63,7 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
             told.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
     evidence = _evidence(scene, told) | ({"failed_rules": failed} if failed else {})
-    return Diagnosis(kinds, _sentence(scene, told), evidence)
+    return Diagnosis(kinds, _named(scene, _sentence(scene, told)), evidence)
 
 
 def _checked(finding: Finding | None) -> Finding | None:
@@ -77,6 +77,12 @@ def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
     """The rules in the order in which equally certain findings are told. Only a race has anything to say of a run that
     is right."""
     return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
+
+
+def _named(scene: Scene[Problem], sentence: str) -> str:
+    """The sentence with the output that it is about, where there are several: a cause may speak of cells alone."""
+    several = len(scene.problem.outputs) > 1
+    return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence
 
 
 def _sentence(scene: Scene[Problem], told: list[Finding]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -25,7 +25,7 @@ P = TypeVar("P", bound=Problem)
 
 @dataclass(frozen=True, eq=False)
 class Scene(Generic[P_co]):
-    """``result`` and ``reference`` are arrays of the result tensor's type in logical order.
+    """``result`` and ``reference`` are arrays of the type of one output, ``role``, in logical order.
 
     ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands by
     role, ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` says
@@ -43,14 +43,17 @@ class Scene(Generic[P_co]):
     runs: tuple[str, str] = ("the first run", "the second run")
     channels: tuple[int, ...] | None = None
     """Which coordinates of the channel axis are looked at, None: all."""
+    output: str = ""
+    """The role of what is looked at, empty: ``problem.result``."""
 
     @staticmethod
     def thinned(problem: P, result: Array, reference: Array, **more: Any) -> Scene[P]:
         """A scene of at most about CELLS cells."""
-        axis = problem.operation.insight.channel_axis(problem)
+        whole = Scene(problem, result, reference, **more)
+        axis = whole.channel_axis
         channels = _thin(result, axis)
         if channels is None:
-            return Scene(problem, result, reference, **more)
+            return whole
         for name in ("other_run", "outside"):
             if more.get(name) is not None:
                 more[name] = take(more[name], channels, axis)
@@ -77,23 +80,37 @@ class Scene(Generic[P_co]):
         return np.asarray(self.reference[self.wrong])
 
     @property
+    def role(self) -> str:
+        """Of the output that is looked at."""
+        return self.output or self.problem.result
+
+    @property
     def dtype(self) -> Dtype:
-        return self.problem.tensors[self.problem.result].dtype
+        return self.problem.tensors[self.role].dtype
 
     @property
     def tensor_name(self) -> str:
-        """The result as people call it."""
-        return self.problem.operation.insight.names(self.problem)[self.problem.result]
+        """The output as people call it."""
+        return self.problem.operation.insight.names(self.problem)[self.role]
 
     @property
     def letters(self) -> str:
-        """One letter an axis of the result."""
-        return self.problem.result_letters
+        """One letter an axis of the output."""
+        return self.problem.operation.insight.letters(self.problem, self.role)
 
     @property
     def channel_axis(self) -> int:
         """The axis of which a large result is looked at in part."""
+        if self.role != self.problem.result:
+            return max(0, self.result.ndim - 1)
         return self.problem.operation.insight.channel_axis(self.problem)
+
+    @property
+    def neighbours(self) -> Sequence[int]:
+        """Axes along which a cell may hold its neighbour's value."""
+        if self.role != self.problem.result:
+            return range(self.result.ndim)
+        return self.problem.operation.insight.neighbours(self.problem)
 
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
         """For each coordinate of the axis: is any cell with it wrong?"""

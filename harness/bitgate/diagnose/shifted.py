@@ -17,7 +17,7 @@ LEAST = 8
 
 def shifted(scene: Scene[Problem]) -> Finding | None:
     sample = list(scene.sample(CELLS))
-    for axis in scene.problem.operation.insight.neighbours(scene.problem):
+    for axis in scene.neighbours:
         if axis == scene.channel_axis and scene.channels is not None:
             continue  # the channels at hand are not neighbours
         for distance in DISTANCES:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 
 from bitgate.exact import counter, native
 from bitgate.exact.tensor import HostTensor
-from bitgate.operation import Dtype, Tensor
+from bitgate.operation import Dtype, Problem, Tensor
 
 PREFIX = "bg1:"
 
@@ -15,6 +16,14 @@ PREFIX = "bg1:"
 def digest(host: HostTensor) -> str:
     """``bg1:`` and 32 hexadecimal digits."""
     return finish(native.digest_sums(host), host.tensor)
+
+
+def digest_of(problem: Problem, outputs: Mapping[str, HostTensor]) -> str:
+    """The digest of an only output; of several ``role=digest`` joined by commas, in the problem's order. ``outputs``
+    are those whose bits are one pattern: others have no digest. Empty if none is."""
+    if len(problem.outputs) == 1:
+        return next(map(digest, outputs.values()), "")
+    return ",".join(f"{role}={digest(outputs[role])}" for role in problem.outputs if role in outputs)
 
 
 MEASURED_ZEROS = 2**22

@@ -93,7 +93,7 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
     """Ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem has not."""
     named = fill_named(problem, fill)
     if named.make is not None:
-        read = (name for name in problem.tensors if name != problem.result)
+        read = (name for name in problem.tensors if name not in problem.outputs)
         return FillPlan(fill, seed, tuple((name, TensorFill("stated")) for name in read), named.reason)
     exact = _plan_exact(problem, accumulation, seed)
     if fill == "exact":
@@ -308,7 +308,7 @@ def plan_special(problem: Problem, seed: int) -> FillPlan:
     fills = tuple(
         (name, _special(problem, tensor, "d" if name == "d0" else "padded" if name == padded else "other", seed))
         for name, tensor in problem.tensors.items()
-        if name != problem.result
+        if name not in problem.outputs
     )
     return FillPlan("special", seed, fills, "small integers and the edges of each type")
 

@@ -7,14 +7,17 @@ is one bit pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate import rooms
+from bitgate.errors import UsageError
+from bitgate.exact.bits import Array
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.factors import factors
 from bitgate.exact.rounding import rounded
@@ -27,44 +30,61 @@ class InexactError(ValueError):
 
 
 def exact_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
-    """The result of ``problem``, each exact sum rounded once; gaps hold GAP_PATTERN.
+    """The ``problem.result`` of ``exact_results``."""
+    return exact_results(problem, inputs, threads)[problem.result]
+
+
+def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> dict[str, HostTensor]:
+    """The outputs of ``problem`` by role, each exact sum rounded once; gaps hold GAP_PATTERN.
 
     Raises InexactError unless the data are integers whose sums stay within f64's 53 bits. f32 BLAS is used where they
     stay below 2^24.
     """
     exactness = problem.operation.exactness
     if exactness.form(problem) is None:
-        return defined_reference(problem, inputs)
+        return _define(problem, factors(problem, inputs), np.dtype(np.float64))
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     if not bound.integers or bound.value > DTYPES["f64"].exact_integer:
         what = f"sums may reach {bound.value}" if bound.integers else "the data are not integers"
         raise InexactError(f"{what}: use the ordered reference")
     dtype = np.dtype(np.float32 if bound.value < DTYPES["f32"].exact_integer else np.float64)
-    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
-    if not exactness.exact(problem, inputs, results, dtype, rooms.threads() if threads is None else threads):
-        _define(problem, inputs, results, np.dtype(np.int64))
-    return results[problem.result]
+    results = _empty(problem)
+    if exactness.exact(problem, inputs, results, dtype, rooms.threads() if threads is None else threads):
+        return results
+    return _define(problem, inputs, np.dtype(np.int64))
 
 
 def defined_reference(problem: Problem, inputs: dict[str, HostTensor]) -> HostTensor:
     """The result of integer data by the plain definition: slow, and of no other code than ``exact_reference`` where an
     operation has none."""
-    results = {problem.result: HostTensor.empty(problem.tensors[problem.result])}
     whole = problem.operation.exactness.form(problem) is not None
-    _define(problem, factors(problem, inputs), results, np.dtype(np.int64 if whole else np.float64))
-    return results[problem.result]
+    return _define(problem, factors(problem, inputs), np.dtype(np.int64 if whole else np.float64))[problem.result]
 
 
-def _define(
-    problem: Problem, inputs: dict[str, HostTensor], results: dict[str, HostTensor], dtype: np.dtype[Any]
-) -> None:
-    """By the plain definition, in numbers of ``dtype``, which holds all of them."""
+def _define(problem: Problem, inputs: dict[str, HostTensor], dtype: np.dtype[Any]) -> dict[str, HostTensor]:
+    """The outputs by the plain definition, in numbers of ``dtype``, which holds all of them."""
     cells = {name: host.logical.astype(np.float64).astype(dtype) for name, host in inputs.items()}
-    for name, values in problem.operation.reference(problem, cells).items():
-        if name in results:
-            host = results[name]
-            host.logical[...] = rounded(np.asarray(values, np.float64), host.tensor.dtype)
+    return {name: rounded_to(problem, name, values) for name, values in defined(problem, cells).items()}
+
+
+def defined(problem: Problem, cells: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
+    """What the operation's own reference gives for each output. UsageError if it leaves one out."""
+    values = problem.operation.reference(problem, cells)
+    if missing := [role for role in problem.outputs if role not in values]:
+        raise UsageError(f"the reference of {problem.operation} gives no {', '.join(missing)}: give each output")
+    return {role: np.asarray(values[role], np.float64) for role in problem.outputs}
+
+
+def rounded_to(problem: Problem, role: str, values: NDArray[np.float64]) -> HostTensor:
+    """The output with these values, each rounded once."""
+    host = HostTensor.empty(problem.tensors[role])
+    host.logical[...] = rounded(values, host.tensor.dtype)
+    return host
+
+
+def _empty(problem: Problem) -> dict[str, HostTensor]:
+    return {role: HostTensor.empty(problem.tensors[role]) for role in problem.outputs}
 
 
 @contextmanager

@@ -32,8 +32,8 @@ class AbiProblem(Protocol):
         """By role, in the order in which a kernel gets them; None: an optional one that is absent."""
 
     @property
-    def result(self) -> str:
-        """The role of the tensor that is written."""
+    def outputs(self) -> tuple[str, ...]:
+        """The roles of the tensors that are written."""
 
     @property
     def attributes(self) -> Mapping[str, Value]:
@@ -47,4 +47,4 @@ class AbiProblem(Protocol):
 def accesses(problem: AbiProblem) -> Iterator[tuple[str, Tensor | None, Access]]:
     """Role, tensor if there is one, and what a kernel may do with it, in the ABI's order."""
     for role, tensor in problem.tensors.items():
-        yield role, tensor, Access.WRITTEN if role == problem.result else Access.READ
+        yield role, tensor, Access.WRITTEN if role in problem.outputs else Access.READ

@@ -49,6 +49,10 @@ class Contraction(ABC):
     def result(self) -> str:
         """Name of the tensor that is written."""
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.result,)
+
     @cached_property
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

@@ -159,7 +159,8 @@ class Exactness:
         self, problem: Any, inputs: Mapping[str, Array], accumulation: Accumulation
     ) -> Mapping[str, NDArray[np.float64]] | None:
         """How far each cell of each result may be from ``Operation.reference`` before it is rounded, where that follows
-        from no form. None: no bound is stated, and real numbers are compared with nothing."""
+        from no form; an output that it leaves out is compared by bits. None: no bound is stated, and real numbers
+        are compared with nothing."""
         return None
 
     def beside_padding(self, problem: Any, endless: Callable[[str], Array], threads: int) -> Mask | None:

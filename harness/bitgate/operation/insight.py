@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from bitgate.operation.finding import Rule
@@ -17,12 +18,21 @@ class Insight:
     """
 
     rules: tuple[Rule, ...] = ()
-    """What its wrong cells may have in common, asked before the rules of any operation."""
+    """What its wrong cells may have in common, asked before the rules of any operation; where there are several outputs
+    ``scene.role`` says in which."""
 
     laws: tuple[Law, ...] = (LINEAR,)
     """What holds between results of one kernel, in the order in which it is tried."""
 
-    # ---- the result
+    # ---- the result: problem.result, the first of the outputs
+
+    def letters(self, problem: Any, role: str) -> str:
+        """One letter an axis of an output: those of its layout, if it has one each."""
+        if role == problem.result:
+            return str(problem.result_letters)
+        tensor = problem.tensors[role]
+        rank = len(tensor.lengths)
+        return str(tensor.layout) if len(tensor.layout) == rank else ascii_lowercase[:rank]
 
     def names(self, problem: Any) -> Mapping[str, str]:
         """What people call the tensors, by role: y, dx, C."""

@@ -45,7 +45,11 @@ class Problem(Protocol):
 
     @property
     def result(self) -> str:
-        """The role of the tensor that is written."""
+        """The role of the tensor that is written; of several the first."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The roles that are written, ``result`` first: each is poisoned, guarded and compared."""
 
     @property
     def result_letters(self) -> str:

@@ -21,7 +21,7 @@ class ProbeRequest:
     elements: tuple[tuple[str, int], ...]
     numbers: tuple[tuple[str, int], ...]
     operation = "probe"
-    result = FIGURES
+    outputs = (FIGURES,)
     parts = 1
 
     @classmethod

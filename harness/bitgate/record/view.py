@@ -9,7 +9,8 @@ picture can be drawn wherever a record can be read.
 row-major order; the others, flattened, are a row. ``rows`` lists each different row once, as lengths of runs that are
 in turn not wrong and wrong, beginning with not wrong; ``at`` says which row stands where, as pairs (row, how often). A
 wrong result repeats itself from image to image and channel to channel, and so one picture of a plane stands for all.
-``box`` and ``thinned`` are there only if not all cells would fit: then the mask tells of the cells in the box.
+``output`` is the role of the output that is shown, where an operation has several. ``box`` and ``thinned`` are there
+only if not all cells would fit: then the mask tells of the cells in the box.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from bitgate.errors import UsageError
 from bitgate.exact.bits import bits_of
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
+from bitgate.exact.reference import defined, rounded_to
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
 from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Dtype, Problem
@@ -130,15 +131,31 @@ class NanClass:
 def bounded_reference(
     problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[HostTensor, Bounds]:
-    """The f64 result rounded to the result's type, and the bound of each cell.
+    """The f64 result rounded to the result's type, and the bound of each cell: of ``problem.result``, as
+    ``bounded_results``."""
+    tensors, bounds = bounded_results(problem, inputs, accumulation)
+    return tensors[problem.result], bounds[problem.result]
 
-    UsageError for integer results: they are exact or wrong; and where no bound is stated.
+
+def bounded_results(
+    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
+) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
+    """The f64 outputs by role, rounded to their types, and the bounds of those that are not compared by bits.
+
+    UsageError where no output is of a float type, since integers are exact or wrong; and where no bound is stated.
     """
-    own = problem.tensors[problem.result]
-    if not own.dtype.is_float:
+    if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
     if problem.operation.exactness.form(problem) is None:
         return _stated(problem, inputs, accumulation)
+    tensor, bounds = _of_the_form(problem, inputs, accumulation)
+    return {problem.result: tensor}, {problem.result: bounds}
+
+
+def _of_the_form(
+    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
+) -> tuple[HostTensor, Bounds]:
+    own = problem.tensors[problem.result]
     terms = _Terms(problem, factors(problem, inputs), accumulation.accumulator)
     value, magnitude = terms.through_epilogue(_as_is), terms.through_epilogue(_finite_magnitude)
     unit = 2.0**-accumulation.accumulator.mantissa
@@ -173,20 +190,23 @@ class View(Protocol):
     def __call__(self, cells: NDArray[np.float64], dtype: Dtype, /) -> NDArray[np.float64]: ...
 
 
-def _stated(problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation) -> tuple[HostTensor, Bounds]:
+def _stated(
+    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
+) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
     """By the operation's own reference and its own bound of each cell, beside the last rounding."""
     cells = {name: host.logical.astype(np.float64) for name, host in inputs.items()}
     stated = problem.operation.exactness.bound(problem, cells, accumulation)
     if stated is None:
         raise UsageError(f"{problem.operation}: no bound is stated for real numbers; take another fill")
-    own = problem.tensors[problem.result]
-    value = np.asarray(problem.operation.reference(problem, cells)[problem.result], np.float64)
-    slack = stated[problem.result]
-    slack = slack + 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
-    reference = HostTensor.empty(own)
-    reference.logical[...] = rounded(value, own.dtype)
-    none = np.zeros(own.lengths, np.bool_)
-    return reference, Bounds(value, slack, reference.logical, own.dtype, none, none, none)
+    values = defined(problem, cells)
+    tensors = {role: rounded_to(problem, role, value) for role, value in values.items()}
+    bounds = {}
+    for role, slack in stated.items():
+        own, value = problem.tensors[role], values[role]
+        slack = slack + 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
+        none = np.zeros(own.lengths, np.bool_)
+        bounds[role] = Bounds(value, slack, tensors[role].logical, own.dtype, none, none, none)
+    return tensors, bounds
 
 
 def _partials(problem: Problem) -> int:

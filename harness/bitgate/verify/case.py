@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bitgate.exact.digest import digest
+from bitgate.exact.digest import digest_of
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operation import Problem, foreign_line, human
@@ -61,7 +61,7 @@ def verdict_of(
     outcome: Outcome,
     reason: str = "",
     diagnosis: Diagnosis | None = None,
-    result: HostTensor | None = None,
+    results: Mapping[str, HostTensor] | None = None,
 ) -> Verdict:
     planned, session = case.planned, case.session
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
@@ -84,7 +84,7 @@ def verdict_of(
         platform=session.target.platform,
         device_kind=session.target.kind,
         device_name=session.target.device_name,
-        digest=_digest(case, result) if compared else "",
+        digest=_digest(case, results or {}) if compared else "",
         reference=_kind(case),
         certificate=_certificate(case),
         error=case.error,
@@ -98,15 +98,15 @@ def verdict_of(
     )
 
 
-def _digest(case: Case, result: HostTensor | None) -> str:
-    """Of the result: the reference's where they agree. Real numbers have none, they differ between targets, and so do
-    the bits of a NaN."""
+def _digest(case: Case, results: Mapping[str, HostTensor]) -> str:
+    """Of the outputs, the reference's where they agree with it. Real numbers have none, they differ between targets,
+    and so do the bits of a NaN."""
     reference = case.reference
     if reference is None:
         return "" if case.look is None or not case.look.runs else case.look.last.digest
-    if reference.judge is not None:
-        return ""
-    return reference.digest if result is None else digest(result)
+    left = {**reference.tensors, **results}
+    by_bits = {role: left[role] for role in left if role not in reference.judges}
+    return digest_of(case.planned.problem, by_bits) if by_bits.keys() & results.keys() else reference.digest
 
 
 def _kind(case: Case) -> str:

@@ -12,8 +12,9 @@ from bitgate.exact.bits import Array, bits_of
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.factors import factors
+from bitgate.exact.tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
-from bitgate.verify.bounds import Bounds
+from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.case import Case, verdict_of
 from bitgate.verify.compare import compare
 from bitgate.verify.dispatch_check import dispatch_disagreement
@@ -31,19 +32,25 @@ def judge(case: Case) -> Verdict:
     last = case.runs[-1]
     if last.damage:
         verdict = verdict_of(case, Outcome.CORRUPTED, last.damage, _told(last, last.damage))
-        return replace(verdict, view=_view(case, last))
+        return replace(verdict, view=_view(case, last, next(iter(_in_order(case, last)), "")))
     if last.crash:
         return verdict_of(case, Outcome.CRASHED, last.crash, _told(last, last.crash))
     if case.reference is not None and case.reference.kind == "none":
         return _uncompared(case)
-    differ = _runs_differ(case)
-    wrong = next((run for run in case.runs if run.result is not None), None)
-    if wrong is None:
+    differ = _differing(case)
+    wrong = differ or next((role for run in case.runs for role in _in_order(case, run)), "")
+    if not wrong:
         return _weighed(case, check_dispatch(case))
-    diagnosis = _diagnosis(case, wrong, differ)
+    run = next(run for run in case.runs if wrong in run.results)
+    diagnosis = _diagnosis(case, run, wrong, bool(differ))
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
-    verdict = verdict_of(case, outcome, diagnosis.sentence, diagnosis, wrong.result)
-    return replace(verdict, view=_view(case, wrong))
+    verdict = verdict_of(case, outcome, diagnosis.sentence, diagnosis, run.results)
+    return replace(verdict, view=_view(case, run, wrong))
+
+
+def _in_order(case: Case, run: Run) -> list[str]:
+    """The outputs that a run has wrong."""
+    return [role for role in case.planned.problem.outputs if role in run.results]
 
 
 def _weighed(case: Case, verdict: Verdict) -> Verdict:
@@ -55,7 +62,7 @@ def _weighed(case: Case, verdict: Verdict) -> Verdict:
     verdict = replace(verdict, certificate=certificate)
     if case.planned.zero_result:
         return verdict
-    is_loose = case.reference is not None and case.reference.judge is not None
+    is_loose = case.reference is not None and bool(case.reference.judges)
     if is_loose and case.planned.suite:  # a suite is not to believe that it holds real numbers to something
         return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
     return replace(verdict, shows=False, reason=why)
@@ -69,9 +76,16 @@ def _nothing_shown(case: Case) -> str:
     if reference is None:
         digest = "" if case.look is None else case.look.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem.tensors[problem.result]) else ""
-    if isinstance(reference.judge, Bounds):
-        return LOOSE if reference.judge.is_loose else ""
-    return "" if reference.tensor.logical.any() else ZERO_RESULT
+    # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
+    reasons = [_clear(tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
+    return reasons[0] if all(reasons) else ""
+
+
+def _clear(tensor: HostTensor, judge: Judge | None) -> str:
+    """Why a kernel that only clears an output has it right; empty if it has not."""
+    if isinstance(judge, Bounds):
+        return LOOSE if judge.is_loose else ""
+    return "" if tensor.logical.any() else ZERO_RESULT
 
 
 def _uncompared(case: Case) -> Verdict:
@@ -83,35 +97,39 @@ def _uncompared(case: Case) -> Verdict:
     return replace(verdict_of(case, Outcome.NOT_RUN, reason), expected=True)
 
 
-def _runs_differ(case: Case) -> bool:
-    if len(case.runs) < 2 or case.reference is None or case.reference.judge is not None:
-        return False
+def _differing(case: Case) -> str:
+    """The first output in which two launches differ where bits decide; empty if there is none."""
+    if len(case.runs) < 2 or case.reference is None:
+        return ""
     first, second = case.runs[:2]
-    if first.result is None and second.result is None:
-        return False
-    return not compare(_logical(case, first), _beside(case, first, second)).equal
+    for role in case.planned.problem.outputs:
+        is_asked = role not in case.reference.judges and (role in first.results or role in second.results)
+        if is_asked and not compare(_logical(case, first, role), _beside(case, first, second, role)).equal:
+            return role
+    return ""
 
 
-def _logical(case: Case, run: Run) -> Array:
+def _logical(case: Case, run: Run, role: str) -> Array:
     assert case.reference is not None
-    return (run.result or case.reference.tensor).logical
+    return run.results.get(role, case.reference.tensors[role]).logical
 
 
-def _beside(case: Case, run: Run, other: Run) -> Array:
+def _beside(case: Case, run: Run, other: Run, role: str) -> Array:
     """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
     Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
     cause, which is no race."""
     assert case.reference is not None
-    here, there = _logical(case, run), _logical(case, other)
+    here, there = _logical(case, run, role), _logical(case, other, role)
     if run.how.poison == other.how.poison:
         return there
-    dtype = case.reference.tensor.tensor.dtype
+    reference = case.reference.tensors[role]
+    dtype = reference.tensor.dtype
     own = dtype.bits.type
     same = (bits_of(here) == own(poison_bits(dtype, run.how.poison))) & (
         bits_of(there) == own(poison_bits(dtype, other.how.poison))
     )
     if dtype.is_float:
-        expected = case.reference.tensor.logical
+        expected = reference.logical
         first, second = (here, there) if run.how.poison == 0 else (there, here)
         read = np.isnan(first) & ~np.isnan(expected) & (bits_of(second) != bits_of(expected))
         same |= read
@@ -133,29 +151,31 @@ def check_dispatch(case: Case) -> Verdict:
     return verdict_of(case, Outcome.MISMATCH, reason, diagnosis)
 
 
-def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
+def _diagnosis(case: Case, wrong: Run, role: str, differ: bool) -> Diagnosis:
+    """Of one output of a run."""
     assert case.inputs is not None
     assert case.reference is not None
-    assert wrong.result is not None
-    reference = case.reference.tensor
+    reference, result = case.reference.tensors[role], wrong.results[role].logical
     other = next(run for run in case.runs if run is not wrong) if differ else None
-    judge = case.reference.judge
-    outside = None if judge is None else judge.outside(wrong.result.logical)
+    judge = case.reference.judges.get(role)
+    outside = None if judge is None else judge.outside(result)
     scene = Scene.thinned(
         case.planned.problem,
-        wrong.result.logical,
+        result,
         reference.logical,
+        output=role,
         outside=outside,
         poison=poison_bits(reference.tensor.dtype, wrong.how.poison),
         inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
         tile=case.instance.tile,
-        other_run=None if other is None else _beside(case, wrong, other),
+        other_run=None if other is None else _beside(case, wrong, other, role),
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
     diagnosis = diagnose(scene, case.session.rules)
-    comparison = compare(wrong.result.logical, reference.logical, outside)
+    comparison = compare(result, reference.logical, outside)
     evidence = {
         **diagnosis.evidence,
+        **_of_several(case, wrong, role),
         "run": wrong.how.words,
         "largest_difference": str(comparison.largest_difference),
         "first_wrong_cells": comparison.rows(),
@@ -163,17 +183,27 @@ def _diagnosis(case: Case, wrong: Run, differ: bool) -> Diagnosis:
     return replace(diagnosis, evidence=evidence)
 
 
-def _view(case: Case, run: Run) -> dict[str, Any]:
-    """Which cells of a run's result are wrong; nothing where none is."""
-    if run.result is None or case.reference is None:
+def _of_several(case: Case, run: Run, role: str) -> dict[str, Any]:
+    """Which output is looked at, and which others are wrong; nothing where there is only one."""
+    if len(case.planned.problem.outputs) == 1:
         return {}
-    result, judge = run.result.logical, case.reference.judge
+    others = [name for name in _in_order(case, run) if name != role]
+    return {"output": role} | ({"wrong_too": others} if others else {})
+
+
+def _view(case: Case, run: Run, role: str) -> dict[str, Any]:
+    """Which cells of an output of a run are wrong; nothing where none is."""
+    if role not in run.results or case.reference is None:
+        return {}
+    problem, result, reference = case.planned.problem, run.results[role].logical, case.reference.tensors[role]
+    judge = case.reference.judges.get(role)
     outside = None if judge is None else judge.outside(result)
-    mask = compare(result, case.reference.tensor.logical, outside).mask
+    mask = compare(result, reference.logical, outside).mask
     if not mask.any():
         return {}
-    poison = poison_bits(case.reference.tensor.tensor.dtype)
-    return view_of(result, mask, poison, case.planned.problem.result_letters, case.instance.tile)
+    letters = problem.operation.insight.letters(problem, role)
+    view = view_of(result, mask, poison_bits(reference.tensor.dtype), letters, case.instance.tile)
+    return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 
 def _told(run: Run, sentence: str) -> Diagnosis:

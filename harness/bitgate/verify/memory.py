@@ -18,9 +18,9 @@ SMALL = 256 << 20
 def memory_shortage(problem: Problem, on_host: bool, meminfo: Path = MEMINFO) -> str:
     """One sentence if the case does not fit, empty if it does or if nobody can tell."""
     tensors = problem.tensors
-    result = tensors[problem.result].bytes
-    # Host copies of all tensors, poison and a result that was read back; on the host the device's memory as well.
-    needed = sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * result
+    results = sum(tensors[role].bytes for role in problem.outputs)
+    # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
+    needed = sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
     if needed < SMALL:
         return ""
     available = _available(meminfo)

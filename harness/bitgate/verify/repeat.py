@@ -32,12 +32,11 @@ def repeat(case: Case, launch: Launch, how: How) -> Verdict | None:
     inputs = session.inputs(problem, case.instance, planned.fill, seed)
     kind = reference_kind(problem, inputs.certificate.holds, case.family.is_reference)
     reference = session.reference(problem, case.instance, planned.fill, seed, kind)
-    run = run_once(session.device, launch, inputs.tensors, reference.tensor, how)
-    if run.result is not None and reference.judge is not None and not reference.judge.outside(run.result.logical).any():
-        run.result = None
+    run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
+    reference.settle(run)
     for part, value in run.seconds.items():
         case.seconds[part] += value
-    if not (run.crash or run.damage or run.result is not None):
+    if not (run.crash or run.damage or run.results):
         return None
     case.inputs, case.reference, case.runs = inputs, reference, [run]
     verdict = judge(case)

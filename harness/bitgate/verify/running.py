@@ -73,7 +73,7 @@ class Launch:
 
 @dataclass(eq=False)
 class Run:
-    """What one launch left. ``result`` is None if its memory equals the reference's bit for bit.
+    """What one launch left. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for bit.
 
     ``crash`` says what the kernel died of, ``damage`` what it wrote or changed that is not its own, ``changes`` what
     of its process; empty if nothing.
@@ -81,7 +81,7 @@ class Run:
 
     how: How
     record: DispatchRecord | None = None
-    result: HostTensor | None = None
+    results: dict[str, HostTensor] = field(default_factory=dict)
     crash: str = ""
     damage: str = ""
     changes: list[str] = field(default_factory=list)
@@ -89,16 +89,26 @@ class Run:
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
 
 
-def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], reference: HostTensor, how: How) -> Run:
-    """Launch once and look at everything. HipError if memory runs out, KernelRefused if the library refuses now."""
+def run_once(
+    device: Device,
+    launch: Launch,
+    inputs: Mapping[str, HostTensor],
+    reference: Mapping[str, HostTensor],
+    how: How,
+) -> Run:
+    """Launch once and look at everything; ``reference`` holds each output by role.
+
+    HipError if memory runs out, KernelRefused if the library refuses now."""
     run = Run(how)
     with Buffers(device, how) as buffers:
         shared = launch.problem.in_place
         for name, tensor in inputs.items():
             if name not in shared:
                 buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        before = inputs[shared[0]] if shared else poisoned(reference.tensor, how.poison)
-        buffers.add(launch.problem.result, reference.storage.nbytes).upload(before.storage)
+        for role, expected in reference.items():
+            lies_there = shared if role == launch.problem.result else ()
+            before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
+            buffers.add(role, expected.storage.nbytes).upload(before.storage)
         if launch.workspace:
             buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
         how.arrange(device)
@@ -107,7 +117,7 @@ def run_once(device: Device, launch: Launch, inputs: Mapping[str, HostTensor], r
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash and not run.damage:
             started = perf_counter()
-            _inspect(device, buffers.named, inputs, reference, launch.problem.result, run)
+            _inspect(device, buffers.named, inputs, reference, run)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run
@@ -150,16 +160,16 @@ class Buffers:
 
 def compute_on_device(
     device: Device, library: KernelLibrary, problem: Problem, instance: str, inputs: Mapping[str, HostTensor]
-) -> HostTensor:
-    """The result of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
-    blank = poisoned(problem.tensors[problem.result])
+) -> dict[str, HostTensor]:
+    """The outputs of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
+    blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
     workspace = library.workspace_size(problem, instance)
     schedule = "forward" if device.host is not None else ""
     run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))
-    if run.crash or run.damage or run.result is None:
+    if run.crash or run.damage or len(run.results) < len(blank):
         what = run.crash or run.damage or "it wrote nothing"
         raise UsageError(f"the reference kernel {library.family.name}.{instance} failed: {what}")
-    return run.result
+    return run.results
 
 
 def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
@@ -194,13 +204,12 @@ def _inspect(
     device: Device,
     buffers: Mapping[str, Buffer],
     inputs: Mapping[str, HostTensor],
-    reference: HostTensor,
-    result_name: str,
+    reference: Mapping[str, HostTensor],
     run: Run,
 ) -> None:
-    result = buffers[result_name]
-    if not _same(device, result, reference.storage):
-        run.result = _downloaded(result, reference)
+    for role, expected in reference.items():
+        if not _same(device, buffers[role], expected.storage):
+            run.results[role] = _downloaded(buffers[role], expected)
     damages = []
     for buffer in buffers.values():
         damage = buffer.check_guards()
@@ -209,10 +218,10 @@ def _inspect(
     for name, tensor in inputs.items():
         if name in buffers and not _same(device, buffers[name], tensor.storage):
             damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
-    if run.result is not None and has_gaps(reference.tensor):
-        gaps = changed_gaps(run.result)
+    for role, result in run.results.items():
+        gaps = changed_gaps(result) if has_gaps(result.tensor) else np.empty(0)
         if gaps.size:
-            damages.append(f"a gap between the rows of {result_name} was written (index {gaps[0]} of its memory)")
+            damages.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
     run.damage = "; ".join(damages)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -24,10 +24,10 @@ from bitgate.diagnose.owned import load_rules
 from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.certificate import certify
-from bitgate.exact.digest import digest
+from bitgate.exact.digest import digest_of
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_reference
+from bitgate.exact.reference import exact_results
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
@@ -38,13 +38,13 @@ from bitgate.kernel.registry import families
 from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
-from bitgate.verify.bounds import Judge, bounded_reference, nan_class
+from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import Launch, compute_on_device
+from bitgate.verify.running import Launch, Run, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
 
@@ -69,12 +69,19 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a case must give, by which reference; its digest, or who judges the cells where bits alone do not."""
+    """What a case must give in each output, by which reference; the digest of those that bits decide, and who judges
+    the others, by role."""
 
-    tensor: HostTensor
+    tensors: Mapping[str, HostTensor]
     kind: str
-    digest: str
-    judge: Judge | None = None
+    digest: str = ""
+    judges: Mapping[str, Judge] = field(default_factory=dict)
+
+    def settle(self, run: Run) -> None:
+        """Forget what differs from the reference in bits, and in nothing that its judge minds."""
+        for role, judge in self.judges.items():
+            if role in run.results and not judge.outside(run.results[role].logical).any():
+                del run.results[role]
 
 
 class Session:
@@ -239,20 +246,27 @@ class Session:
 
         def make() -> tuple[Reference, int]:
             tensors = self.inputs(problem, instance, fill, seed).tensors
+            bounds: dict[str, Bounds] = {}
             if kind == "bounds":
-                tensor, bounds = bounded_reference(problem, tensors, accumulation)
-                return Reference(tensor, kind, "", bounds), tensor.storage.nbytes + 2 * bounds.value.nbytes
-            computed = self._compute_reference(problem, tensors, kind)
-            judge = nan_class(computed, poison_bits(computed.tensor.dtype))
-            return Reference(computed, kind, "" if judge else digest(computed), judge), computed.storage.nbytes
+                computed, bounds = bounded_results(problem, tensors, accumulation)
+            else:
+                computed = self._compute_reference(problem, tensors, kind)
+            judges: dict[str, Judge] = {**bounds}
+            for role, one in computed.items():
+                if role not in bounds and (judge := nan_class(one, poison_bits(one.tensor.dtype))):
+                    judges[role] = judge
+            by_bits = {role: one for role, one in computed.items() if role not in judges}
+            size = sum(one.storage.nbytes for one in computed.values())
+            size += sum(2 * one.value.nbytes for one in bounds.values())
+            return Reference(computed, kind, digest_of(problem, by_bits), judges), size
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
 
-    def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> HostTensor:
+    def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> dict[str, HostTensor]:
         if kind == "exact":
-            return exact_reference(problem, tensors)
+            return exact_results(problem, tensors)
         if kind == "ordered":
-            return ordered_reference(problem, tensors)
+            return {problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, *self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> tuple[KernelFamily, Instance] | None:
@@ -308,7 +322,8 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     if certified:
         return "exact"
     states_order = states_order and problem.operation.exactness.states_order
-    return "ordered" if states_order or not problem.tensors[problem.result].dtype.is_float else "bounds"
+    is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
+    return "ordered" if states_order or not is_float else "bounds"
 
 
 def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
@@ -321,7 +336,8 @@ def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: 
 
 
 def _zero_inputs(problem: Problem, accumulation: Accumulation) -> tuple[Inputs, int]:
-    tensors = {name: HostTensor.empty(tensor) for name, tensor in problem.tensors.items() if name != problem.result}
+    read = [name for name in problem.tensors if name not in problem.outputs]
+    tensors = {name: HostTensor.empty(problem.tensors[name]) for name in read}
     for tensor in tensors.values():
         tensor.bits[...] = 0
     note = "all inputs are zero: every kernel gives the same bits"

@@ -66,6 +66,8 @@ class Look:
 def route_of(planned: PlannedCase, session: Session, instance: Instance) -> Route | None:
     """How the case can be judged without a reference in host memory; None: it cannot, or must not."""
     problem = planned.problem
+    if len(problem.outputs) != 1:
+        return None  # what is told of a result on the device, and what is stored, is told of one
     if planned.fill != "exact" or planned.reference not in ("auto", "gpu", "checksum"):
         return None
     accumulation = instance.accumulation_for(problem)

@@ -36,7 +36,8 @@ REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 """``none``: the case runs, guards and dispatch are looked at, and its bits are compared with nothing."""
 
 Observer = Callable[[str, HostTensor], None]
-"""Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``: for dumps."""
+"""Called with ``in``, ``wei``, ``out``, ``d0`` (the inputs), ``result`` and ``reference``, of several outputs
+``result_<role>`` and ``reference_<role>``: for dumps."""
 
 Judge = Callable[[Case, Launch], Verdict]
 """From a case whose kernel takes the problem, and how it is launched, to the verdict."""
@@ -162,7 +163,7 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
     case.reference = _reference(case)
     case.seconds["fill"], case.seconds["reference"] = filled - started, session.clock() - filled
     for how in _hows(planned, session):
-        run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensor, how)
+        run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensors, how)
         _hold_to_bounds(case, case.reference, run)
         case.runs.append(run)
         if on_run is not None:
@@ -174,18 +175,20 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
         _observe(case, observer)
     verdict = judge(case)
     # Where NaN is a class the device's comparison of bits says nothing.
-    settled = verdict.outcome is not Outcome.PASS or case.reference.judge is not None
+    settled = verdict.outcome is not Outcome.PASS or case.reference.judges
     return verdict if settled or case.look is None else contradiction(case, case.look)
 
 
 def _hold_to_bounds(case: Case, reference: Reference, run: Run) -> None:
     """Where more than bits is compared, a result that differs in bits may still be right. None is kept of a result with
-    the reference's bits, which has the reference's error."""
-    result = run.result
-    if isinstance(reference.judge, Bounds) and run.record is not None:
-        case.error = reference.judge.error((reference.tensor if result is None else result).logical)
-    if result is not None and reference.judge is not None and not reference.judge.outside(result.logical).any():
-        run.result = None
+    the reference's bits, which has the reference's error. Of several outputs the largest errors are told."""
+    left = {**reference.tensors, **run.results}
+    bounds = {role: judge for role, judge in reference.judges.items() if isinstance(judge, Bounds)}
+    if bounds and run.record is not None:
+        errors = [judge.error(left[role].logical) for role, judge in bounds.items()]
+        names = dict.fromkeys(name for one in errors for name in one)
+        case.error = {name: max(one.get(name, 0.0) for one in errors) for name in names}
+    reference.settle(run)
 
 
 def _refusal(case: Case, library: KernelLibrary) -> Verdict | None:
@@ -232,8 +235,7 @@ def _reference(case: Case) -> Reference:
         raise UsageError(f"reference '{planned.reference}': {', '.join(REFERENCES)} are known")
     kind = planned.reference
     if kind == "none":
-        blank = poisoned(planned.problem.tensors[planned.problem.result])
-        return Reference(blank, kind, "")
+        return Reference({role: poisoned(planned.problem.tensors[role]) for role in planned.problem.outputs}, kind)
     if planned.fill == ZEROS:
         raise UsageError(f"{planned.case}: with zeros for inputs a kernel that does nothing passes: --reference none")
     if kind == "auto":
@@ -286,12 +288,13 @@ def _observe(case: Case, observer: Observer) -> None:
     assert case.reference is not None
     for name, tensor in case.inputs.tensors.items():
         observer(name, tensor)
-    reference = case.reference.tensor
-    last = case.runs[-1]
-    if not last.crash:
-        observer("result", last.result or reference)
-    if case.reference.kind != "none":
-        observer("reference", reference)
+    last, several = case.runs[-1], len(case.reference.tensors) > 1
+    for role, reference in case.reference.tensors.items():
+        end = f"_{role}" if several else ""
+        if not last.crash:
+            observer(f"result{end}", last.results.get(role, reference))
+        if case.reference.kind != "none":
+            observer(f"reference{end}", reference)
 
 
 def _check_schedule(planned: PlannedCase, session: Session) -> None:

@@ -223,7 +223,7 @@ class Space:
 
     def operands(self, problem: Any) -> tuple[str, ...]:
         """Roles of the tensors whose data decide the result."""
-        return tuple(role for role in problem.tensors if role != problem.result)
+        return tuple(role for role in problem.tensors if role not in problem.outputs)
 
     def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
         """What makes an instance of these layouts take a problem, one after the other: plain choices, its layout,

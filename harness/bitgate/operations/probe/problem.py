@@ -55,6 +55,10 @@ class ProbeProblem:
         return ""
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def result_letters(self) -> str:
         return ""
 

@@ -55,14 +55,14 @@ class CaseKernel:
         """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
         workspace = self.library.workspace_size(problem, self.instance.name, self.options)
         launch = Launch(self.library, problem, self.instance.name, self.options, workspace)
-        blank = poisoned(problem.tensors[problem.result])
+        blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
         run = run_once(self.case.session.device, launch, stored(problem, data), blank, self.how)
         if self.on_run is not None:
             self.on_run(run)
-        self.case.account(replace(run, result=None))
+        self.case.account(replace(run, results={}))
         if run.crash or run.damage:
             raise KernelBrokeDown(problem, run)
-        result = values((run.result or blank).logical)
+        result = values({**blank, **run.results}[problem.result].logical)
         self.has_summed = self.has_summed or bool(result.any())
         return result
 

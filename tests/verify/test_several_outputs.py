@@ -1,0 +1,135 @@
+"""An operation that writes two tensors: each is poisoned, guarded and compared, and a verdict says which is wrong."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate.capsule.writing import Order, choose
+from bitgate.diagnose import Finding, Role, Scene, diagnose
+from bitgate.errors import UsageError
+from bitgate.exact.digest import digest
+from bitgate.exact.reference import exact_results
+from bitgate.record import Outcome, Verdict
+from bitgate.record.view import wrong_cells
+from bitgate.verify.dump import Dump
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.spine import verify
+
+sys.path.insert(0, str(Path(__file__).parent / "row_maximum"))
+
+from operation import FAMILY, ROW_MAXIMUM, RowMaximumProblem
+
+CASE = RowMaximumProblem(5, 40)
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    session = Session("host", progress=lambda line: None)
+    session.families = {**session.families, FAMILY.name: FAMILY}
+    return session
+
+
+def plan(illness: str = "none", problem: RowMaximumProblem = CASE, **more) -> PlannedCase:
+    return PlannedCase(problem, "row_maximum", "f32", options=(("illness", illness),), **more)
+
+
+def red(session: Session, illness: str, outcome: Outcome, problem: RowMaximumProblem = CASE) -> Verdict:
+    verdict = verify(plan(illness, problem), session)
+    assert verdict.outcome is outcome, verdict.reason
+    return verdict
+
+
+def test_a_right_kernel_passes_with_a_digest_of_each_output_in_their_order(session) -> None:
+    verdict = verify(plan(), session)
+    assert (verdict.outcome, verdict.green, verdict.reference) == (Outcome.PASS, True, "exact"), verdict.reason
+    instance = FAMILY.instances[0]
+    expected = exact_results(CASE, session.inputs(CASE, instance, "exact", 0).tensors)
+    assert verdict.digest == f"value={digest(expected['value'])},index={digest(expected['index'])}"
+
+
+def test_the_second_output_alone_may_be_wrong(session) -> None:
+    verdict = red(session, "last", Outcome.MISMATCH)
+    assert "cells of index are wrong" in verdict.reason
+    assert verdict.diagnosis.evidence["output"] == "index"
+    assert "wrong_too" not in verdict.diagnosis.evidence
+    right, wrong = verify(plan(), session).digest.split(","), verdict.digest.split(",")
+    assert right[0] == wrong[0]
+    assert right[1] != wrong[1]
+    assert (verdict.view["output"], verdict.view["axes"], verdict.view["lengths"]) == ("index", ["r"], [5])
+
+
+def test_of_two_wrong_outputs_the_first_is_looked_at_and_the_other_is_named(session) -> None:
+    verdict = red(session, "both", Outcome.MISMATCH)
+    assert "1 of 5 cells of value are wrong, within r 1" in verdict.reason
+    assert (verdict.diagnosis.evidence["output"], verdict.diagnosis.evidence["wrong_too"]) == ("value", ["index"])
+    assert list(wrong_cells(verdict.view, "other")) == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("illness", "outcome", "words"),
+    [
+        ("value", Outcome.MISMATCH, "1 of 5 cells of value are wrong"),
+        ("no_index", Outcome.MISMATCH, "nothing was written: every cell of index still holds the poison"),
+        ("past_index", Outcome.CORRUPTED, "past the end of buffer index (20 bytes) was written"),
+        ("race", Outcome.NONDETERMINISTIC, "a read of memory that nobody wrote; 1 of 5 cells of index are wrong"),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_output_that_it_befell(session, illness, outcome, words) -> None:
+    assert words in red(session, illness, outcome).reason
+
+
+def test_a_cause_that_speaks_of_cells_alone_is_told_with_the_outputs_name() -> None:
+    def lazy(scene: Scene[RowMaximumProblem]) -> Finding:
+        return Finding("other", Role.CAUSE, 1.0, f"axis {scene.letters} is not walked", names_cells=True)
+
+    scene = Scene(CASE, np.zeros(5, np.int32), np.arange(5, dtype=np.int32), poison=0, output="index")
+    assert diagnose(scene, (lazy,)).sentence == "index: axis r is not walked"
+
+
+def test_a_gap_of_the_second_output_is_guarded(session) -> None:
+    assert verify(plan(problem=replace(CASE, pitch=2)), session).outcome is Outcome.PASS
+    verdict = red(session, "gap", Outcome.CORRUPTED, replace(CASE, pitch=2))
+    assert "a gap between the rows of index was written (index 1 of its memory)" in verdict.reason
+
+
+def test_real_numbers_are_held_to_the_stated_bound_and_the_index_to_its_bits(session) -> None:
+    verdict = verify(plan(fill="decimal"), session)
+    assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "bounds"), verdict.reason
+    assert verdict.digest.startswith("index=bg1:")
+    assert "," not in verdict.digest
+    assert verdict.error["of_bound"] < 1
+    assert verify(plan("no_index", fill="decimal"), session).outcome is Outcome.MISMATCH
+    assert verify(plan("value", fill="decimal"), session).outcome is Outcome.MISMATCH
+
+
+def test_an_index_that_is_zero_throughout_is_not_the_cases_fault(session) -> None:
+    verdict = verify(plan(problem=RowMaximumProblem(5, 1)), session)
+    assert (verdict.outcome, verdict.shows) == (Outcome.PASS, True)
+
+
+def test_a_dump_has_a_file_for_each_output(session, tmp_path) -> None:
+    verify(plan("last"), session, Dump(tmp_path))
+    names = {path.stem for path in tmp_path.iterdir()}
+    assert names == {"x", "result_value", "result_index", "reference_value", "reference_index"}
+    values, indices = (np.load(tmp_path / f"result_{role}.npy") for role in ("value", "index"))
+    assert np.array_equal(values, np.load(tmp_path / "x.npy").max(axis=1))
+    assert not np.array_equal(indices, np.load(tmp_path / "reference_index.npy"))
+
+
+def test_a_reference_that_forgets_an_output_is_an_error(session, monkeypatch) -> None:
+    monkeypatch.setattr(
+        type(ROW_MAXIMUM), "reference", lambda self, problem, inputs: {"value": inputs["x"].max(axis=1)}
+    )
+    with pytest.raises(UsageError, match="the reference of row_maximum gives no index"):
+        verify(plan(seed=1), session)
+
+
+def test_a_capsule_refuses_it_in_one_line() -> None:
+    with pytest.raises(UsageError, match="writes value, index: a capsule expects one output"):
+        choose(Order(CASE, "gfx942"))
