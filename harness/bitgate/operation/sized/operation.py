@@ -16,6 +16,7 @@ from bitgate.operation.dtype import DTYPES
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import Fill
 from bitgate.operation.form import Array, Form
+from bitgate.operation.insight import Insight
 from bitgate.operation.operation import Operation
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.sized import spelling
@@ -87,6 +88,12 @@ class Sized(Operation):
         from bitgate.operation.sized.exactness import SizedExactness
 
         return SizedExactness(self)
+
+    @cached_property
+    def insight(self) -> Insight:
+        from bitgate.operation.sized.insight import SizedInsight
+
+        return SizedInsight()
 
     @cached_property
     def space(self) -> Space:
