@@ -19,6 +19,8 @@ TIERS = ("smoke", "regression")
 """Each holds those before it."""
 
 TABLE = "cases.toml"
+OPERATION = "operation.py"
+"""The file beside a declaration that states what its kernels compute, where bitgate has no such operation."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class Project:
     def declarations(self) -> tuple[Path, ...]:
         """The owner's, all of them."""
         return tuple(dict.fromkeys((*self.load, *self.added)))
+
+    @property
+    def operation_files(self) -> tuple[Path, ...]:
+        """The owner's operations: those that the file names, and the operation.py beside a declaration."""
+        folders = (path if path.is_dir() else path.parent for path in self.declarations)
+        beside = (folder / OPERATION for folder in folders)
+        return tuple(dict.fromkeys((*self.operations, *(path.resolve() for path in beside if path.is_file()))))
 
     @property
     def runs_on(self) -> tuple[Path, ...]:

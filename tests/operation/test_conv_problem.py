@@ -101,7 +101,7 @@ def test_a_bias_has_one_value_a_channel():
 @pytest.mark.parametrize("case", ["fwd_f16_nhwgc_g4n2k5c5_y1_h2x3", "gemm_f16_rcr_b2m64n64k32"])
 def test_a_problem_from_another_process_is_the_same_key(case):
     """Hashes of texts differ from process to process: the one that is kept does not travel."""
-    code = f"import pickle, sys; from bitgate.problem import parse_case_id; p = parse_case_id({case!r}); hash(p);"
+    code = f"import pickle, sys; from bitgate.operation import parse_case_id; p = parse_case_id({case!r}); hash(p);"
     code += "sys.stdout.buffer.write(pickle.dumps(p))"
     package = str(Path(bitgate.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": package, "PYTHONHASHSEED": "7"}

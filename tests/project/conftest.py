@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     done = repository.bitgate("run", "--target=host", "-n0")
     assert done.code == 0, done.said
     return repository
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Repository]:
+    """A copy, far from the checkout, of an example that is a repository: a new one each time."""
+
+    def copied(name: str) -> Repository:
+        folder = tmp_path_factory.mktemp(name)
+        shutil.copytree(rooms.root() / "examples" / name, folder, dirs_exist_ok=True)
+        return Repository(folder)
+
+    return copied
 
 
 def _owners(folder: Path) -> Repository:

@@ -14,6 +14,7 @@ from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.owned_operation import add_here
 from bitgate.operation import parse_case_id
 from bitgate.project import Project
 from bitgate.record import Outcome
@@ -25,6 +26,7 @@ def serve(channel: Channel) -> None:
     """Answer with the JSON document of the command, or ``{"defect": text}``: exit code 1 without a document."""
     while (question := channel.next()) is not None:
         try:
+            add_here(Project.from_json(question["project"]).operation_files)
             channel.answer((_written if question["ask"] == "write" else _replayed)(question))
         except BuildError as error:
             channel.answer({"defect": f"{error.output}\n{error}".lstrip()})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from bitgate.cases.row import AXES, Row, RowError
-from bitgate.cases.vocabulary import LAYOUT_AXES, LAYOUTS, PROPERTIES, TAIL_AXES, value_of
+from bitgate.cases.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties, value_of
 from bitgate.operation import Problem, ProblemError, operation_called, parse_case_id
 
 
@@ -78,7 +78,7 @@ def _problem(chosen: Mapping[str, Any], row: Row) -> Problem:
         raise RowError(row.origin, "case" if "case" in chosen else "shape", str(error)) from None
     for name, stated in row.stated.items():
         if (found := value_of(problem, name)) != stated:
-            said = f"{PROPERTIES[name].stated} {found}" if found is not None else f"has no {name}"
+            said = f"{properties()[name].stated} {found}" if found is not None else f"has no {name}"
             raise RowError(row.origin, name, f"the row says {stated}, {text} {said}")
     return problem
 
@@ -95,11 +95,3 @@ def _case_text(chosen: Mapping[str, Any], row: Row) -> str:
 
 def _kept(chosen: Mapping[str, Any], smoke: Mapping[str, tuple[Any, ...]]) -> bool:
     return all(chosen.get(axis) in values for axis, values in smoke.items() if axis != "instances")
-
-
-def _factor(name: str) -> Callable[[Problem], Any]:
-    return lambda problem: value_of(problem, name)
-
-
-FACTORS: dict[str, Callable[[Problem], Any]] = {name: _factor(name) for name in PROPERTIES}
-"""Properties of a problem by which a test may choose its cases."""

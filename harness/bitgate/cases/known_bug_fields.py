@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.cases.row import near
-from bitgate.cases.vocabulary import PROPERTIES, value_of
+from bitgate.cases.vocabulary import properties, value_of
 from bitgate.checkout import relative
 from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
@@ -62,8 +62,10 @@ class Wanted:
 PASS = "pass"
 """The operation, in the word of case tables."""
 
-WHERE: Mapping[str, Property] = {**PROPERTIES, PASS: Property(lambda problem: None, Kind.NAME, tuple(operations()))}
-FACTOR_NAMES = tuple(name for kind in Kind for name, said in WHERE.items() if said.kind is kind)
+
+def where() -> Mapping[str, Property]:
+    """What an entry may name, by name."""
+    return {**properties(), PASS: Property(lambda problem: None, Kind.NAME, tuple(operations()))}
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
@@ -189,9 +191,9 @@ def _where(value: Any) -> dict[str, Wanted]:
 
 
 def _wanted(name: str, value: Any) -> Wanted:
-    if name not in WHERE:
-        raise ValueError(f"{name}: no such property of a problem; {near(name, FACTOR_NAMES)}")
-    said = WHERE[name]
+    if (said := where().get(name)) is None:
+        known = [other for kind in Kind for other, one in where().items() if one.kind is kind]
+        raise ValueError(f"{name}: no such property of a problem; {near(name, known)}")
     if said.kind is Kind.NUMBER and isinstance(value, dict):
         if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
             raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
@@ -212,7 +214,7 @@ def _typed(kind: type, words: str) -> Callable[[str, Any], Any]:
 
 
 def _named(name: str, value: Any) -> str:
-    names = WHERE[name].names
+    names = where()[name].names
     if value not in names:
         raise ValueError(f"{name}: {value!r} is not known; {near(str(value), names)}")
     return str(value)

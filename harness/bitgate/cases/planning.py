@@ -18,7 +18,7 @@ from bitgate.cases.table import loads
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
-from bitgate.kernel.loading import loaded_names
+from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
 from bitgate.operation import Problem, case_id, human
 from bitgate.project import ours
@@ -117,7 +117,8 @@ def for_table(setting: Setting, table: Path) -> Setting:
     own = loads(table)
     if not own:
         return setting
-    names, known = loaded_names(own), families(ours().loading(own))
+    declared = with_operations(ours().loading(own))
+    names, known = loaded_names(own), families(declared)
     for name in names:
         if setting.families.get(name, known[name]) != known[name]:
             raise UsageError(f"{table}: load: another kernel family '{name}' is loaded already; rename one of them")

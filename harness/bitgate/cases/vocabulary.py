@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
-from bitgate.operation import Problem, operations
+from bitgate.operation import Problem, operation_called, operations
 from bitgate.operation.space import Space, field_check
 from bitgate.operation.space.field_check import Check, booleans, texts
 from bitgate.operation.space.problem_property import Kind, Property
@@ -20,10 +21,15 @@ def distinct(what: Callable[[Space], Said | None]) -> tuple[Said, ...]:
     return tuple(dict.fromkeys(said for one in operations().values() if (said := what(one.space)) is not None))
 
 
-def _properties() -> dict[str, Property]:
-    """By name; the values of a name are those of all operations that have it."""
+def properties() -> Mapping[str, Property]:
+    """By name; the values of a name are those of all operations that have it, an owner's among them."""
+    return _properties(tuple(operations()))
+
+
+@lru_cache(maxsize=4)
+def _properties(names: tuple[str, ...]) -> Mapping[str, Property]:
     found: dict[str, Property] = {}
-    for one in operations().values():
+    for one in (operation_called(name) for name in names):
         for name, said in one.space.properties.items():
             known = found.setdefault(name, said)
             if known.kind is Kind.NAME:
@@ -31,8 +37,7 @@ def _properties() -> dict[str, Property]:
     return found
 
 
-PROPERTIES: Mapping[str, Property] = _properties()
-STATED = tuple(name for name, said in PROPERTIES.items() if said.stated)
+STATED = tuple(name for name, said in properties().items() if said.stated)
 """Numbers that a row may state of its problems."""
 
 LENGTHS: tuple[Lengths, ...] = distinct(lambda space: space.lengths)

@@ -11,7 +11,7 @@ import typer
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
-from bitgate.kernel.loading import to_load
+from bitgate.kernel.loading import to_load, with_operations
 from bitgate.operation import ProblemError, case_id
 from bitgate.operation.foreign import problems_of
 from bitgate.project_file import find
@@ -37,6 +37,7 @@ def write(
 
     Exit codes: 0 written; 1 the device code does not compile, or a launch does not fit it; 2 usage or environment.
     """
+    project = with_operations(find().loading(to_load(load)))
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
     question = {
@@ -46,7 +47,7 @@ def write(
         "options": _options(option or []),
         "fill": fill,
         "seed": seed,
-        "project": find().loading(to_load(load)).as_json(),
+        "project": project.as_json(),
         "out": str(out),
     }
     answer = _ask({"ask": "write", **question})
@@ -78,7 +79,8 @@ def replay(
 
     Exit codes: 0 as expected; 1 it is not, with the diagnosis; 2 the capsule is damaged, or usage or environment.
     """
-    question = {"folder": str(folder), "target": target, "project": find().loading(to_load(load)).as_json()}
+    project = with_operations(find().loading(to_load(load)))
+    question = {"folder": str(folder), "target": target, "project": project.as_json()}
     answer = _ask({"ask": "replay", **question})
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)

@@ -76,10 +76,10 @@ def plan(
     from bitgate.ci.matrix import shard_counts, targets_of
     from bitgate.cli.planning import make_run_plan
     from bitgate.cli.whose import tell_whose
-    from bitgate.kernel.loading import to_load
+    from bitgate.kernel.loading import to_load, with_operations
     from bitgate.project_file import find
 
-    project = find(suites).of_suites(suites).loading(to_load(load))
+    project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     tell_whose(project)

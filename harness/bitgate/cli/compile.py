@@ -16,7 +16,7 @@ from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.project import Project
 from bitgate.project_file import find
 
@@ -53,7 +53,7 @@ def compile_(
     platform = targets.platform_of(name)
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
-    for family, instance in _asked(kernel, find().loading(to_load(load)), name):
+    for family, instance in _asked(kernel, with_operations(find().loading(to_load(load))), name):
         chosen[family.name] = family
         instances.setdefault(family.name, set()).add(instance.group)
     families = [family for family in chosen.values() if platform in family.platforms]

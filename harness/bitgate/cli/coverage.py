@@ -54,6 +54,7 @@ def coverage(
     from bitgate.coverage.survey import surveys
     from bitgate.coverage.table import empty_table
     from bitgate.errors import UsageError
+    from bitgate.kernel.loading import with_operations
     from bitgate.operation.foreign import in_words
     from bitgate.operation.space.table import Question
     from bitgate.project_file import FILE, find
@@ -61,7 +62,7 @@ def coverage(
     if dispatch:
         _dispatch(dispatch, top, as_json)
         return
-    project = find()
+    project = with_operations(find())
     if cases is None and generate is None and project.file is None:
         raise UsageError(
             "nothing to look at: name a table with --cases FILE, results with --dispatch FILE, or make a table with"
@@ -103,11 +104,11 @@ def coverage(
 def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
     from bitgate.coverage.dispatch import in_words, ways
     from bitgate.coverage.ran import read_ran
-    from bitgate.kernel.loading import loaded_names
+    from bitgate.kernel.loading import loaded_names, with_operations
     from bitgate.kernel.registry import families
     from bitgate.project_file import find
 
-    project = find()
+    project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
     # In an owner's repository bitgate's kernels are none of its business.
     found = ways(read_ran(files, known), {name: known[name] for name in known if not mine or name in mine})

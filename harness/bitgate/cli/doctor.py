@@ -20,6 +20,7 @@ from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
+from bitgate.kernel.loading import with_operations
 from bitgate.project_file import find
 
 app = typer.Typer()
@@ -165,7 +166,7 @@ def _cache_entry(cache: Cache) -> dict[str, Any]:
 def _libraries(cache: Cache, toolchains: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The families with whether they are built for the host, and one entry for their declarations."""
     try:
-        known = registry.families(find())
+        known = registry.families(with_operations(find()))
     except UsageError as error:
         return [], _entry("kernel declarations", "", str(error), "mend the file", needed=True)
     rows = []

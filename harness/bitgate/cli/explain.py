@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from bitgate.errors import UsageError
+from bitgate.kernel.loading import with_operations
 from bitgate.operation import Problem, ProblemError, case_id, foreign_line, human
 from bitgate.operation.foreign import problems_of
+from bitgate.project_file import find
 from bitgate.record import KIND_MEANING, KINDS, MEANING
 
 app = typer.Typer(add_completion=False)
@@ -32,6 +34,7 @@ def explain(
         hint = f"; did you mean {near[0]}?" if near else ""
         known = f"verdict ({', '.join(MEANING)}), diagnosis kind ({', '.join(KINDS)})"
         raise UsageError(f"'{what}' is no {known} or case{hint}")
+    with_operations(find())
     try:
         problems = problems_of(what)
     except ProblemError as error:

@@ -11,6 +11,7 @@ import typer
 from bitgate import rooms
 from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError
+from bitgate.kernel.loading import with_operations
 from bitgate.project_file import find
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(
     """
     from bitgate.faults.trial import Bench, exit_code, score, try_faults
 
-    project = find(suites).of_suites(suites)
+    project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     if suites is None:
@@ -66,7 +67,7 @@ def run(
 @app.command("list")
 def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOption = False) -> int:
     """The faults, what they imitate, and the kind of diagnosis that should name them."""
-    project = find()
+    project = with_operations(find())
     faults = _faults(file, name, project)
     for fault in faults:
         fault.seeded(project.root)

@@ -17,7 +17,7 @@ from bitgate.device import targets
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.operation import Problem, parse_case_id
 from bitgate.project_file import find
 from bitgate.record import Key, Outcome, RecordError, read
@@ -39,7 +39,7 @@ def kernels(
     name = target or targets.best().name
     platform = targets.platform_of(name)
     passed = _passed(name)
-    project = find().loading(to_load(load))
+    project = with_operations(find().loading(to_load(load)))
     # In an owner's repository the kernels are the owner's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)

@@ -46,7 +46,7 @@ def shrink(
     from bitgate.device.targets import best, named
     from bitgate.fuzz.failure import Found, is_failure
     from bitgate.fuzz.shrink import Shrinker
-    from bitgate.kernel.loading import to_load
+    from bitgate.kernel.loading import to_load, with_operations
     from bitgate.operation import ProblemError
     from bitgate.operation.foreign import problems_of
     from bitgate.project_file import find
@@ -54,12 +54,13 @@ def shrink(
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
 
+    project = with_operations(find().loading(to_load(load)))
     try:
         problems = problems_of(case)
     except ProblemError as error:
         raise UsageError(str(error)) from None
     options = tuple(sorted(_pair(text) for text in option or ()))
-    name, project = (named(target) if target else best()).name, find().loading(to_load(load))
+    name = (named(target) if target else best()).name
     process = CaseProcess(Opening(name, project), progress=progress)
 
     def verdict_on(planned: PlannedCase) -> Verdict:

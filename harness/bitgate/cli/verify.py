@@ -16,7 +16,7 @@ import typer
 from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
-from bitgate.kernel.loading import to_load
+from bitgate.kernel.loading import to_load, with_operations
 from bitgate.operation import Problem, ProblemError, human
 from bitgate.operation.foreign import (
     Refused,
@@ -125,11 +125,11 @@ def verify(
     """
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
+    project = with_operations(find().loading(to_load(load)))
     named = [entry for case in cases or () for entry in _problems(case)]
     listed, refused = _listed(case_list) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
-    project = find().loading(to_load(load))
     asked = Asked(
         problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,

@@ -13,7 +13,7 @@ import numpy as np
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.declared import refusal_of
-from bitgate.operation import DtypeSet, Operation, Problem, parse_case_id
+from bitgate.operation import Operation, Problem, parse_case_id
 
 DRAWN = 3000
 
@@ -121,7 +121,7 @@ def possible(family: KernelFamily, operation: Operation, instances: Sequence[Ins
     if not operation.space.factors:
         return []
     layouts = [layout for instance in instances for layout in instance.layouts]
-    dtypes = [DtypeSet.parse(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
+    dtypes = [operation.space.types(text) for text in dict.fromkeys(text for i in instances for text in i.dtypes)]
     batch = operation.space.candidates((seed,), DRAWN, layouts, "usual")
     rng = np.random.default_rng(seed)
     found: list[Ran] = []

@@ -12,7 +12,7 @@ import numpy as np
 from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal, refusal_of
-from bitgate.operation import DtypeSet, Problem, operation_called
+from bitgate.operation import Problem, operation_called
 from bitgate.operation.space import Space
 from bitgate.operation.space.candidates import problems_of
 from bitgate.verify.planned import Expectation, PlannedCase
@@ -99,14 +99,14 @@ class Lane:
 
     def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[Problem]:
         """More than are wanted, since some are refused."""
-        sets = [DtypeSet.parse(text) for text in self.dtypes]
+        sets = [self.space.types(text) for text in self.dtypes]
         drawn = draw_round(self.space, key, replace(size, problems=3 * size.problems), self.layouts)
         for problem in problems_of(drawn):
             yield self.space.varied(problem, sets, rng)
 
     def _fitted(self, problem: Problem, instance: Instance, options: tuple[tuple[str, str], ...]) -> Problem:
         """The problem, bent until the instance takes it, or as far as that goes."""
-        bent: Problem = self.space.typed(problem, DtypeSet.parse(instance.dtypes[0]))
+        bent: Problem = self.space.typed(problem, self.space.types(instance.dtypes[0]))
         for bend in self.space.bends(instance.layouts):
             if refusal_of(self.family, instance, bent, dict(options)) is None:
                 break

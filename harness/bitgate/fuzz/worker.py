@@ -21,6 +21,7 @@ from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, is_failure
 from bitgate.fuzz.lane import Lane, lanes
 from bitgate.fuzz.shrink import Shrinker
+from bitgate.kernel.loading import with_operations
 from bitgate.project import Project, ours
 from bitgate.record import Verdict
 from bitgate.verify.planned import PlannedCase
@@ -124,6 +125,7 @@ class Worker:
         self._setting = setting
         self._answers = answers
         self._process = CaseProcess(Opening(setting.target, setting.project, repeats_all=False), progress=_to_stderr)
+        with_operations(setting.project)
         self._turn = setting.lanes()
 
     def end(self) -> None:

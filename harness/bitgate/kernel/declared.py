@@ -9,6 +9,7 @@ from functools import lru_cache
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.operation import Problem
+from bitgate.operation.registry import own_operations
 from bitgate.project import ours
 
 
@@ -31,7 +32,7 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
         ("ndims", problem.ndim, instance.ndims),
         ("layouts", problem.layout, instance.layouts),
     ):
-        if value not in declared:
+        if value not in declared and (value or declared):  # an operation may have no layouts, and no dimensions
             stated = ", ".join(map(str, declared)) or "nothing"
             return Refusal(clause, f"{value} is not among what {family.name}.{instance.name} declares ({stated})")
     return None
@@ -39,8 +40,9 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
 
 def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
     """The refusal that neither predicate nor library is asked about. None for bitgate's own: their predicates and
-    libraries answer for any problem, by clauses of their own, and the suites hold them to that."""
-    return None if is_own(family) else declared_refusal(family, instance, problem)
+    libraries answer for any problem of its operations, by clauses of their own, and the suites hold them to that."""
+    answers = is_own(family) and problem.operation.name in own_operations()
+    return None if answers else declared_refusal(family, instance, problem)
 
 
 def refusal_of(

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bitgate.kernel import registry
+from bitgate.kernel.owned_operation import add_owned
+from bitgate.project import Project
 
 VARIABLE = "BITGATE_LOAD"
 
@@ -16,6 +18,13 @@ def to_load(stated: Iterable[Path] | None) -> tuple[Path, ...]:
     of_environment = os.environ.get(VARIABLE, "").split(os.pathsep)
     paths = [*(stated or ()), *(Path(name) for name in of_environment if name)]
     return tuple(dict.fromkeys(path.absolute() for path in paths))
+
+
+def with_operations(project: Project) -> Project:
+    """The project, whose operations are known in this process from now on; their code runs in children. Every process
+    that plans calls it before it reads a case. UsageError names a file, and what is wrong with it."""
+    add_owned(project.operation_files)
+    return project
 
 
 def loaded_names(load: Iterable[Path]) -> frozenset[str]:

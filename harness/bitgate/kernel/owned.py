@@ -17,7 +17,9 @@ from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.isolation.child import Child, Ended
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.owned_operation import add_here
 from bitgate.operation import DTYPES, Accumulation, Problem, case_id, parse_case_id
+from bitgate.operation.registry import places
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 20.0
@@ -31,7 +33,9 @@ class OwnedFamily:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._child = Child(ENTRY, _to_stderr)
-        self.family = self._declared(self._ask({"ask": "family", "path": str(path)}, LOAD_SECONDS, "it was loaded"))
+        self.family = self._declared(
+            self._ask({"ask": "family", "path": str(path), "operations": places()}, LOAD_SECONDS, "it was loaded")
+        )
 
     def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
         answer = self._about("supports", problem, instance, options)
@@ -80,6 +84,7 @@ def serve(channel: Channel) -> None:
     while (question := channel.next()) is not None:
         try:
             if family is None:
+                add_here(map(Path, question["operations"]))
                 family = load_here(Path(question["path"]))
                 channel.answer(_as_json(family))
                 continue

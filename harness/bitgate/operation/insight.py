@@ -38,10 +38,6 @@ class Insight:
         """What people call the tensors, by role: y, dx, C."""
         return {name: name for name in problem.tensors}
 
-    def letters(self, problem: Any, role: str) -> str:
-        """A letter for each axis of a tensor's logical shape; those of the result are ``problem.result_letters``."""
-        return str(problem.result_letters) if role == problem.result else ""
-
     def channel_axis(self, problem: Any) -> int:
         """The axis of the result of which a diagnosis leaves coordinates out if the result is very large."""
         return max(0, len(problem.result_letters) - 1)

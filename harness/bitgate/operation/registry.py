@@ -1,4 +1,4 @@
-"""The operations there are, by name: one folder each in bitgate/operations."""
+"""The operations there are, by name: one folder each in bitgate/operations, and those of an owner's that were added."""
 
 from __future__ import annotations
 
@@ -8,13 +8,36 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from bitgate.errors import UsageError
 from bitgate.operation.operation import Operation
 from bitgate.operation.problem import Problem, ProblemError
 
+_added: dict[str, tuple[Operation, str]] = {}
+"""By name, with the file that states it. Of the process, since a case id is read in all its corners, and one process
+serves one project."""
+
+
+def operations() -> Mapping[str, Operation]:
+    """All operations by name, bitgate's own first."""
+    return {**own_operations(), **{name: operation for name, (operation, _) in _added.items()}}
+
+
+def add(operation: Operation, place: str) -> None:
+    """From now on cases of the operation are known here. UsageError if another one bears its name."""
+    _, where = _added.get(operation.name, (None, "bitgate itself"))
+    if operation.name in operations() and where != place:
+        raise UsageError(f"{place}: {where} has an operation '{operation.name}' already; rename yours")
+    _added.setdefault(operation.name, (operation, place))
+
+
+def places() -> tuple[str, ...]:
+    """The files that state the added operations."""
+    return tuple(place for _, place in _added.values())
+
 
 @lru_cache(maxsize=1)
-def operations() -> Mapping[str, Operation]:
-    """All operations by name. A folder of bitgate/operations states its own as ``OPERATIONS``."""
+def own_operations() -> Mapping[str, Operation]:
+    """bitgate's own. A folder of bitgate/operations states them as ``OPERATIONS``."""
     package = import_module("bitgate.operations")
     folders = sorted(module.name for module in iter_modules(package.__path__))
     found = (import_module(f"{package.__name__}.{name}").OPERATIONS for name in folders)

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bitgate.cases.expand import FACTORS, expand
+from bitgate.cases import vocabulary
+from bitgate.cases.expand import expand
 from bitgate.cases.row import Row, RowError, near
 from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
@@ -54,8 +55,8 @@ class Ask:
         then among the project's suites and bitgate's own."""
         suite, _, set_name = str(mark.args[0]).partition("#")
         for name in mark.kwargs:
-            if name not in FACTORS:
-                raise UsageError(f"{module}: @cases: no factor is called '{name}'; {near(name, FACTORS)}")
+            if name not in (known := vocabulary.properties()):
+                raise UsageError(f"{module}: @cases: no factor is called '{name}'; {near(name, known)}")
         needs = str(mark.args[1])
         if needs and needs not in NEEDS:
             raise UsageError(f"{module}: @cases: needs='{needs}': {near(needs, NEEDS)}")
@@ -87,4 +88,4 @@ class Ask:
 
 
 def value_of(problem: Problem, factor: str) -> Any:
-    return FACTORS[factor](problem)
+    return vocabulary.value_of(problem, factor)

@@ -30,7 +30,7 @@ from bitgate.device.host import RACE, SCHEDULE_PATTERN, SCHEDULE_WORDS
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
-from bitgate.kernel.loading import loaded_names, to_load
+from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.outside import OddInput, read_bytes
 from bitgate.plugin import leases, sharding
 from bitgate.plugin.options import pairs
@@ -316,7 +316,7 @@ def _resume(run: Run) -> None:
 def _project(config: pytest.Config) -> Project:
     """That of the suites which the command line names, else of the current folder."""
     places = (config.invocation_params.dir / str(argument).partition("::")[0] for argument in config.args)
-    return find(*places).loading(to_load(map(Path, config.option.bitgate_load)))
+    return with_operations(find(*places).loading(to_load(map(Path, config.option.bitgate_load))))
 
 
 def _select_tier(option: Any, project: Project) -> None:

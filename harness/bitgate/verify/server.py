@@ -17,6 +17,7 @@ from bitgate.build.errors import BuildError
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.errors import LibraryError
+from bitgate.kernel.owned_operation import add_here
 from bitgate.operation import Problem, parse_case_id
 from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
@@ -129,7 +130,8 @@ class Server:
         return self._session
 
     def open(self, question: dict[str, Any]) -> None:
-        """The target, with its runtime."""
+        """The target, with its runtime. An owner's operations are loaded here, where their kernels are."""
+        add_here(Project.from_json(question["project"]).operation_files)
         self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
         _ = self._session.device
 

@@ -161,7 +161,7 @@ class Space:
                 puts = (self.columns[name].put(plain, value) for value in assumed[name])
                 found[choice.name] = tuple(choice.code(self.values_of(put)[choice.name]) for put in puts)
             elif name == "dtypes" and name in counted:
-                used = {row.dtypes for row in rows} or {DtypeSet.parse(text) for text in ("f32", "f16", "bf16")}
+                used = {row.dtypes for row in rows} or {self.types(text) for text in ("f32", "f16", "bf16")}
                 found[choice.name] = tuple(sorted({choice.code(dtypes) for dtypes in used}))
             else:
                 found[choice.name] = every if name in counted or name not in self.columns else (0,)
@@ -213,11 +213,15 @@ class Space:
     drawn_apart: tuple[str, ...] = ("dtypes",)
     """Choices that are plain in ``candidates``: ``varied`` draws them."""
 
-    def typed(self, problem: Any, dtypes: DtypeSet) -> Any:
+    def types(self, text: str) -> Any:
+        """The types of a problem as instances spell them. ValueError names the bad part."""
+        return DtypeSet.parse(text)
+
+    def typed(self, problem: Any, dtypes: Any) -> Any:
         """The problem in other types."""
         return replace(problem, dtypes=dtypes)
 
-    def varied(self, problem: Any, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> Any:
+    def varied(self, problem: Any, dtypes: Sequence[Any], rng: np.random.Generator) -> Any:
         """The problem in one of the types, and now and then in another form that the draw does not have."""
         return self.typed(problem, dtypes[int(rng.integers(len(dtypes)))])
 

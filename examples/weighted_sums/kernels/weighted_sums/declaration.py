@@ -1,0 +1,33 @@
+"""The kernel of weighted sums. What it computes is stated beside it, in operation.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.operation.sized import SizedProblem
+
+
+def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """f32 throughout, as declared; any sizes and strides."""
+    return None
+
+
+def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch, a thread a row."""
+    return Dispatch(path="a_row_a_thread", launches=1)
+
+
+FAMILY = KernelFamily(
+    name="weighted_sums",
+    operations=("weighted_sums",),
+    sources=("weighted_sums.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=(Instance("f32", "weighted_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
+    options=(),
+    supports=supports,
+    dispatch=dispatch,
+)

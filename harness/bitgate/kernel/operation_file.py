@@ -1,0 +1,50 @@
+"""An owner's operation file as operations of this process: where an owner's code may run."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from bitgate.errors import UsageError
+from bitgate.operation.sized import Sized
+
+SYMBOL = "OPERATIONS"
+
+
+def load_operations(file: Path) -> Iterator[Sized]:
+    """Those of the file's ``OPERATIONS``. UsageError names the file, and what is wrong with it."""
+    # In sys.modules: a dataclass looks there for what its annotations mean.
+    name = f"bitgate_operation_{sha256(str(file).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        found = getattr(module, SYMBOL, None)
+        if not isinstance(found, tuple) or not found or not all(isinstance(one, Sized) for one in found):
+            raise UsageError(f"{file}: defines no {SYMBOL}: a tuple of bitgate.operation.sized.Sized")
+        for one in found:
+            _check(one)
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{file}: {type(error).__name__}: {error}") from None
+    yield from found
+
+
+def _check(operation: Sized) -> None:
+    """ValueError says what the operation states wrongly, before a case is read by it."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", getattr(operation, "name", "")):
+        raise ValueError(f"{type(operation).__name__}: name: a-z, 0-9 and _ between, such as 'row_sums'")
+    _ = operation.schema
+    states_form = operation.is_product or type(operation).form is not Sized.form
+    if not states_form and not operation.fills:
+        raise ValueError(f"{operation}: state is_product, a form, or fills with a reference: else nothing is compared")
+    if not states_form and type(operation).reference is Sized.reference:
+        raise ValueError(f"{operation}: state a reference: there is no form that it could follow from")

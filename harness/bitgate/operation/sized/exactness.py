@@ -1,0 +1,37 @@
+"""How results of a sized operation are judged: by what its owner states of the maths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.operation.accumulation import Accumulation
+from bitgate.operation.exactness import Exactness
+from bitgate.operation.fill import CORE_FILLS, Fill
+from bitgate.operation.form import Array, Form
+from bitgate.operation.sized.problem import SizedProblem
+
+if TYPE_CHECKING:
+    from bitgate.operation.sized.operation import Sized
+
+
+class SizedExactness(Exactness):
+    def __init__(self, operation: Sized) -> None:
+        self._operation = operation
+        self.own_fills = tuple(fill.name for fill in operation.fills)
+
+    def form(self, problem: SizedProblem) -> Form | None:
+        return self._operation.form(problem)
+
+    def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
+        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's."""
+        core = CORE_FILLS if self.form(problem) is not None else ()
+        return (*(fill for fill in core if fill.name not in self.own_fills), *self._operation.fills)
+
+    def bound(
+        self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
+    ) -> Mapping[str, NDArray[np.float64]] | None:
+        return self._operation.bound(problem, inputs, accumulation)

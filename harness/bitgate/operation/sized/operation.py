@@ -1,0 +1,114 @@
+"""The operation that an owner states: sizes, tensors, and what is computed."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.operation.accumulation import Accumulation
+from bitgate.operation.dtype import DTYPES
+from bitgate.operation.exactness import Exactness
+from bitgate.operation.fill import Fill
+from bitgate.operation.form import Array, Form
+from bitgate.operation.insight import Insight
+from bitgate.operation.operation import Operation
+from bitgate.operation.problem import ProblemError
+from bitgate.operation.sized import spelling
+from bitgate.operation.sized.problem import SizedProblem
+from bitgate.operation.sized.schema import Schema, schema_of
+from bitgate.operation.sized.stated_tensor import StatedTensor
+from bitgate.operation.space import Space
+
+
+class Sized(Operation):
+    """``name``, ``sizes`` and ``tensors`` are a must, and one of: ``is_product``; ``form`` (any other maths that is
+    linear in each operand); ``fills`` with ``reference``. Case ids, tables, coverage, fuzzing, shrinking, certificates
+    and digests follow (docs/operations.md)."""
+
+    sizes: type[Any]
+    """A frozen dataclass of lengths (int), flags (bool) and choices (an Enum of words); defaults may be stated."""
+    is_product: bool = False
+    """The result is the product of all that is read, summed over the axes that it has not itself."""
+    fills: tuple[Fill, ...] = ()
+    """Named data of the owner's, each with the reason why bits say something of it."""
+
+    def check(self, sizes: Any) -> str | None:
+        """What cannot be, in words; None if there are such problems."""
+        return None
+
+    @abstractmethod
+    def tensors(self, sizes: Any) -> Iterable[StatedTensor]:
+        """``read`` and ``written`` tensors, in the order in which a kernel gets them."""
+
+    def form(self, problem: SizedProblem) -> Form | None:
+        """The maths without rounding, if it is linear in each operand."""
+        from bitgate.operation.sized.product import Product
+
+        return Product(problem) if self.is_product else None
+
+    def bound(
+        self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
+    ) -> Mapping[str, NDArray[np.float64]] | None:
+        """As ``Exactness.bound``: for decimals of what has no form."""
+        return None
+
+    # ------------------------------------------------------------------------------------------- what follows
+
+    @cached_property
+    def schema(self) -> Schema:
+        """ValueError says what is wrong with ``sizes``."""
+        return schema_of(self.sizes)
+
+    def stated_tensors(self, sizes: Any) -> tuple[StatedTensor, ...]:
+        """``tensors``, checked. ValueError says what cannot be stated so."""
+        stated = tuple(self.tensors(sizes))
+        if not any(one.is_written for one in stated):
+            raise ValueError(f"{self}: tensors: state one that is written")
+        for one in stated:
+            _check_tensor(one, [other.role for other in stated])
+        return stated
+
+    def parse(self, text: str, words: list[str]) -> SizedProblem:
+        return spelling.parse(self, text, words)
+
+    def spell(self, problem: SizedProblem) -> str:
+        return spelling.spell(problem)
+
+    def human(self, problem: SizedProblem) -> str:
+        return spelling.human(problem)
+
+    @cached_property
+    def exactness(self) -> Exactness:
+        from bitgate.operation.sized.exactness import SizedExactness
+
+        return SizedExactness(self)
+
+    @cached_property
+    def insight(self) -> Insight:
+        from bitgate.operation.sized.insight import SizedInsight
+
+        return SizedInsight()
+
+    @cached_property
+    def space(self) -> Space:
+        from bitgate.operation.sized.space import SizedSpace
+
+        return SizedSpace(self)
+
+
+def _check_tensor(one: StatedTensor, roles: list[str]) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", one.role) or one.role == "d0" or roles.count(one.role) > 1:
+        raise ValueError(f"tensor '{one.role}': a role is of a-z, 0-9 and _, once each; d0 is the epilogue's")
+    if one.dtype and one.dtype not in DTYPES:
+        raise ValueError(f"tensor {one.role}: no type is called '{one.dtype}': {', '.join(DTYPES)}")
+    for name, length in one.axes.items():
+        if not re.fullmatch(r"[a-z]", name):
+            raise ValueError(f"tensor {one.role}: axis '{name}': one letter names an axis")
+        if not isinstance(length, int) or length < 1:
+            raise ProblemError(f"tensor {one.role}: axis {name} has length {length}")

@@ -1,0 +1,112 @@
+"""A problem of an operation that states its sizes and tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from bitgate.operation.problem import ProblemError
+from bitgate.operation.registry import parse_case_id
+from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH
+from bitgate.operation.sized.stated_tensor import StatedTensor
+from bitgate.operation.tensor import Tensor
+from bitgate.operation.tensor_types import TensorTypes
+
+if TYPE_CHECKING:
+    from bitgate.operation.sized.operation import Sized
+
+
+@dataclass(frozen=True)
+class SizedProblem:
+    """``sizes`` is the operation's own dataclass. ProblemError says which size, or what the operation says against
+    them all."""
+
+    operation: Sized
+    dtypes: TensorTypes
+    sizes: Any
+    gap: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dtypes, TensorTypes):  # where types are changed by who knows three tensors only
+            object.__setattr__(self, "dtypes", TensorTypes.parse(str(self.dtypes)))
+        self.operation.schema.check(self.sizes)
+        if said := self.operation.check(self.sizes):
+            raise ProblemError(said)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has the same operation by name, not the same object."""
+        return parse_case_id, (self.operation.spell(self),)
+
+    @cached_property
+    def stated(self) -> tuple[StatedTensor, ...]:
+        """The tensors as the operation states them."""
+        return self.operation.stated_tensors(self.sizes)
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """ProblemError unless there is one type, or one for each tensor that states none."""
+        free = [one.role for one in self.stated if not one.dtype]
+        if len(self.dtypes.names) not in (1, len(free)):
+            raise ProblemError(f"types {self.dtypes}: give one, or {len(free)} for {', '.join(free)}")
+        own = {role: self.dtypes.of(place) for place, role in enumerate(free)}
+        return {
+            one.role: one.laid_out(own[one.role] if one.role in own else TensorTypes.parse(one.dtype).of(0), self.gap)
+            for one in self.stated
+        }
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(one.role for one in self.stated if one.is_written)
+
+    @property
+    def result(self) -> str:
+        return self.outputs[0]
+
+    @property
+    def result_letters(self) -> str:
+        return self.tensors[self.result].layout
+
+    @property
+    def layout(self) -> str:
+        return ""
+
+    @property
+    def ndim(self) -> int:
+        return 0
+
+    @property
+    def in_place(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def is_split(self) -> bool:
+        return False
+
+    @property
+    def parts(self) -> int:
+        return 1
+
+    @cached_property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What no tensor's lengths tell: flags that are true as 1, choices that are not the first as words, and lengths
+        whose name no axis bears."""
+        schema, axes = self.operation.schema, {name for one in self.stated for name in one.axes}
+        values = schema.plain(self.sizes)
+        told: dict[str, int | float | str | tuple[int, ...]] = {
+            size.name: values[size.name] for size in schema.of_kind(LENGTH) if size.name not in axes
+        }
+        told |= {size.name: 1 for size in schema.of_kind(FLAG) if values[size.name]}
+        chosen = {size.name: (values[size.name], size.words[0]) for size in schema.of_kind(CHOICE)}
+        return told | {name: word for name, (word, first) in chosen.items() if word != first}
+
+    @cached_property
+    def flops(self) -> int:
+        """Two for each point of all axes together: of a product of its operands that is what it takes."""
+        lengths = {name: length for one in self.stated for name, length in one.axes.items()}
+        return 2 * prod(lengths.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(tensor.elements * tensor.dtype.bytes for tensor in self.tensors.values())

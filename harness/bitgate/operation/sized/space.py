@@ -1,0 +1,50 @@
+"""The problems that a sized operation has: its sizes, its types, and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bitgate.operation.sized.problem import SizedProblem
+from bitgate.operation.sized.schema import FLAG, LENGTH
+from bitgate.operation.space import Space
+from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
+from bitgate.operation.space.quantity import SHARED, Choice, Quantity, quantities_of
+from bitgate.operation.tensor_types import TensorTypes
+
+if TYPE_CHECKING:
+    from bitgate.operation.sized.operation import Sized
+
+
+class SizedSpace(Space):
+    """What follows from the fields of ``sizes`` as it does from those of a problem elsewhere."""
+
+    operation: Sized
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        singles = [str(types) for types in SHARED["dtypes"].values if "_" not in str(types)]
+        types = Choice("dtypes", tuple(map(TensorTypes.parse, singles)))
+        return types, *quantities_of(self.operation.schema.type), SHARED["gap"]
+
+    def values_of(self, problem: SizedProblem) -> dict[str, Any]:
+        return {"dtypes": problem.dtypes, **vars(problem.sizes), "gap": problem.gap}
+
+    def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
+        sizes = {name: value for name, value in values.items() if name not in ("dtypes", "gap")}
+        return SizedProblem(self.operation, values["dtypes"], self.operation.schema.type(**sizes), values["gap"])
+
+    def types(self, text: str) -> TensorTypes:
+        return TensorTypes.parse(text)
+
+    @cached_property
+    def properties(self) -> Mapping[str, Property]:
+        schema = self.operation.schema
+        kinds = {LENGTH: Kind.NUMBER, FLAG: Kind.FLAG}
+        own = {size.name: _property(size.name, kinds[size.kind]) for size in schema.sizes if size.kind in kinds}
+        return {**COMMON, **own, "gap": attribute("gap", Kind.FLAG)}
+
+
+def _property(name: str, kind: Kind) -> Property:
+    return Property(lambda problem: getattr(problem.sizes, name), kind)

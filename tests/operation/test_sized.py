@@ -1,0 +1,213 @@
+"""An operation of sizes and tensors alone: its case ids, problems, coverage, shrinking and data, and the same of the
+stand-in by which processes know it that no owner's code may enter."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate.errors import UsageError
+from bitgate.exact.certificate import certify
+from bitgate.exact.digest import digest
+from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.reference import exact_reference
+from bitgate.kernel import owned_operation
+from bitgate.kernel.operation_file import load_operations
+from bitgate.operation import F32_ACCUMULATION, ProblemError, case_id, human, parse_case_id, registry
+
+FILE = Path(__file__).with_name("sized_operations.py")
+CASE = "toy_attention_f16_b2h8kv2s512_right_causal"
+
+
+@pytest.fixture(params=[owned_operation.add_here, owned_operation.add_owned], ids=["here", "in a child"])
+def known(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file's operations, as a process for kernels knows them, and as any other does."""
+    monkeypatch.setattr(registry, "_added", {})
+    request.param([FILE])
+
+
+@pytest.mark.usefixtures("known")
+class TestCaseIds:
+    @pytest.mark.parametrize(
+        "case",
+        [CASE, "toy_attention_f16_b2h8kv2s512_left_gap", "toy_attention_f32_f16_b1h1kv1s1_left", "toy_outer_i8_n3"],
+    )
+    def test_they_round_trip(self, case: str) -> None:
+        assert case_id(parse_case_id(case)) == case
+
+    def test_what_has_a_default_may_be_left_out(self) -> None:
+        assert case_id(parse_case_id("toy_attention_f16_b2h8")) == "toy_attention_f16_b2h8kv1s8_left"
+
+    def test_types_that_agree_are_named_once(self) -> None:
+        assert case_id(parse_case_id("toy_attention_f16_f16_b2h8")) == "toy_attention_f16_b2h8kv1s8_left"
+
+    def test_people_read_them_too(self) -> None:
+        assert human(parse_case_id(f"{CASE}_gap")) == "toy_attention f16 b=2 h=8 kv=2 s=512 right causal strided"
+
+    @pytest.mark.parametrize(
+        ("case", "said"),
+        [
+            ("toy_attention_b2h8", "after toy_attention stand types"),
+            ("toy_attention_f16_h8b2", "expected b..h..kv..s.. after the types, found 'h8b2'"),
+            ("toy_attention_f16_b2h8_casual", "'casual' is not a part of a case id (left, right, causal, gap)"),
+            ("toy_attention_f16_b2h8_left_right", "'right' is not a part of a case id"),
+            ("toy_attention_f16_b0h8", "b = 0 is outside 1.."),
+            ("toy_attention_f16_b1h8kv3", "h = 8 is no multiple of kv = 3"),
+            ("toy_attention_f16_f16_f32_b1h8", "types f16_f16_f32: give one, or 2 for k, y"),
+        ],
+    )
+    def test_an_error_names_the_part_that_is_wrong(self, case: str, said: str) -> None:
+        with pytest.raises(ProblemError, match=re.escape(said)):
+            parse_case_id(case)
+
+
+@pytest.mark.usefixtures("known")
+class TestProblems:
+    def test_tensors_are_packed_and_typed_in_order(self) -> None:
+        tensors = parse_case_id("toy_attention_f32_f16_b2h4kv1s8").tensors
+        assert {role: (tensor.dtype.name, tensor.lengths) for role, tensor in tensors.items()} == {
+            "k": ("f32", (2, 4, 8)),
+            "mask": ("i8", (8,)),
+            "y": ("f16", (2, 4, 8)),
+        }
+        assert tensors["k"].strides == (32, 8, 1)
+
+    def test_a_gap_follows_each_row(self) -> None:
+        assert parse_case_id("toy_attention_f32_b2h4kv1s8_gap").tensors["y"].strides == (64, 16, 1)
+
+    def test_kernels_are_told_what_no_length_tells(self) -> None:
+        assert dict(parse_case_id(CASE).attributes) == {"kv": 2, "causal": 1, "side": "right"}
+        assert dict(parse_case_id("toy_outer_f32_n4").attributes) == {}
+
+    def test_they_travel_between_processes(self) -> None:
+        problem = parse_case_id(CASE)
+        assert pickle.loads(pickle.dumps(problem)) == problem
+
+
+@pytest.mark.usefixtures("known")
+class TestSpace:
+    def test_each_size_is_a_factor(self) -> None:
+        names = [factor.name for factor in registry.operation_called("toy_attention").space.factors]
+        assert names == ["dtypes", "b", "h", "kv", "s", "causal", "side", "gap"]
+
+    def test_only_possible_problems_are_drawn(self) -> None:
+        batch = registry.operation_called("toy_attention").space.candidates((1,), 40, (), "tiny")
+        drawn = [batch.problem(int(row)) for row in np.flatnonzero(batch.possible)]
+        assert drawn
+        assert all(problem.sizes.h % problem.sizes.kv == 0 for problem in drawn)
+        assert not batch.possible.all()
+
+    def test_shrinking_goes_down_by_every_size(self) -> None:
+        problem = parse_case_id("toy_attention_f16_b2h2kv1s2_right_causal_gap")
+        smaller = {case_id(one) for one in problem.operation.space.smaller(problem)}
+        assert "toy_attention_f16_b1h2kv1s2_right_causal_gap" in smaller
+        assert "toy_attention_f16_b2h2kv1s2_right_gap" in smaller
+        assert "toy_attention_f16_b2h2kv1s2_left_causal_gap" in smaller
+        assert "toy_attention_f16_b2h2kv1s2_right_causal" in smaller
+
+
+@pytest.mark.usefixtures("known")
+class TestData:
+    @pytest.mark.parametrize(
+        ("case", "fill", "expected"),
+        [
+            ("toy_outer_f32_n3", "exact", lambda x, w: np.outer(x, w)),
+            ("toy_diagonal_f32_n5", "exact", np.diagonal),
+            ("toy_attention_f16_b1h2s8", "flat", lambda k, mask: np.full((1, 2, 8), 4.0)),
+        ],
+    )
+    def test_the_reference_is_the_stated_maths(self, case: str, fill: str, expected) -> None:
+        problem = parse_case_id(case)
+        plan = plan_fill(problem, F32_ACCUMULATION, fill, seed=3)
+        inputs = make_inputs(problem, plan)
+        arrays = [host.logical.astype(np.float64) for host in inputs.values()]
+        assert certify(problem, plan, inputs, F32_ACCUMULATION).holds
+        np.testing.assert_array_equal(exact_reference(problem, inputs).logical, expected(*arrays))
+
+    def test_a_stated_bound_is_asked_for(self) -> None:
+        problem = parse_case_id("toy_attention_f16_b1h2s8")
+        found = problem.operation.exactness.bound(problem, {"k": np.ones((1, 2, 8))}, F32_ACCUMULATION)
+        assert set(np.unique(found["y"])) == {2.0**-24}
+
+
+def test_digests_do_not_depend_on_where_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for add in (owned_operation.add_here, owned_operation.add_owned):
+        monkeypatch.setattr(registry, "_added", {})
+        add([FILE])
+        for case, fill in (("toy_outer_f32_n9", "exact"), ("toy_attention_f16_b1h2s8", "flat")):
+            problem = parse_case_id(case)
+            found.append(
+                digest(exact_reference(problem, make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, fill))))
+            )
+    assert found[:2] == found[2:]
+
+
+HEADER = """
+from dataclasses import dataclass
+from bitgate.operation.sized import Sized, read, written
+@dataclass(frozen=True)
+class Sizes:
+    n: int
+class Mine(Sized):
+    name, sizes, is_product = "mine", Sizes, True
+    def tensors(self, sizes):
+        yield read("x", n=sizes.n)
+        yield written("y", n=sizes.n)
+OPERATIONS = (Mine(),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("OPERATIONS = (Mine(),)", "", "defines no OPERATIONS"),
+        ('"mine"', '"My op"', "Mine: name: a-z, 0-9 and _"),
+        ("n: int", "n: float", "sizes: n: <class 'float'> is neither int, bool nor an Enum"),
+        ("n: int", "f16: int", "sizes: 'f16': a name is of letters a-z"),
+        ("n: int", "n: bool", "sizes: state an int at least"),
+        ("n: int", "gap: int", "'gap' stands for something else already"),
+        ("frozen=True", "frozen=False", "sizes: state a frozen dataclass"),
+        ("Sizes, True", "Sizes, False", "mine: state is_product, a form, or fills"),
+        ("OPERATIONS", "1 / 0\nOPERATIONS", "ZeroDivisionError"),
+        ("OPERATIONS", "import sys; sys.exit(3)\nOPERATIONS", "SystemExit: 3"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, old: str, new: str, said: str) -> None:
+    file = tmp_path / "operation.py"
+    file.write_text(HEADER.replace(old, new))
+    with pytest.raises(UsageError, match=re.escape(f"{file}: ")) as error:
+        list(load_operations(file))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('yield read("x"', 'assert sizes.n < 3; yield read("x"', "tensors: line 10: AssertionError"),
+        ("    def tensors", "    def check(self, sizes): import os; os._exit(7)\n    def tensors", "exit code 7"),
+        ('        yield written("y", n=sizes.n)', "", "tensors: state one that is written"),
+    ],
+)
+def test_code_that_fails_fails_in_the_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, said: str
+) -> None:
+    monkeypatch.setattr(registry, "_added", {})
+    file = tmp_path / "operation.py"
+    file.write_text(HEADER.replace(old, new))
+    owned_operation.add_owned([file])
+    with pytest.raises(UsageError, match=re.escape(str(file))) as error:
+        parse_case_id("mine_f32_n3")
+    assert said in str(error.value)
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_added", {})
+    file = tmp_path / "operation.py"
+    file.write_text(HEADER.replace('"mine"', '"gemm"'))
+    with pytest.raises(UsageError, match="bitgate itself has an operation 'gemm' already; rename yours"):
+        owned_operation.add_owned([file])

@@ -1,0 +1,130 @@
+"""An operation that bitgate has never heard of, stated in one file of an owner's repository: every command serves it.
+
+The repository is examples/weighted_sums, copied.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+CASE = "weighted_sums_f32_r64c33"
+RUN = ("run", "--tier=regression", "--target=host", "-n0")
+
+
+@pytest.fixture(scope="module")
+def served(example: Any) -> Any:
+    """For tests that look only; its whole suite was run."""
+    repository = example("weighted_sums")
+    done = repository.bitgate(*RUN)
+    assert done.code == 0, done.said
+    return repository
+
+
+@pytest.fixture(scope="module")
+def broken(example: Any) -> Any:
+    """Its kernel forgets the last column of rows of more than eight."""
+    repository = example("weighted_sums")
+    source = repository.folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp"
+    wrong = source.read_text().replace("c < shape.columns;", "c + (shape.columns > 8) < shape.columns;")
+    assert wrong != source.read_text()
+    source.write_text(wrong)
+    return repository
+
+
+def test_it_is_stated_in_under_60_lines(served: Any) -> None:
+    text = (served.folder / "kernels" / "weighted_sums" / "operation.py").read_text()
+    assert len(text.splitlines()) < 60
+
+
+def test_verify(served: Any) -> None:
+    done = served.bitgate("verify", CASE, f"{CASE}_gap", "--target=host", "--json")
+    found = {one["case"]: (one["verdict"], one["certificate"]["sensitivity"] > 0) for one in done.document["verdicts"]}
+    assert (done.code, found) == (0, {CASE: ("PASS", True), f"{CASE}_gap": ("PASS", True)})
+
+
+def test_a_case_that_cannot_be_is_refused_in_the_owners_words(served: Any) -> None:
+    done = served.bitgate("verify", "weighted_sums_f32_r1c65537", "--target=host")
+    assert done.code == 2
+    assert "weighted_sums_f32_r1c65537': c = 65537: a row has at most 65536 columns" in done.err
+
+
+def test_run_leaves_a_junit_file(served: Any) -> None:
+    names = [case.get("name", "") for case in ET.parse(served.folder / "out" / "host" / "junit.xml").iter("testcase")]
+    assert len(names) == 8
+    assert f"test_bits[{CASE}_gap__weighted_sums_f32__exact]" in names
+
+
+def test_cases(served: Any) -> None:
+    planned = served.bitgate("cases", "--tier=smoke", "--target=host", "--json").document["plan"]["cases"]
+    assert [case["human"] for case in planned if case["case"] == f"{CASE}_gap"] == [
+        "weighted_sums f32 r=64 c=33 strided"
+    ]
+
+
+def test_kernels(served: Any) -> None:
+    (row,) = served.bitgate("kernels", "--target=host", "--json").document["kernels"]
+    assert (row["family"], row["planned"], row["verified"]) == ("weighted_sums", 8, 8)
+
+
+def test_coverage(served: Any) -> None:
+    document = served.bitgate("coverage", "--json").document
+    assert [part["pass"] for part in document["passes"]] == ["weighted_sums"]
+    assert document["uncovered"], "seven problems have not every combination"
+
+
+def test_fuzz(served: Any) -> None:
+    done = served.bitgate("fuzz", "--seconds=3", "--target=host", "-n1", "--json")
+    assert done.code == 0, done.said
+    assert set(done.document["summary"]["instances"]) == {"weighted_sums.f32"}
+
+
+def test_explain(served: Any) -> None:
+    assert served.bitgate("explain", CASE).out.startswith("weighted_sums f32 r=64 c=33\n")
+
+
+def test_digests(example: Any) -> None:
+    repository = example("weighted_sums")
+    stored = repository.bitgate("cases", "--update-digests", "--json")
+    assert (stored.code, stored.document["stored"]) == (0, 6), stored.said
+    assert repository.bitgate("cases", "--check-digests").code == 0
+
+
+def test_a_capsule(served: Any) -> None:
+    written = served.bitgate("capsule", "write", CASE, "--target=gfx942", "--out=capsule")
+    assert written.code == 0, written.said
+    assert served.bitgate("capsule", "replay", "capsule", "--target=host").code == 0
+
+
+def test_a_wrong_kernel_is_red_and_the_report_says_what_is_missing(broken: Any) -> None:
+    done = broken.bitgate("verify", CASE, "--target=host", "--json")
+    (verdict,) = done.document["verdicts"]
+    assert (done.code, verdict["verdict"], verdict["diagnosis"]["kinds"]) == (1, "MISMATCH", ["k_tail"])
+    assert "the last 1 of 33 steps of c are missing" in verdict["diagnosis"]["sentence"]
+
+
+def test_shrink_ends_at_the_smallest_row_that_fails(broken: Any) -> None:
+    done = broken.bitgate("shrink", f"{CASE}_gap", "--target=host", "--json")
+    (failure,) = done.document["failures"]
+    assert (done.code, failure["case"]) == (1, "weighted_sums_f32_r1c9"), done.said
+
+
+def test_declarations_bring_the_operation_that_stands_beside_them(example: Any) -> None:
+    repository = example("weighted_sums")
+    (repository.folder / "bitgate.toml").unlink()
+    done = repository.bitgate("verify", CASE, "--load=kernels/weighted_sums", "--target=host")
+    assert done.code == 0, done.said
+
+
+def test_a_file_of_operations_is_named_in_the_project(example: Any) -> None:
+    repository = example("weighted_sums")
+    stated = repository.folder / "kernels" / "weighted_sums" / "operation.py"
+    stated.rename(repository.folder / "sums.py")
+    repository.write("bitgate.toml", '[bitgate]\nload = ["kernels/weighted_sums"]\noperations = ["sums.py"]\n')
+    assert repository.bitgate("verify", CASE, "--target=host").code == 0
+    repository.write("sums.py", "OPERATIONS = 7\n")
+    done = repository.bitgate("verify", CASE, "--target=host")
+    assert done.code == 2
+    assert done.err.startswith(f"bitgate: {repository.folder}/sums.py: defines no OPERATIONS")
