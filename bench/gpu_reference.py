@@ -106,7 +106,7 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     assert kernel is not None
     family, instance = kernel
     plan = plan_fill(problem, instance.accumulation_for(problem))
-    launch = Launch(session.library(family.name), problem, instance.name, {}, 0)
+    launch = Launch(session.runner(family.name, instance.name), problem, 0)
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:

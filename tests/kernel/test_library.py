@@ -59,9 +59,9 @@ def test_a_problem_that_was_lent_is_as_it_was_for_the_next_call(
     tiny_family: KernelFamily, tiny_library: Callable[..., Path], private_cache: Cache
 ) -> None:
     library = KernelLibrary.load(tiny_library("WRITES_PROBLEM"), tiny_family, cache=private_cache)
-    assert not library.wrote_problem
+    assert not library.conduct.wrote_problem
     record = library.run(CASE, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
-    assert library.wrote_problem
+    assert library.conduct.wrote_problem
     assert record.facts == {"gemms_count": 12}  # as it had made of the problem: stride 4 x 3
     again = library.run(CASE, "plain", {}, pointers(np.zeros(4, np.float32), np.zeros(4, np.float32)))
     assert again.facts == record.facts

@@ -71,7 +71,11 @@ def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path
         ("FAMILY =", "FAMLY =", "defines no FAMILY"),
         ('operations=("fwd",)', "operations=(FWD,)", r"declaration\.py:\d+: NameError"),
         ('("fwd",),', '("fwd",', r"declaration\.py:\d+: SyntaxError"),
-        ('("theirs.hip.cpp",)', "()", "name sources, or a prebuilt library: one of the two"),
+        (
+            '("theirs.hip.cpp",)',
+            "()",
+            "name sources, or a prebuilt library, or what opens its kernels: one of the three",
+        ),
         ('"large", "large"', '"small", "large"', "instance 'small' is listed twice"),
         ('"large", "large"', '"Large", "large"', "instance name 'Large' may hold a-z, 0-9 and _ only"),
         (

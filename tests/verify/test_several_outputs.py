@@ -23,7 +23,7 @@ from bitgate.verify.spine import verify
 
 sys.path.insert(0, str(Path(__file__).parent / "row_maximum"))
 
-from operation import FAMILY, ROW_MAXIMUM, RowMaximumProblem
+from row_maximum import FAMILY, ROW_MAXIMUM, RowMaximumProblem
 
 CASE = RowMaximumProblem(5, 40)
 

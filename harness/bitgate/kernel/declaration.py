@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bitgate.operation import Accumulation, Problem
+
+if TYPE_CHECKING:
+    from bitgate.kernel.runner import Runner
 
 ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
@@ -124,6 +127,8 @@ class Instance:
 Supports: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Refusal | None"]
 Predict: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Dispatch | None"]
 
+Opens: TypeAlias = Callable[["KernelFamily", Instance, Mapping[str, str]], "Runner"]
+
 
 @dataclass(frozen=True)
 class KernelFamily:
@@ -149,6 +154,9 @@ class KernelFamily:
     is_probe: bool = False
     library: Path | None = None
     changes: tuple[str, ...] = ()
+    opens: Opens | None = None
+    """Of kernels that are no library: the one of an instance with options. Then there are neither sources nor a
+    library, and nothing is built."""
     left_out: frozenset[str] = frozenset()
     """Groups of instances that ``on`` left out: their translation units are not for its target."""
 

@@ -34,6 +34,7 @@ from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT, LentProblem, lent_problem
 from bitgate.kernel.problem import AbiProblem
+from bitgate.kernel.runner import Conduct
 
 _KERNARG_BYTES = 4096
 """Kernel arguments are at most this long: each launch gets as much room in the record."""
@@ -48,12 +49,7 @@ class KernelLibrary:
     def __init__(self, path: Path, family: KernelFamily, handle: CDLL) -> None:
         self.path = path
         self.family = family
-        self.has_launched = False
-        """True after its first launch in this process, which may start what the library keeps for all others."""
-        self.wrote_problem = False
-        """True once a call has changed the problem that it was lent as const."""
-        self.loading_changed: list[str] = []
-        """What of the process was another after the library had been loaded, in words."""
+        self.conduct = Conduct()
         self._run = handle.bitgate_run
         self._is_supported = handle.bitgate_is_supported
         self._workspace_size = handle.bitgate_workspace_size
@@ -163,7 +159,7 @@ class KernelLibrary:
         try:
             yield lent
         finally:
-            self.wrote_problem |= lent.restore()
+            self.conduct.wrote_problem |= lent.restore()
 
     def _copied(self, record: CDispatchRecord) -> DispatchRecord:
         try:

@@ -118,8 +118,8 @@ def _faults(family: KernelFamily) -> Iterator[str]:
         yield f"the family's name '{family.name}' may hold a-z, 0-9 and _ only"
     if not family.folder.is_dir():
         yield f"folder {family.folder} does not exist"
-    if bool(family.sources) == (family.library is not None):
-        yield "name sources, or a prebuilt library: one of the two"
+    if [bool(family.sources), family.library is not None, family.opens is not None].count(True) != 1:
+        yield "name sources, or a prebuilt library, or what opens its kernels: one of the three"
     if not family.instances:
         yield "lists no instances"
     names = [instance.name for instance in family.instances]

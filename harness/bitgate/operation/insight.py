@@ -82,7 +82,7 @@ class Insight:
         """How kernels take the problem apart, as text; empty where they do not."""
         return ""
 
-    def measurement(self, problem: Any, instance: str, device: Any, library: Any) -> Measurement | None:
+    def measurement(self, problem: Any, instance: str, device: Any, runner: Any) -> Measurement | None:
         """For an operation that computes nothing: what an instance of its kernels measures on the device. None: the
         result is compared."""
         return None

@@ -9,6 +9,7 @@ from functools import lru_cache
 from bitgate.exact.digest import digest_of
 from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation import Problem, foreign_line, human
 from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
@@ -34,6 +35,8 @@ class Case:
     seconds: dict[str, float] = field(
         default_factory=lambda: {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
     )
+    runner: Runner | None = None
+    """Known once it is opened."""
     look: Look | None = None
     """What the short way saw; inputs and reference are those of the long way."""
     inputs: Inputs | None = None
@@ -73,6 +76,8 @@ def verdict_of(
         fingerprint = {**fingerprint, "guards": guards}
         if case.family.changes:
             fingerprint["changes"] = ",".join(case.family.changes)
+    if case.runner is not None and (unchecked := set(Capability) - case.runner.capabilities):
+        fingerprint = {**fingerprint, "unchecked": ",".join(sorted(unchecked))}
     seconds = {part: round(value, 6) for part, value in seconds.items()}
     return Verdict(
         key=planned.key,

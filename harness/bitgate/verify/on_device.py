@@ -98,7 +98,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
         if kept is not None:
             kept.free()
         what = run.crash or run.damage or buffers.damage
-        raise UsageError(f"the reference kernel {launch.library.family.name}.{launch.instance} failed: {what}")
+        raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")
     return DeviceReference(kept, run.digest, seconds)
 
 

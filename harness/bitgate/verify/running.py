@@ -20,7 +20,7 @@ from bitgate.errors import UsageError
 from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
 from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
@@ -62,13 +62,16 @@ class How:
 
 @dataclass(frozen=True)
 class Launch:
-    """What is launched: a problem on an instance of a library with options."""
+    """What is launched: a kernel on a problem, with so many bytes of workspace."""
 
-    library: KernelLibrary
+    runner: Runner
     problem: Problem
-    instance: str
-    options: Mapping[str, str]
     workspace: int
+
+    @property
+    def kernel(self) -> str:
+        """``family.instance``"""
+        return f"{self.runner.family.name}.{self.runner.instance.name}"
 
 
 @dataclass(eq=False)
@@ -158,17 +161,14 @@ class Buffers:
                 self.damage = self.damage or (fault.text if fault is not None else str(error))
 
 
-def compute_on_device(
-    device: Device, library: KernelLibrary, problem: Problem, instance: str, inputs: Mapping[str, HostTensor]
-) -> dict[str, HostTensor]:
+def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
     """The outputs of one launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
-    blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
-    workspace = library.workspace_size(problem, instance)
+    blank = {role: poisoned(launch.problem.tensors[role]) for role in launch.problem.outputs}
     schedule = "forward" if device.host is not None else ""
-    run = run_once(device, Launch(library, problem, instance, {}, workspace), inputs, blank, How("right", schedule))
+    run = run_once(device, launch, inputs, blank, How("right", schedule))
     if run.crash or run.damage or len(run.results) < len(blank):
         what = run.crash or run.damage or "it wrote nothing"
-        raise UsageError(f"the reference kernel {library.family.name}.{instance} failed: {what}")
+        raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")
     return run.results
 
 
@@ -179,11 +179,9 @@ def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: 
     pointers |= dict.fromkeys(launch.problem.in_place, pointers[launch.problem.result])
     scratch = buffers.get(WORKSPACE)
     workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
-    watch = Watch(device, launch.library)
+    watch = Watch(device, launch.runner)
     try:
-        run.record = launch.library.run(
-            launch.problem, launch.instance, launch.options, pointers, workspace, device.stream
-        )
+        run.record = launch.runner.launch(launch.problem, pointers, workspace, device.stream)
         device.wait()
     except (HipError, KernelFailed) as error:
         run.fault = device.fault()
@@ -193,7 +191,7 @@ def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: 
         run.crash = text
     finally:
         run.changes = watch.changes()
-        launch.library.has_launched = True
+        launch.runner.conduct.has_launched = True
     left = after_launch(device, mark, buffers, told=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage

@@ -35,6 +35,7 @@ from bitgate.kernel.declared import is_own, refusal_of
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
+from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
@@ -118,6 +119,7 @@ class Session:
         self._repeated: set[str] = set()
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
+        self._opened: dict[tuple[str, str, tuple[tuple[str, str], ...]], Runner] = {}
         self._fingerprints: dict[tuple[str, str, bool], dict[str, str]] = {}
         self._prepared = 0.0
         self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
@@ -183,11 +185,26 @@ class Session:
             raise library
         return library
 
-    def library_of(self, planned: PlannedCase) -> KernelLibrary:
-        """The library that the case runs on, as ``library``."""
-        return self.library(planned.family, planned.instance, race=planned.raced)
+    def runner(
+        self, name: str, instance: str, options: Mapping[str, str] | None = None, *, race: bool = False
+    ) -> Runner:
+        """An instance of a family, ready to be launched with options. Errors as ``library``."""
+        family, chosen = self.family(name), dict(options or {})
+        if family.opens is None:
+            return LibraryRunner(self.library(name, instance, race=race), find_instance(family, instance), chosen)
+        part = (name, instance, tuple(sorted(chosen.items())))
+        if part not in self._opened:
+            with self._preparing():
+                self._opened[part] = family.opens(family, find_instance(family, instance), chosen)
+        return self._opened[part]
+
+    def runner_of(self, planned: PlannedCase) -> Runner:
+        """What the case runs on, as ``runner``."""
+        return self.runner(planned.family, planned.instance, dict(planned.options), race=planned.raced)
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:
+        if family.opens is not None:
+            return LibraryError(f"{family.name}: its kernels are no shared library")
         _ = self.device  # the runtime comes first: the library binds to it
         native.library()  # built and loaded now, so that no case is charged for it
         try:
@@ -199,20 +216,26 @@ class Session:
     def fingerprint(self, name: str, instance: str = "", *, race: bool = False) -> dict[str, str]:
         """Which library on which machine: two runs with the same fingerprint must agree."""
         family = self.family(name)
-        part = (name, _group(family, instance, race), race)
+        part = (name, instance if family.opens else _group(family, instance, race), race)
         known = self._fingerprints.get(part)
         if known is None:
             with self._preparing():
-                known = self._fingerprint(family, self._libraries.get(part), race)
+                known = self._fingerprint(family, self._libraries.get(part), race, instance)
             if known["build"] != UNKNOWN:
                 self._fingerprints[part] = known
         return known
 
     def _fingerprint(
-        self, family: KernelFamily, library: KernelLibrary | BuildError | LibraryError | None, race: bool
+        self,
+        family: KernelFamily,
+        library: KernelLibrary | BuildError | LibraryError | None,
+        race: bool,
+        instance: str,
     ) -> dict[str, str]:
         places = (family.folder, *self.digests.folders)
         device: Device | None = self.__dict__.get("device")
+        if family.opens is not None and instance:
+            return fingerprint(self.target, places, build=self.runner(family.name, instance).content_key, device=device)
         if not isinstance(library, KernelLibrary):
             return fingerprint(self.target, places, device=device)
         build, compiler = content_of(library.path), self.builder.compiler_line(family, race=race)
@@ -267,7 +290,7 @@ class Session:
             return exact_results(problem, tensors)
         if kind == "ordered":
             return {problem.result: ordered_reference(problem, tensors)}
-        return compute_on_device(self.device, *self._trusted(problem), tensors)
+        return compute_on_device(self.device, self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> tuple[KernelFamily, Instance] | None:
         """bitgate's naive kernel of the target that takes the problem, if one does."""
@@ -278,20 +301,19 @@ class Session:
                     return family, instance
         return None
 
-    def _trusted(self, problem: Problem) -> tuple[KernelLibrary, Problem, str]:
+    def _trusted(self, problem: Problem) -> Launch:
         kernel = self.reference_kernel(problem)
         if kernel is None:
             name = case_id(problem)
             raise UsageError(f"no reference kernel for {self.target.name} takes {name}: use --reference exact")
-        return self.library(kernel[0].name), problem, kernel[1].name
+        runner = self.runner(kernel[0].name, kernel[1].name)
+        return Launch(runner, problem, runner.workspace(problem))
 
     def device_reference(self, problem: Problem, plan: FillPlan) -> DeviceReference:
         """The naive kernel's result, in device memory until another problem's is asked for. UsageError if it fails."""
         self.forget_device_reference(but=(problem, plan))
         if self._on_device is None:
-            library, _, instance = self._trusted(problem)
-            launch = Launch(library, problem, instance, {}, library.workspace_size(problem, instance))
-            reference = reference_on_device(self.device, self.device_tools, launch, plan)
+            reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), plan)
             self._on_device = ((problem, plan), reference)
         return self._on_device[1]
 

@@ -15,7 +15,7 @@ from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
-from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.runner import Capability, Runner
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.bounds import Bounds
@@ -73,27 +73,28 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
 
 def _way(case: Case, judge: Judge) -> Verdict:
     planned, session = case.planned, case.session
-    library = session.library_of(planned)
-    if library.loading_changed:
-        return _loading_harmed(case, library.loading_changed)
-    watch, mark = Watch(session.device, library), before_launch(session.device)
-    options = dict(planned.options)
-    refused = _refusal(case, library)
+    runner = case.runner = session.runner_of(planned)
+    if runner.conduct.loading_changed:
+        return _loading_harmed(case, runner.conduct.loading_changed)
+    watch, mark = Watch(session.device, runner), before_launch(session.device)
+    if planned.schedule != "forward" and not _is_scheduled(case):
+        raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel}")
+    refused = _refusal(case, runner)
     if refused is not None:
         return _harmed(case, watch, mark) or refused
     insight = planned.problem.operation.insight
-    measurement = insight.measurement(planned.problem, planned.instance, session.device, library)
+    measurement = insight.measurement(planned.problem, planned.instance, session.device, runner)
     if measurement is not None:
         return measured(case, measurement)
     try:
-        workspace = library.workspace_size(planned.problem, planned.instance, options)
+        workspace = runner.workspace(planned.problem)
         if harmed := _harmed(case, watch, mark):
             return harmed
-        predicted = case.family.dispatch(planned.problem, case.instance, options)
+        predicted = case.family.dispatch(planned.problem, case.instance, dict(planned.options))
         if wrong := workspace_disagreement(planned.problem, workspace, predicted):
             evidence = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(case, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, evidence))
-        return judge(case, Launch(library, planned.problem, planned.instance, options, workspace))
+        return judge(case, Launch(runner, planned.problem, workspace))
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
         return verdict_of(case, Outcome.REFUSED, f"{reason}: {error.refusal.text}")
@@ -106,7 +107,7 @@ def _by_reference(case: Case, launch: Launch, observer: Observer | None, on_run:
     verdict = _short_way(case, launch, on_run) if observer is None else None
     verdict = verdict or _long_way(case, launch, observer, on_run)
     if verdict.outcome is Outcome.PASS and is_repeated(case):
-        return repeat(case, launch, _how(case.planned, case.session, REPEATED_RUN)) or verdict
+        return repeat(case, launch, _how(case, REPEATED_RUN)) or verdict
     return verdict
 
 
@@ -133,7 +134,7 @@ def _short_way(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict | No
     route = route_of(planned, session, case.instance)
     if route is None:
         return None
-    case.look = look(planned, session, route, launch, _hows(planned, session))
+    case.look = look(planned, session, route, launch, _hows(case))
     if case.look.shortage:
         return replace(verdict_of(case, Outcome.NOT_RUN, case.look.shortage), expected=True)
     case.runs = list(case.look.runs)
@@ -162,7 +163,7 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
     filled = session.clock()
     case.reference = _reference(case)
     case.seconds["fill"], case.seconds["reference"] = filled - started, session.clock() - filled
-    for how in _hows(planned, session):
+    for how in _hows(case):
         run = run_once(session.device, launch, case.inputs.tensors, case.reference.tensors, how)
         _hold_to_bounds(case, case.reference, run)
         case.runs.append(run)
@@ -191,14 +192,16 @@ def _hold_to_bounds(case: Case, reference: Reference, run: Run) -> None:
     reference.settle(run)
 
 
-def _refusal(case: Case, library: KernelLibrary) -> Verdict | None:
-    """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that."""
+def _refusal(case: Case, runner: Runner) -> Verdict | None:
+    """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that. A
+    kernel that states nothing itself is taken at its declaration's word."""
     planned = case.planned
     options = dict(planned.options)
     declared = refusal_of(case.family, case.instance, planned.problem, options)
     try:
         told = harness_refusal(case.family, case.instance, planned.problem)
-        told = told or library.is_supported(planned.problem, planned.instance, options)
+        states_it = Capability.INDEPENDENT_LISTING in runner.capabilities
+        told = told or (runner.supports(planned.problem) if states_it else declared)
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, f"is_supported failed: {error}")
     expected = planned.expect.clause if planned.expect.kind == "refused" else None
@@ -265,22 +268,27 @@ REPEATED_RUN = ("right", "random:1")
 """How it is launched once more with other data: waves in no order at all."""
 
 
-def _hows(planned: PlannedCase, session: Session) -> tuple[How, ...]:
-    hows = tuple(_how(planned, session, run) for run in CHEAP_RUNS)
-    return hows if session.is_cheap(planned.problem) else hows[:1]
+def _hows(case: Case) -> tuple[How, ...]:
+    hows = tuple(_how(case, run) for run in CHEAP_RUNS)
+    return hows if case.session.is_cheap(case.planned.problem) else hows[:1]
 
 
 def first_how(case: Case) -> How:
     """How the case is launched where one launch is enough."""
-    return _how(case.planned, case.session, CHEAP_RUNS[0])
+    return _how(case, CHEAP_RUNS[0])
 
 
-def _how(planned: PlannedCase, session: Session, run: tuple[str, str]) -> How:
+def _how(case: Case, run: tuple[str, str]) -> How:
     """A thread order that the case states holds for all of its launches."""
-    placement, schedule = run
-    if session.target.platform != "host":
+    (placement, schedule), planned = run, case.planned
+    if case.session.target.platform != "host" or not _is_scheduled(case):
         return How(placement, "")
     return How(placement, schedule if planned.schedule in ("forward", RACE) else planned.schedule)
+
+
+def _is_scheduled(case: Case) -> bool:
+    """Does it matter to the kernel in which order the host runtime lets threads run?"""
+    return case.runner is None or Capability.SCHEDULES in case.runner.capabilities
 
 
 def _observe(case: Case, observer: Observer) -> None:

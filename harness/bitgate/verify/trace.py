@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bitgate.kernel.abi import EventKind
-from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
+from bitgate.kernel.runner import LibraryRunner
 from bitgate.operation import Problem
 from bitgate.operation.insight import commas
 from bitgate.verify.planned import PlannedCase
@@ -36,9 +36,9 @@ class Tracer:
         self._told = True
         lines: list[str] = []
         if run.record is not None:
-            planned, library = self._planned, self._session.library_of(self._planned)
-            instance = find_instance(library.family, planned.instance)
-            launches = launch_lines(planned.problem, instance, run.record, library.lds_bytes(instance))
+            planned, runner = self._planned, self._session.runner_of(self._planned)
+            lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
+            launches = launch_lines(planned.problem, runner.instance, run.record, lds)
             tensors = planned.problem.operation.insight.tensor_lines(planned.problem)
             lines = [*tensors, *launches, summary_line(run.record)]
             lines.insert(0, f"{planned.case}  {planned.kernel}")

@@ -12,6 +12,7 @@ from bitgate.exact import native
 from bitgate.isolation import state
 from bitgate.isolation.state import State
 from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.runner import Runner
 
 _buffer = create_string_buffer(1 << 16)
 
@@ -19,11 +20,11 @@ _buffer = create_string_buffer(1 << 16)
 class Watch:
     """Begins with the look before the call; ``changes`` takes the one behind it."""
 
-    def __init__(self, device: Device, library: KernelLibrary) -> None:
+    def __init__(self, device: Device, runner: Runner) -> None:
         self._device = device
-        self._library = library
+        self._conduct, self._changes = runner.conduct, runner.family.changes
         self._current = self._current_device()
-        self._library.wrote_problem = False
+        self._conduct.wrote_problem = False
         self._before = look()
 
     def changes(self) -> list[str]:
@@ -35,12 +36,12 @@ class Watch:
             before, now = State.of(self._before), State.of(state.settled(self._before, after, look))
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
-            if not self._library.has_launched:  # a first launch may start pools of threads, and open what it keeps
+            if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
                 now = state.without_additions(before, now)
-            found = state.changes(before, now, _runtime, self._library.family.changes)
+            found = state.changes(before, now, _runtime, self._changes)
         if (current := self._current_device()) != self._current:
             found.append(f"current device: was {self._current}, is {current}")
-        if self._library.wrote_problem:
+        if self._conduct.wrote_problem:
             found.append("arguments: the problem, which is const, was written")
         return found
 
@@ -56,7 +57,7 @@ def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
     after = State.of(look())
     state.restore_fp_environment(before.fp_environment)
     excusable = {item.name for item in fields(State)} - {*state.NEVER_EXCUSED}
-    library.loading_changed = state.changes(before, after, _runtime, excusable)
+    library.conduct.loading_changed = state.changes(before, after, _runtime, excusable)
     return library
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bitgate.device.device import Device
-from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.runner import LibraryRunner
 from bitgate.operation.insight import Insight
 from bitgate.operation.measurement import Measurement
 from bitgate.operations.probe.problem import ProbeProblem
@@ -14,6 +14,6 @@ class ProbeInsight(Insight):
     """What is said of a probe."""
 
     def measurement(
-        self, problem: ProbeProblem, instance: str, device: Device, library: KernelLibrary
+        self, problem: ProbeProblem, instance: str, device: Device, runner: LibraryRunner
     ) -> Measurement | None:
-        return Measured(Workbench(device, library), PROBES[instance])
+        return Measured(Workbench(device, runner.library), PROBES[instance])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own, refusal_of
-from bitgate.kernel.library import KernelLibrary
+from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
 from bitgate.operation.law import Cells, Data
 from bitgate.verify.case import Case, OnRun
@@ -29,18 +30,24 @@ class CaseKernel:
     """The case's own instance, or with ``partner`` another one; what it launches is on the case's account."""
 
     case: Case
-    family: KernelFamily
-    instance: Instance
-    library: KernelLibrary
+    runner: Runner
     how: How
-    options: dict[str, str]
+    options: Mapping[str, str]
     on_run: OnRun | None = None
     has_summed: bool = False
     """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
 
     @classmethod
     def of(cls, case: Case, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
-        return cls(case, case.family, case.instance, launch.library, how, dict(launch.options), on_run)
+        return cls(case, launch.runner, how, dict(case.planned.options), on_run)
+
+    @property
+    def family(self) -> KernelFamily:
+        return self.runner.family
+
+    @property
+    def instance(self) -> Instance:
+        return self.runner.instance
 
     @property
     def name(self) -> str:
@@ -53,8 +60,7 @@ class CaseKernel:
 
     def __call__(self, problem: Problem, data: Data) -> Cells:
         """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
-        workspace = self.library.workspace_size(problem, self.instance.name, self.options)
-        launch = Launch(self.library, problem, self.instance.name, self.options, workspace)
+        launch = Launch(self.runner, problem, self.runner.workspace(problem))
         blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
         run = run_once(self.case.session.device, launch, stored(problem, data), blank, self.how)
         if self.on_run is not None:
@@ -78,6 +84,5 @@ class CaseKernel:
                 if problem.operation.name not in family.operations_of(instance):
                     continue
                 if refusal_of(family, instance, problem, {}) is None:
-                    library = session.library(family.name, instance.name)
-                    return replace(self, family=family, instance=instance, library=library, options={}, on_run=None)
+                    return replace(self, runner=session.runner(family.name, instance.name), options={}, on_run=None)
         return None

@@ -1,0 +1,160 @@
+"""The wall and the Runner protocol hold for what comes later: an operation that bitgate does not know, on a kernel that
+is no library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitgate.errors import UsageError
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.operation import F32_ACCUMULATION
+from bitgate.record import Outcome, Verdict
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.session import Session
+from bitgate.verify.spine import verify
+
+sys.path.insert(0, str(Path(__file__).parent / "softmax"))
+
+from callable_runner import CallableRunner
+from softmax_rows import SoftmaxProblem
+
+CASE = SoftmaxProblem(7, 50)
+
+
+def right(problem, views) -> None:
+    x = views["x"]
+    above = np.exp(x - x.max(axis=1, keepdims=True))
+    views["y"][...] = above / above.sum(axis=1, keepdims=True)
+
+
+def forgets_the_last_column(problem, views) -> None:
+    x = views["x"][:, :-1]
+    above = np.exp(x - x.max(axis=1, keepdims=True))
+    views["y"][:, :-1] = above / above.sum(axis=1, keepdims=True)
+    views["y"][:, -1] = 0
+
+
+def without_the_maximum(problem, views) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = np.exp(views["x"])
+        views["y"][...] = above / above.sum(axis=1, keepdims=True)
+
+
+def another_base(problem, views) -> None:
+    x = views["x"]
+    above = np.exp2(x - x.max(axis=1, keepdims=True))
+    views["y"][...] = above / above.sum(axis=1, keepdims=True)
+
+
+def changes_its_input(problem, views) -> None:
+    right(problem, views)
+    views["x"][0, 0] = 1234
+
+
+def writes_past_the_end(problem, views) -> None:
+    right(problem, views)
+    y = views["y"]
+    np.lib.stride_tricks.as_strided(y, (problem.rows + 1, problem.columns), y.strides)[-1, 0] = 1
+
+
+def idle(problem, views) -> None:
+    pass
+
+
+def raises(problem, views) -> None:
+    raise RuntimeError("no such device")
+
+
+FUNCTIONS = (
+    right,
+    forgets_the_last_column,
+    without_the_maximum,
+    another_base,
+    changes_its_input,
+    writes_past_the_end,
+    idle,
+    raises,
+)
+
+
+def supports(problem, instance, options) -> Refusal | None:
+    return Refusal("columns", f"{problem.columns} columns: at most 1000") if problem.columns > 1000 else None
+
+
+FAMILY = KernelFamily(
+    name="numpy_softmax",
+    operations=("softmax",),
+    sources=(),
+    folder=Path(__file__).parent,
+    platforms=("host",),
+    instances=tuple(
+        Instance(function.__name__, "numpy", ("f32",), ("rc",), (0,), F32_ACCUMULATION) for function in FUNCTIONS
+    ),
+    options=(),
+    supports=supports,
+    dispatch=lambda problem, instance, options: None,
+    opens=lambda family, instance, options: CallableRunner(family, instance, globals()[instance.name]),
+)
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    session = Session("host", progress=lambda line: None)
+    session.families = {**session.families, FAMILY.name: FAMILY}
+    return session
+
+
+def verdict_on(session: Session, function: Callable[..., None], fill: str = "peaked", **more) -> Verdict:
+    problem = more.pop("problem", CASE)
+    return verify(PlannedCase(problem, FAMILY.name, function.__name__, fill=fill, **more), session)
+
+
+def test_a_right_function_passes_on_exact_bits_and_within_the_stated_bound(session) -> None:
+    verdict = verdict_on(session, right)
+    assert (verdict.outcome, verdict.reference, verdict.compared) == (Outcome.PASS, "exact", True), verdict.reason
+    assert verdict.digest.startswith("bg1:")
+    assert "whose exp is 0 in f32" in verdict.certificate.note
+    decimal = verdict_on(session, right, "decimal")
+    assert (decimal.outcome, decimal.reference, decimal.digest) == (Outcome.PASS, "bounds", ""), decimal.reason
+    assert 0 < decimal.error["of_bound"] < 1
+
+
+def test_what_could_not_be_looked_at_is_stated(session) -> None:
+    told = verdict_on(session, right).fingerprint
+    assert told["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
+    assert told["build"] == session.runner(FAMILY.name, "right").content_key
+    assert told["build"] != session.runner(FAMILY.name, "idle").content_key
+
+
+@pytest.mark.parametrize(
+    ("function", "fill", "outcome", "words"),
+    [
+        (forgets_the_last_column, "peaked", Outcome.MISMATCH, "cells of y are wrong"),
+        (without_the_maximum, "peaked", Outcome.MISMATCH, "cells of y are wrong"),
+        (another_base, "decimal", Outcome.MISMATCH, "cells of y are wrong"),
+        (idle, "peaked", Outcome.MISMATCH, "nothing was written"),
+        (changes_its_input, "peaked", Outcome.CORRUPTED, "input x was changed: 1 of 350 elements"),
+        (writes_past_the_end, "peaked", Outcome.CORRUPTED, "past the end of buffer y (1400 bytes) was written"),
+        (raises, "peaked", Outcome.CRASHED, "raises: RuntimeError: no such device"),
+    ],
+)
+def test_a_wrong_function_is_red(session, function, fill, outcome, words) -> None:
+    verdict = verdict_on(session, function, fill)
+    assert verdict.outcome is outcome, verdict.reason
+    assert words in verdict.reason
+
+
+def test_the_declaration_alone_refuses(session) -> None:
+    verdict = verdict_on(session, right, problem=SoftmaxProblem(2, 1001))
+    assert (verdict.outcome, verdict.reason) == (Outcome.REFUSED, "columns: 1001 columns: at most 1000")
+
+
+@pytest.mark.parametrize("schedule", ["reverse", "race"])
+def test_a_thread_order_that_nobody_keeps_is_an_error(session, schedule) -> None:
+    with pytest.raises(UsageError, match="orders no threads of numpy_softmax"):
+        verdict_on(session, right, schedule=schedule)
