@@ -38,8 +38,8 @@ def kernels(
     """
     name = target or targets.best().name
     platform = targets.platform_of(name)
-    passed = _passed(name)
     project = with_operations(find().loading(to_load(load)))
+    passed = _passed(name)
     # In an owner's repository the kernels are the owner's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
