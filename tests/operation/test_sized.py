@@ -94,6 +94,18 @@ class TestSpace:
         names = [factor.name for factor in registry.operation_called("toy_attention").space.factors]
         assert names == ["dtypes", "b", "h", "kv", "s", "causal", "side", "gap"]
 
+    def test_tests_and_ledgers_name_the_sizes(self) -> None:
+        said = registry.operation_called("toy_attention").space.properties
+        problem = parse_case_id(CASE)
+        assert {name: said[name].of(problem) for name in ("s", "causal", "side", "gap", "dtypes")} == {
+            "s": 512,
+            "causal": True,
+            "side": "right",
+            "gap": False,
+            "dtypes": "f16",
+        }
+        assert said["side"].names == ("left", "right")
+
     def test_only_possible_problems_are_drawn(self) -> None:
         batch = registry.operation_called("toy_attention").space.candidates((1,), 40, (), "tiny")
         drawn = [batch.problem(int(row)) for row in np.flatnonzero(batch.possible)]

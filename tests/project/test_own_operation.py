@@ -5,10 +5,14 @@ The repository is examples/weighted_sums, copied.
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
+
+from bitgate.cli.main import run
+from bitgate.operation import registry
 
 CASE = "weighted_sums_f32_r64c33"
 RUN = ("run", "--tier=regression", "--target=host", "-n0")
@@ -105,6 +109,28 @@ def test_a_wrong_kernel_is_red_and_the_report_says_what_is_missing(broken: Any) 
     assert "the last 1 of 33 steps of c are missing" in verdict["diagnosis"]["sentence"]
 
 
+LEDGER = """
+[[known_bug]]
+where = { pass = "weighted_sums", c = { min = 9 } }
+kernel = "weighted_sums"
+target = "*"
+verdict = "MISMATCH"
+kind = "k_tail"
+owner = "me@here"
+ticket = "HERE-1"
+expires = 2100-01-01
+"""
+
+
+def test_a_ledger_names_its_sizes(broken: Any) -> None:
+    smoke = ("run", "--target=host", "-n0", "--json")
+    assert broken.bitgate(*smoke).code == 1
+    ledger = broken.write("suites/sums/known_bugs.toml", LEDGER)
+    done = broken.bitgate(*smoke)
+    ledger.unlink()
+    assert done.document["summary"]["outcomes"] == {"PASS": 4, "KNOWN_BUG": 2}, done.said
+
+
 def test_shrink_ends_at_the_smallest_row_that_fails(broken: Any) -> None:
     done = broken.bitgate("shrink", f"{CASE}_gap", "--target=host", "--json")
     (failure,) = done.document["failures"]
@@ -116,6 +142,21 @@ def test_declarations_bring_the_operation_that_stands_beside_them(example: Any) 
     (repository.folder / "bitgate.toml").unlink()
     done = repository.bitgate("verify", CASE, "--load=kernels/weighted_sums", "--target=host")
     assert done.code == 0, done.said
+
+
+def test_its_code_never_runs_where_results_are_written(
+    example: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = example("weighted_sums")
+    stated, log = repository.folder / "kernels" / "weighted_sums" / "operation.py", repository.folder / "processes"
+    told = f"import os, pathlib\nwith open({str(log)!r}, 'a') as log: print(os.getpid(), file=log)\n"
+    stated.write_text(stated.read_text().replace("from dataclasses", f"{told}from dataclasses"))
+    monkeypatch.setattr(registry, "_added", {})
+    monkeypatch.chdir(repository.folder)
+    assert run(["verify", CASE, "--target=host"]) == 0, capsys.readouterr()
+    processes = set(map(int, log.read_text().split()))
+    assert processes
+    assert os.getpid() not in processes
 
 
 def test_a_file_of_operations_is_named_in_the_project(example: Any) -> None:

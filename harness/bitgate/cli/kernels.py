@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
-from bitgate.operation import Problem, parse_case_id
+from bitgate.operation import Problem, ProblemError, parse_case_id
 from bitgate.project_file import find
 from bitgate.record import Key, Outcome, RecordError, read
 
@@ -38,8 +39,8 @@ def kernels(
     """
     name = target or targets.best().name
     platform = targets.platform_of(name)
-    passed = _passed(name)
     project = with_operations(find().loading(to_load(load)))
+    passed = _passed(name)
     # In an owner's repository the kernels are the owner's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
@@ -100,7 +101,8 @@ def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, Problem]
         except RecordError as error:
             raise UsageError(f"{error}: remove the file, or set BITGATE_OUT to another folder") from None
         for key in keys:
-            found[key.kernel, key.instance].add((key, _problem(key.case)))
+            with suppress(ProblemError):  # of an operation that is loaded no more
+                found[key.kernel, key.instance].add((key, _problem(key.case)))
     return found
 
 

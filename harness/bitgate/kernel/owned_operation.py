@@ -1,9 +1,10 @@
 """An owner's operation: its code runs in a child, and what it states as data is read once.
 
-In the process that plans, and writes results, a case id is read here, by the sizes, which are data; what only code
-tells (``check``, ``tensors``, a reference, a form, data) is asked of a child, as ``supports`` of a kernel is, and kept.
-So a case is parsed alike in every process, nothing of an owner's runs where results are written, and whoever asks
-cannot tell: a stand-in is a ``Sized`` like the owner's own. Where kernels run the file itself is loaded (``add_here``).
+A process that plans, or writes results, reads case ids itself, by the sizes, which are data; what only code tells
+(``check``, ``tensors``, a reference, a form, fills) it asks of a child, as ``supports`` of a kernel is asked, and what
+is of the sizes alone it keeps. Reading ids in the child, too, would be a question for every case, thousands of them;
+sizes as data make it one for each shape. Nobody can tell the stand-in: it is a ``Sized`` like the owner's own. Where
+kernels run the file itself is loaded (``add_here``): there is nothing left to protect.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bitgate.operation.sized.problem import SizedProblem
-from bitgate.operation.sized.schema import FLAG, LENGTH
+from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.operation.space import Space
 from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Quantity, quantities_of
@@ -15,6 +15,8 @@ from bitgate.operation.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.operation.sized.operation import Sized
+
+_KINDS = {LENGTH: Kind.NUMBER, FLAG: Kind.FLAG, CHOICE: Kind.NAME}
 
 
 class SizedSpace(Space):
@@ -40,11 +42,9 @@ class SizedSpace(Space):
 
     @cached_property
     def properties(self) -> Mapping[str, Property]:
-        schema = self.operation.schema
-        kinds = {LENGTH: Kind.NUMBER, FLAG: Kind.FLAG}
-        own = {size.name: _property(size.name, kinds[size.kind]) for size in schema.sizes if size.kind in kinds}
+        own = {size.name: self._property(size) for size in self.operation.schema.sizes}
         return {**COMMON, **own, "gap": attribute("gap", Kind.FLAG)}
 
-
-def _property(name: str, kind: Kind) -> Property:
-    return Property(lambda problem: getattr(problem.sizes, name), kind)
+    def _property(self, size: Size) -> Property:
+        plain, name = self.operation.schema.plain, size.name
+        return Property(lambda problem: plain(problem.sizes)[name], _KINDS[size.kind], size.words)
