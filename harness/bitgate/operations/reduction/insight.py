@@ -1,0 +1,34 @@
+"""What is said of results of a reduction."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitgate.diagnose.k_tail import Reduction as Sequenced
+from bitgate.diagnose.k_tail import lost_end
+from bitgate.diagnose.scene import Scene
+from bitgate.diagnose.sums import Floats, Index
+from bitgate.operation.finding import Finding, Rule
+from bitgate.operation.insight import Insight
+from bitgate.operations.reduction.problem import Kind, ReductionProblem
+
+
+def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
+    """The end of the row is missing from the sums."""
+    if scene.problem.kind is not Kind.SUM:
+        return None
+
+    def row(cell: Index) -> Floats:
+        outer, inner = cell
+        return np.asarray(scene.inputs["x"][outer, :, inner].astype(np.float64))
+
+    return lost_end(scene, (Sequenced("row", "cells of the row", scene.problem.length, row),))
+
+
+class ReductionInsight(Insight):
+    """What is said of results of a reduction."""
+
+    rules: tuple[Rule, ...] = (row_tail,)
+
+    def derived(self, problem: ReductionProblem) -> tuple[str, ...]:
+        return (f"{problem.outer * problem.inner} results of {problem.length} cells each",)

@@ -1,0 +1,54 @@
+"""Plain reductions: one thread a row, in order. What it sums, and in which order, is what
+``bitgate.operations.reduction`` states, so real numbers come out bit for bit as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
+from bitgate.operations.reduction import ReductionProblem
+
+SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
+
+
+def _instance(element: str) -> Instance:
+    return Instance(
+        name=element,
+        group="naive_reduction",
+        dtypes=SPELLINGS[element],
+        layouts=(),
+        ndims=(0,),
+        accumulation=F32_ACCUMULATION if DTYPES[element].is_float else Accumulation(DTYPES["i32"]),
+        vector=(1, 1, 1),
+        block_size=64,
+    )
+
+
+def supports(problem: ReductionProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """None, or the first clause that fails, in the order in which the library tests them."""
+    if not isinstance(problem, ReductionProblem):
+        return Refusal("operation", f"only reduction, not {problem.operation}")
+    if problem.dtypes.canonical not in instance.dtypes:
+        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if problem.split_k != 1:
+        return Refusal("split_k", f"split_k = {problem.split_k}: a row is one thread's")
+    return None
+
+
+def dispatch(problem: ReductionProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    return Dispatch(path="naive", launches=1, facts={"split_k": 1})
+
+
+FAMILY = KernelFamily(
+    name="naive_reduction",
+    operations=("reduction",),
+    sources=("naive_reduction.hip.cpp",),
+    folder=Path(__file__).parent,
+    platforms=("host", "amd", "nvidia"),
+    instances=tuple(map(_instance, SPELLINGS)),
+    options=(),
+    supports=supports,
+    dispatch=dispatch,
+)

@@ -1,0 +1,8 @@
+"""A reduction gives the right bits: every result equals the exact reference, and nothing else is written."""
+
+from bitgate.plugin import cases
+
+
+@cases("reduction")
+def test_bits(planned, gate):
+    gate(planned)

@@ -1,0 +1,101 @@
+"""Both families on the host: places of maxima, sums that wrap, what is refused; C++ and Python agree on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bitgate import rooms
+from bitgate.kernel.registry import families
+from bitgate.operation import parse_case_id
+
+F32 = (
+    "naive_reduction.f32",
+    *(f"reduction.f32_{way}{w}" for way in ("block", "wave", "columns") for w in ("", "_w32")),
+)
+SHAPES = ("o3l1i1", "o5l257i1", "o4l600i1", "o2l70i35")
+
+
+def expected(problem, x):
+    return problem.operation.reference(problem, {"x": x.astype(np.float64)})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("kernel", "tail"),
+    [(kernel, tail) for kernel in F32 for tail in ("", "_sk3", "_gap") if tail != "_sk3" or "naive" not in kernel],
+)
+def test_an_argmax_is_the_first_of_equal_maxima(reducer, kernel, tail, shape):
+    problem = parse_case_id(f"reduction_f32_{shape}_argmax{tail}")
+    for fill in problem.operation.exactness.fills(problem):
+        x = fill.make(problem, 0)["x"]
+        found, right = reducer(problem, x, kernel), expected(problem, x)
+        assert np.array_equal(found["index"], right["index"]), fill.name
+        assert np.array_equal(found["y"], right["y"].astype(np.float32), equal_nan=True), fill.name
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "i8", "i32"])
+@pytest.mark.parametrize("way", ["block", "wave", "columns"])
+def test_an_argmax_of_each_type(reducer, element, way):
+    problem = parse_case_id(f"reduction_{element}_o9l300i2_argmax")
+    for fill in problem.operation.exactness.fills(problem):
+        x = fill.make(problem, 1)["x"]
+        found, right = reducer(problem, x, f"reduction.{element}_{way}"), expected(problem, x)
+        assert np.array_equal(found["index"], right["index"]), fill.name
+
+
+@pytest.mark.parametrize("kernel", ["naive_reduction.i32", "reduction.i32_block", "reduction.i32_columns_w32"])
+def test_sums_of_i32_wrap(reducer, kernel):
+    problem = parse_case_id("reduction_i32_o2l40i3_sum")
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, (2, 40, 3))
+    right = x.sum(axis=1).astype(np.int32)
+    assert np.array_equal(reducer(problem, x, kernel)["y"], right)
+    assert np.array_equal(expected(problem, x)["y"], right)
+
+
+@pytest.mark.parametrize("kernel", F32)
+def test_any_nan_is_told_as_the_quiet_one(reducer, kernel):
+    problem = parse_case_id("reduction_f32_o1l3_max")
+    x = np.array([0x3F800000, 0xFFC12345, 0x7F800001], np.uint32).view(np.float32).reshape(1, 3, 1)
+    assert reducer(problem, x, kernel)["y"].view(np.uint32).tolist() == [[0x7FC00000]]
+
+
+@pytest.mark.parametrize("kernel", ["reduction.f32_block", "reduction.f32_wave_w32"])
+def test_the_last_of_equal_maxima_would_be_seen(reducer, kernel, tmp_path):
+    source = rooms.root() / "kernels/reduction/kinds.hpp"
+    text, first, last = source.read_text(), "| ~static_cast<uint32_t>(l);", "| static_cast<uint32_t>(l);"
+    stored = "~static_cast<uint32_t>(carry)"
+    assert text.count(first) == text.count(stored) == 1
+    changed = tmp_path / "kinds.hpp"
+    changed.write_text(text.replace(first, last).replace(stored, stored[1:]))
+    library = reducer.library("reduction", {"kernels/reduction/kinds.hpp": changed})
+    problem = parse_case_id("reduction_f32_o5l300_argmax")
+    x = problem.operation.exactness.fills(problem)[0].make(problem, 0)["x"]
+    found = reducer(problem, x, kernel, library)
+    assert (found["index"] > expected(problem, x)["index"]).all()
+
+
+@pytest.mark.parametrize(
+    ("case", "kernel", "clause"),
+    [
+        ("gemm_f32_rcr_m8n8k8", "reduction.f32_block", "operation"),
+        ("gemm_f32_rcr_m8n8k8", "naive_reduction.f32", "operation"),
+        ("reduction_f16_l8_sum", "reduction.f32_block", "dtypes"),
+        ("reduction_i8_l8_sum", "reduction.i8_wave", None),
+        ("reduction_i8_l8_max", "reduction.i8_wave", None),
+        ("reduction_i32_l8_sum", "reduction.i8_wave", "dtypes"),
+        ("reduction_f32_l8_sum_sk65536", "reduction.f32_columns", "split_k"),
+        ("reduction_f32_l8_sum_sk65535", "reduction.f32_columns", None),
+        ("reduction_f32_l8_sum_skauto", "naive_reduction.f32", "split_k"),
+        ("reduction_f32_o2147483647l2147483647i131072_max_gap", "reduction.f32_block", None),
+        ("reduction_f32_o2147483647l8i131073_max", "reduction.f32_block", "index_range"),
+        ("reduction_f32_o2147483647l8i2147483647_max", "naive_reduction.f32", None),
+    ],
+)
+def test_clause(reducer, case, kernel, clause):
+    problem, (family, instance) = parse_case_id(case), kernel.split(".")
+    declared = families()[family]
+    predicted = declared.supports(problem, declared.instance(instance), {})
+    answered = reducer.library(family).is_supported(problem, instance)
+    assert (predicted and predicted.clause) == clause
+    assert (answered and answered.clause) == clause
