@@ -6,3 +6,8 @@ from bitgate.plugin import cases
 @cases("reduction")
 def test_bits(planned, gate):
     gate(planned)
+
+
+@cases("reduction#argmax")
+def test_both_results(planned, gate):
+    gate(planned)
