@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,20 +27,15 @@ class Reducer:
         self.device = open_device(named("host"), self._builder)
         self._libraries: dict[str, KernelLibrary] = {}
 
-    def library(self, family: str, overlay: Mapping[str, Path] | None = None) -> KernelLibrary:
-        """With an overlay the library is built of changed sources."""
+    def library(self, family: str) -> KernelLibrary:
         declared = families()[family]
-        if overlay:
-            return KernelLibrary.load(self._builder.family(declared, overlay), declared, target="host")
         if family not in self._libraries:
             self._libraries[family] = KernelLibrary.load(self._builder.family(declared), declared, target="host")
         return self._libraries[family]
 
-    def __call__(
-        self, problem: ReductionProblem, x: Array, kernel: str, library: KernelLibrary | None = None
-    ) -> dict[str, Array]:
+    def __call__(self, problem: ReductionProblem, x: Array, kernel: str) -> dict[str, Array]:
         family, instance = kernel.split(".")
-        library = library or self.library(family)
+        library = self.library(family)
         hosts = {role: HostTensor.empty(tensor) for role, tensor in problem.tensors.items()}
         hosts["x"].logical[...] = x.astype(hosts["x"].storage.dtype)
         buffers = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitgate import rooms
 from bitgate.kernel.registry import families
 from bitgate.operation import parse_case_id
 
@@ -58,21 +57,6 @@ def test_any_nan_is_told_as_the_quiet_one(reducer, kernel):
     problem = parse_case_id("reduction_f32_o1l3_max")
     x = np.array([0x3F800000, 0xFFC12345, 0x7F800001], np.uint32).view(np.float32).reshape(1, 3, 1)
     assert reducer(problem, x, kernel)["y"].view(np.uint32).tolist() == [[0x7FC00000]]
-
-
-@pytest.mark.parametrize("kernel", ["reduction.f32_block", "reduction.f32_wave_w32"])
-def test_the_last_of_equal_maxima_would_be_seen(reducer, kernel, tmp_path):
-    source = rooms.root() / "kernels/reduction/kinds.hpp"
-    text, first, last = source.read_text(), "| ~static_cast<uint32_t>(l);", "| static_cast<uint32_t>(l);"
-    stored = "~static_cast<uint32_t>(carry)"
-    assert text.count(first) == text.count(stored) == 1
-    changed = tmp_path / "kinds.hpp"
-    changed.write_text(text.replace(first, last).replace(stored, stored[1:]))
-    library = reducer.library("reduction", {"kernels/reduction/kinds.hpp": changed})
-    problem = parse_case_id("reduction_f32_o5l300_argmax")
-    x = problem.operation.exactness.fills(problem)[0].make(problem, 0)["x"]
-    found = reducer(problem, x, kernel, library)
-    assert (found["index"] > expected(problem, x)["index"]).all()
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,13 @@ inline int32_t read(const bitgate_problem& problem, ReductionProblem& to, bitgat
     reader.tensor("index", to.index);
   to.split_k = 1;
   reader.integer("split_k", to.split_k);
-  if ((to.x.access & BITGATE_WRITTEN) != 0 || (to.y.access & BITGATE_WRITTEN) == 0)
-    reader.fail(BITGATE_BAD_ARGUMENT, "problem", "x must be read, and y written");
+  const bool has_index = to.kind == ReductionKind::argmax;
+  if ((to.x.access & BITGATE_WRITTEN) != 0 || (to.y.access & BITGATE_WRITTEN) == 0 ||
+      (has_index && (to.index.access & BITGATE_WRITTEN) == 0))
+    reader.fail(BITGATE_BAD_ARGUMENT, "problem", "x must be read, y and index written");
   if (const int32_t status = reader.finish(); status != BITGATE_OK)
     return status;
   to.outer = to.x.lengths[0], to.length = to.x.lengths[1], to.inner = to.x.lengths[2];
-  const bool has_index = to.kind == ReductionKind::argmax;
   if (to.x.rank != 3 || to.y.rank != 2 || (has_index && to.index.rank != 2))
     BITGATE_BAD(reason, "problem", "ranks of x and y are %d and %d: they must be 3 and 2, as that of index",
                 to.x.rank, to.y.rank);

@@ -19,8 +19,7 @@ from bitgate.operations.reduction.problem import ELEMENTS, ReductionProblem, typ
 from bitgate.operations.reduction.problem import Kind as Reduced
 
 _KINDS = tuple(kind.value for kind in Reduced)
-_DRAWN = (Reduced.SUM, Reduced.MAX)
-"""Kinds that fuzzing and coverage draw: not an argmax, as long as verdicts judge one result alone."""
+
 _TYPES = tuple(dict.fromkeys(types_of(DTYPES[name], kind) for name in ELEMENTS for kind in Reduced))
 
 
@@ -37,7 +36,7 @@ class ReductionSpace(Space):
             Length("length", tile=2),
             Length("inner", tile=1),
             Choice("dtypes", _TYPES),
-            Choice("kind", _DRAWN),
+            Choice("kind", tuple(Reduced)),
             SHARED["gap"],
             SHARED["split_k"],
         )
