@@ -45,11 +45,18 @@ GEMM_CASES = (
     "{}_{}_{}_b1m16n16k256",
     "{}_{}_{}_b1m16n16k64_gap_sk2",
 )
+REDUCTION_CASES = tuple(
+    f"{{}}_{{}}{{}}_{shape}_{kind}{split}"
+    for shape in ("o5l300i1", "o3l70i33")
+    for kind in ("sum", "max")
+    for split in ("", "_sk3")
+)
 """Of an operation, a type and a layout. Short and long reductions: together they launch every kernel of every family,
 those for K loops of one step too."""
-NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI[hj]")
+NEVER_LAUNCHED = re.compile(r"11kernel_flatI.*6StagedI.*MainLoopE2|16kernel_transposeI[hj]|6Argmax")
 """A flat launch has one sub-GEMM: its K loop runs one step or more, not the one here and the other there (mixed).
-Copies of tensors stand in the library's unit, for elements of 1, 2 and 4 bytes; the unit looked at has 2."""
+Copies of tensors stand in the library's unit, for elements of 1, 2 and 4 bytes; the unit looked at has 2. A capsule
+expects one output, so none is made of an argmax."""
 NO_COPY_OF_DW = {"bwd_weight_explicit"}
 """With one tap, weights of any layout have their channels last: this family never copies its result out."""
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
@@ -63,6 +70,14 @@ def session():
     session.device.host.reset()
 
 
+CASES_OF = {"gemm": GEMM_CASES, "reduction": REDUCTION_CASES}
+
+
+def types(instance: Instance, operation: str) -> str:
+    """As a case id says them: a reduction's by that of x."""
+    return instance.dtypes[0].partition("_")[0] if operation == "reduction" else instance.dtypes[0]
+
+
 def group_of(family: KernelFamily, target: str) -> list[Instance]:
     """The instances of one translation unit: the one for f16 if there is one."""
     here = family.on(target).instances
@@ -71,11 +86,11 @@ def group_of(family: KernelFamily, target: str) -> list[Instance]:
 
 
 def orders(family: KernelFamily, instance: Instance, target: str) -> list[Order]:
-    layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
+    layout = "nhwgc" if "nhwgc" in instance.layouts else "".join(instance.layouts[:1])
     problems = [
-        parse_case_id(case.format(operation, instance.dtypes[0], layout))
+        parse_case_id(case.format(operation, types(instance, operation), layout))
         for operation in family.operations_of(instance)
-        for case in (GEMM_CASES if operation == "gemm" else CASES)
+        for case in CASES_OF.get(operation, CASES)
     ]
     kernel = f"{family.name}.{instance.name}"
     ways: list[tuple[tuple[str, str], ...]] = [()]

@@ -87,7 +87,28 @@ GEMMS = (
 )
 
 
+REDUCTIONS = tuple(
+    f"{shape}_{kind}{split}"
+    for shape in (
+        "o2147483647l1i1",
+        "o1l2147483647i1",
+        "o1l1i2147483647",
+        "o1073741824l2i1",
+        "o2l1073741824i1",
+        "o1l1073741824i2",
+        "o1l1073741825i1",
+        "o16777216l256i1",
+        "o65535l65537i1",
+        "o65536l65536i1",
+    )
+    for kind in ("sum", "max", "argmax")
+    for split in ("", "_sk2", "_sk65536", "_skauto")
+)
+
+
 def problems(operation: Pass, dtypes: str) -> list[ConvProblem]:
+    if operation == "reduction":
+        return [parse_case_id(f"reduction_{dtypes.partition('_')[0]}_{case}") for case in REDUCTIONS]
     if operation == "gemm":
         return [parse_case_id(f"gemm_{dtypes}_{layout}_{size}") for size in GEMMS for layout in ("rcr", "rrr", "ccr")]
     return [parse_case_id(f"{operation}_{dtypes}_{layout}_{shape}") for shape, layouts in SHAPES for layout in layouts]

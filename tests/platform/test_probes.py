@@ -99,7 +99,7 @@ def test_a_probe_is_no_place_for_another_problem(session):
     planned = PlannedCase(parse_case_id("fwd_f32_nwgc_g1n1k1c1_y1_h1"), "platform_probe", "lanes", fill="probe")
     verdict = verify(planned, session)
     assert verdict.outcome is Outcome.REFUSED
-    assert "measures the platform, and computes no fwd" in verdict.reason
+    assert verdict.reason == "operation: platform_probe.lanes does not compute fwd"
 
 
 RENAMED = rooms.room("suites") / "platform" / "renamed.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def possible(family: KernelFamily, operation: Operation, instances: Sequence[Ins
     rng = np.random.default_rng(seed)
     found: list[Ran] = []
     for row in np.flatnonzero(batch.possible):
-        problem = replace(batch.problem(int(row)), dtypes=dtypes[int(rng.integers(len(dtypes)))])
+        problem = operation.space.typed(batch.problem(int(row)), dtypes[int(rng.integers(len(dtypes)))])
         for index in rng.permutation(len(instances)):
             if problem.dtypes.canonical not in instances[index].dtypes:
                 continue
