@@ -17,8 +17,8 @@ MUSEUM = ("tests/museum", "-n3", "--dist=loadgroup")
 
 STEPS = (
     Step("set up", 60, install("g++", "git", "python3-venv")),
-    Step("smoke", 280, tox("-e", "smoke"), junit="*/junit.xml"),
-    Step("py", 240, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), junit="py.xml"),
+    Step("smoke", 220, tox("-e", "smoke"), junit="*/junit.xml"),
+    Step("py", 300, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), junit="py.xml"),
     # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
     Step("museum", 80, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),
     Step("lint", 15, tox("-e", "lint")),
