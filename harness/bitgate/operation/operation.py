@@ -30,7 +30,7 @@ class Operation(ABC):
     problem_type: type[Any] | None = None
     """The dataclass of its problems; what nobody says of its space follows from the fields."""
     layouts: frozenset[str] = frozenset()
-    """The layouts that kernels may declare; empty: any word."""
+    """The layouts that kernels may declare; empty: they declare none."""
     matrices: tuple[int, int, int] | None = None
     """A, B and C of the matrix product that kernels make of it, as places among the types of a case id (in, wei, out);
     None: it is none."""

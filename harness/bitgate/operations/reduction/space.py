@@ -19,7 +19,6 @@ from bitgate.operations.reduction.problem import ELEMENTS, ReductionProblem, typ
 from bitgate.operations.reduction.problem import Kind as Reduced
 
 _KINDS = tuple(kind.value for kind in Reduced)
-
 _TYPES = tuple(dict.fromkeys(types_of(DTYPES[name], kind) for name in ELEMENTS for kind in Reduced))
 
 
