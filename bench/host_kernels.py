@@ -26,11 +26,11 @@ from bitgate.exact import blas
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.reference import exact_reference
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import select
 from bitgate.operation import parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem
 
 CASES = ("fwd_{}_nhwgc_g1n2k256c256_y3x3_h28x28_p1x1", "bwd_data_{}_nhwgc_g1n2k256c256_y3x3_h28x28_p1x1")

@@ -26,8 +26,8 @@ from bitgate.exact.digest import digest
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.reference import exact_reference
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from bitgate.capsule.writing import Order
 from bitgate.capsule.writing import write as write_here
 from bitgate.cli.main import run
 from bitgate.exact.digest import digest
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 
 CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
 

@@ -18,8 +18,8 @@ from bitgate.exact import native
 from bitgate.exact.checksum import WeightPlan, weighted_sum
 from bitgate.exact.digest import digest, finish
 from bitgate.exact.fill import TensorFill, make_tensor
-from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.operation import DTYPES, Tensor, parse_case_id
+from bitgate.operation.host_tensor import HostTensor, has_gaps
 
 INTEGER_TYPES = tuple(DTYPES.values())
 REAL_TYPES = tuple(DTYPES[name] for name in ("f64", "f32", "f16", "bf16"))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, Accumulation, DtypeSet
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 

@@ -14,8 +14,8 @@ from bitgate.exact.certificate import certify, measure_bound, silent_indices
 from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import accumulator_of
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem, Pass
 
 SPLIT_BF16 = Accumulation(DTYPES["f32"], partial=DTYPES["bf16"])

@@ -13,8 +13,8 @@ from small_convolutions import EVERY, convolutions, inputs_of
 
 from bitgate.exact import counter, native
 from bitgate.exact.digest import combine, digest, finish
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, Tensor, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem
 
 

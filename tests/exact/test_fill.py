@@ -14,8 +14,8 @@ from bitgate.errors import UsageError
 from bitgate.exact import counter
 from bitgate.exact.fill import TensorFill, definition, make_tensor, plan_fill
 from bitgate.exact.reference import exact_reference
-from bitgate.exact.tensor import GAP_PATTERN
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.operation.host_tensor import GAP_PATTERN
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.sums import terms
 

@@ -21,8 +21,8 @@ from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.probe import ones, product_of_ones
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.rounding import rounded
-from bitgate.exact.tensor import GAP_PATTERN, HostTensor
 from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
+from bitgate.operation.host_tensor import GAP_PATTERN, HostTensor
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.gemm import GemmProblem, gemm_problem
 from bitgate.verify.bounds import bounded_reference

@@ -12,8 +12,8 @@ from small_convolutions import EVERY, MIXED, UNIFORM, convolutions, exact_sums, 
 from bitgate.exact import native
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import InexactError, exact_reference
-from bitgate.exact.tensor import GAP_PATTERN, HostTensor
 from bitgate.operation import Dtype, parse_case_id
+from bitgate.operation.host_tensor import GAP_PATTERN, HostTensor
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass, reference
 
 

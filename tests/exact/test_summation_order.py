@@ -14,8 +14,8 @@ from small_convolutions import convolutions, inputs_of, through_operation
 
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.rounding import rounded
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 
 

@@ -18,12 +18,12 @@ from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import named
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.operation import Dtype, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 

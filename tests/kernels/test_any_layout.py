@@ -11,11 +11,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from shared import shared
 
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.abi import Status
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
 from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 channels_last = shared("channels_last").channels_last

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from agreement import instances_in, runs
 
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
 from bitgate.operation import parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import gemms_count, sub_gemms
 
 FAMILY = families()["grouped_bwd_data"]

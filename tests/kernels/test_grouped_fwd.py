@@ -10,10 +10,10 @@ from agreement import disagreements, instances_in, runs
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.registry import families
 from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 
 FAMILY = families()["grouped_fwd"]
 ANY = "f16_32x32x32_a1b1c1_odd_c"

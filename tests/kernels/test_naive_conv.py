@@ -7,8 +7,8 @@ import pytest
 
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import F32_ACCUMULATION, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 DTYPES = ("f64", "f32", "f16", "bf16", "i8")

@@ -8,9 +8,9 @@ from agreement import disagreements, instances_in, runs
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.registry import families
 from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import sub_gemms
 
 FAMILY = families()["nongrouped_bwd_data"]

@@ -11,9 +11,9 @@ import pytest
 from bitgate.build import Builder
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import named
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.reduction import ReductionProblem
 
 Array = np.ndarray[Any, Any]

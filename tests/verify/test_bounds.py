@@ -8,8 +8,8 @@ import pytest
 from bitgate.errors import UsageError
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.verify.bounds import bounded_reference, nan_class
 from bitgate.verify.poison import poison_bits, poisoned
 

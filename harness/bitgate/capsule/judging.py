@@ -12,8 +12,8 @@ from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.diagnose import Scene, diagnose
 from bitgate.exact.digest import digest
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Problem, Tensor
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome
 from bitgate.verify.bounds import Judge
 from bitgate.verify.compare import compare

@@ -21,10 +21,10 @@ from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target, named, present
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.operation import Problem, ProblemError, parse_case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project
 from bitgate.verify.session import Session
 

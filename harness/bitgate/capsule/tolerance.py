@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bitgate.capsule.manifest import BoundsSpec, File, NanClassSpec
 from bitgate.errors import UsageError
 from bitgate.exact.rounding import largest
-from bitgate.exact.tensor import HostTensor
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.verify.bounds import Bounds, Judge, NanClass
 from bitgate.verify.poison import poison_bits
 

@@ -27,10 +27,10 @@ from bitgate.capsule.recording import Recorded, record, waves_of
 from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
-from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
+from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
 from bitgate.verify.bounds import Judge
 from bitgate.verify.poison import poison_bits, poisoned

@@ -12,8 +12,8 @@ from bitgate.device.buffers import Buffer
 from bitgate.exact import native
 from bitgate.exact.checksum import WeightPlan, weighted_sum
 from bitgate.exact.fill import TensorFill, write_tensor
-from bitgate.exact.tensor import GAP_PATTERN, HostTensor, has_gaps
 from bitgate.operation import Tensor
+from bitgate.operation.host_tensor import GAP_PATTERN, HostTensor, has_gaps
 
 _WORD = 2**64
 

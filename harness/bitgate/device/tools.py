@@ -21,8 +21,8 @@ from bitgate.device.tools_abi import MAX_ZONES, Weights, Zones, cells_of, load, 
 from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
-from bitgate.exact.tensor import GAP_PATTERN, has_gaps
 from bitgate.operation import Dtype, Tensor
+from bitgate.operation.host_tensor import GAP_PATTERN, has_gaps
 
 ANSWERS = 64
 """64-bit words that one ``read`` brings back."""

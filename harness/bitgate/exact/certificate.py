@@ -12,8 +12,8 @@ import numpy as np
 from bitgate.exact.factors import factors, gain_of
 from bitgate.exact.fill import FillPlan, fill_named, make_tensor
 from bitgate.exact.native import measure
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Dtype, Problem
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.measure import Measure, Measuring
 from bitgate.record.verdict import Certificate
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from bitgate.exact import counter
 from bitgate.exact.fill import FillPlan
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Problem, Tensor
 from bitgate.operation.exactness import Ints, Values
+from bitgate.operation.host_tensor import HostTensor
 
 RANGE = 2**12
 """Largest factor of a weight."""

@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import prod
 
 from bitgate.exact import counter, native
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Dtype, Problem, Tensor
+from bitgate.operation.host_tensor import HostTensor
 
 PREFIX = "bg1:"
 

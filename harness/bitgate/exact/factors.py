@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from bitgate.exact.rounding import rounded
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Elementwise, Problem
 from bitgate.operation.elementwise import applied
+from bitgate.operation.host_tensor import HostTensor
 
 
 def factors(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:

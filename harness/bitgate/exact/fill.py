@@ -15,9 +15,9 @@ from bitgate.exact import counter, native, probe
 from bitgate.exact.factors import gain_of
 from bitgate.exact.rounding import rounded
 from bitgate.exact.special import Special, specials
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Dtype, Problem, Tensor, operations
 from bitgate.operation.fill import CORE_FILLS, Fill
+from bitgate.operation.host_tensor import HostTensor
 
 FILLS = tuple(fill.name for fill in CORE_FILLS)
 """What the core makes; ``fill_names`` are all that a case may ask for."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bitgate import rooms
 from bitgate.build.builder import Builder
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, Dtype, Elementwise
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.measure import Measure
 
 MAX_RANK = 6

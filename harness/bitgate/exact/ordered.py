@@ -23,9 +23,9 @@ from bitgate.errors import UsageError
 from bitgate.exact import native
 from bitgate.exact.factors import factors
 from bitgate.exact.rounding import rounded
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, Dtype, Problem
 from bitgate.operation.form import Array
+from bitgate.operation.host_tensor import HostTensor
 
 
 def accumulator_of(problem: Problem) -> Dtype:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bitgate.exact import counter
 from bitgate.exact.factors import gain_of
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Problem
+from bitgate.operation.host_tensor import HostTensor
 
 Index = tuple[int, ...]
 

@@ -21,8 +21,8 @@ from bitgate.exact.bits import Array
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.factors import factors
 from bitgate.exact.rounding import rounded
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import DTYPES, Problem, Tensor
+from bitgate.operation.host_tensor import HostTensor
 
 
 class InexactError(ValueError):

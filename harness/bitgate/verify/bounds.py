@@ -29,8 +29,8 @@ from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
 from bitgate.exact.reference import defined, rounded_to
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Accumulation, Dtype, Problem
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4

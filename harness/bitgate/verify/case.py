@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bitgate.exact.digest import digest_of
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation import Problem, foreign_line, human
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line

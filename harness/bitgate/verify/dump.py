@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitgate.exact.tensor import HostTensor
+from bitgate.operation.host_tensor import HostTensor
 
 
 class Dump:

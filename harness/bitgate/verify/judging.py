@@ -12,7 +12,7 @@ from bitgate.exact.bits import Array, bits_of
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.factors import factors
-from bitgate.exact.tensor import HostTensor
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.case import Case, verdict_of

@@ -21,8 +21,8 @@ from bitgate.errors import UsageError
 from bitgate.exact import digest
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import FillPlan
-from bitgate.exact.tensor import has_gaps
 from bitgate.operation import Problem, Tensor
+from bitgate.operation.host_tensor import has_gaps
 from bitgate.verify.compare import number
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import WORKSPACE, Buffers, How, Launch, Run, add_damage, execute

@@ -17,11 +17,11 @@ from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
 from bitgate.device.host_tools import changed_gaps
 from bitgate.errors import UsageError
-from bitgate.exact.tensor import HostTensor, has_gaps
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
+from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, in_words

@@ -28,7 +28,6 @@ from bitgate.exact.digest import digest_of
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_results
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own, refusal_of
@@ -37,6 +36,7 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Accumulation, Problem, case_id
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class

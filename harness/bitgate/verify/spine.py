@@ -10,12 +10,12 @@ from bitgate.device.errors import HipError
 from bitgate.device.host import RACE, parse_schedule
 from bitgate.errors import UsageError
 from bitgate.exact.checksum import why_not
-from bitgate.exact.tensor import HostTensor
 from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal, refusal_of
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability, Runner
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.bounds import Bounds

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bitgate.errors import UsageError
 from bitgate.exact.certificate import measure_bound
-from bitgate.exact.tensor import HostTensor
 from bitgate.operation import Problem
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.law import Cells, Data
 
 _RANGES = ((3, 1.0), (2, 1.0), (1, 1.0), (1, 0.5), (1, 0.25), (1, 0.1), (1, 0.03), (1, 0.01))
