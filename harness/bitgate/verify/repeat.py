@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bitgate.operation import Problem
 from bitgate.record import Verdict
 from bitgate.verify.case import Case
 from bitgate.verify.judging import judge
@@ -17,12 +18,20 @@ OTHER_SEED = 1_000_003
 DEAR_FLOPS = 100_000_000
 """From here on the reference of other data costs too much, whatever the launch does."""
 
+DEAR_BYTES = 1 << 28
+"""And so do data and reference in host memory, of a case whose own may never have been there."""
+
 
 def is_repeated(case: Case) -> bool:
     """Cheap cases are, as often as the session asks for: all, or the first of each instance in this process."""
     planned, session = case.planned, case.session
-    cheap = planned.problem.flops < DEAR_FLOPS and session.is_cheap(planned.problem)
+    cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
     return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel)
+
+
+def is_affordable(problem: Problem) -> bool:
+    """May data and reference of the problem be made once more, in host memory?"""
+    return problem.flops < DEAR_FLOPS and problem.bytes < DEAR_BYTES
 
 
 def repeat(case: Case, launch: Launch, how: How) -> Verdict | None:
