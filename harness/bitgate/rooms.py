@@ -6,6 +6,8 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from bitgate.errors import UsageError
 
 
@@ -31,7 +33,7 @@ def cache_dir() -> Path:
     stated = os.environ.get("BITGATE_CACHE")
     if stated:
         return Path(stated).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitgate"
+    return user_cache_path("bitgate")
 
 
 def out_dir() -> Path:

@@ -1,4 +1,4 @@
-"""The reader of code objects: msgpack, the ELF note, bundles, and what it says of files that are none."""
+"""The reader of code objects: the ELF note, bundles, and what it says of files that are none."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from msgspec.msgpack import encode
 
 from bitgate.build.code_object import Argument, bundled, parse
-from bitgate.build.msgpack import decode
 from bitgate.errors import UsageError
 
 KERNEL = {
@@ -34,24 +32,6 @@ KERNEL = {
 }
 
 
-def encode(value: Any) -> bytes:
-    """The widest form of each type, which is valid msgpack; small ones also in their one-byte form."""
-    if value is None or isinstance(value, bool):
-        return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
-    if isinstance(value, int):
-        if -32 <= value <= 127:
-            return struct.pack(">b", value)
-        return b"\xd3" + struct.pack(">q", value) if value < 2**63 else b"\xcf" + struct.pack(">Q", value)
-    if isinstance(value, str):
-        data = value.encode()
-        return (bytes([0xA0 | len(data)]) if len(data) < 32 else b"\xdb" + struct.pack(">I", len(data))) + data
-    if isinstance(value, list):
-        head = bytes([0x90 | len(value)]) if len(value) < 16 else b"\xdc" + struct.pack(">H", len(value))
-        return head + b"".join(map(encode, value))
-    head = bytes([0x80 | len(value)]) if len(value) < 16 else b"\xde" + struct.pack(">H", len(value))
-    return head + b"".join(encode(part) for item in value.items() for part in item)
-
-
 def elf(*notes: Any, target: str = "amdgcn-amd-amdhsa--gfx942:xnack+") -> bytes:
     """An ELF file of one PT_NOTE segment; each note lists kernels."""
     body = b"".join(
@@ -61,45 +41,6 @@ def elf(*notes: Any, target: str = "amdgcn-amd-amdhsa--gfx942:xnack+") -> bytes:
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + bytes(16) + struct.pack("<Q", 64) + bytes(14)
     header += struct.pack("<HH", 56, 1) + bytes(6)
     return header + struct.pack("<IIQQQQ", 4, 4, 120, 0, 0, len(body)) + bytes(16) + body
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=40),
-    lambda inner: st.lists(inner, max_size=18) | st.dictionaries(st.text(max_size=4), inner, max_size=18),
-    max_leaves=40,
-)
-
-
-@given(VALUES)
-def test_what_is_encoded_is_decoded(value):
-    assert decode(encode(value)) == value
-
-
-@given(VALUES, st.data())
-def test_a_cut_value_is_an_error(value, data):
-    encoded = encode(value)
-    length = data.draw(st.integers(0, len(encoded) - 1))
-    with pytest.raises(ValueError, match="msgpack: cut"):
-        decode(encoded[:length])
-
-
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        ("cc80", 128),
-        ("cd0100", 256),
-        ("ce00010000", 65536),
-        ("d080", -128),
-        ("d18000", -32768),
-        ("d280000000", -(2**31)),
-        ("d90161", "a"),
-        ("da000161", "a"),
-        ("dd0000000107", [7]),
-        ("df000000010102", {1: 2}),
-    ],
-)
-def test_other_widths(data, value):
-    assert decode(bytes.fromhex(data)) == value
 
 
 def test_a_kernel_is_read_from_its_note():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from bitgate.errors import UsageError
@@ -119,18 +121,19 @@ def test_an_expected_refusal_is_green_with_its_clause_only(session):
     assert "was to be refused (c_even), and is supported" in accepted.reason
 
 
-def test_a_case_that_does_not_fit_is_not_tried(session, tmp_path):
+def test_a_case_that_does_not_fit_is_not_tried(session):
     verdict = verify(plan(case="fwd_f32_nhwgc_g1n65536k2c64_y1_h512"), session)
     assert verdict.outcome is Outcome.NOT_RUN
     assert verdict.green
     assert "GiB of device memory, " in verdict.reason
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 9 kB\nMemAvailable:    1048576 kB\n")
+
+
+def test_a_case_that_host_memory_does_not_hold_is_not_tried(monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 30))
     half, more = (parse_case_id(f"fwd_f32_nhwgc_g1n1k1c{c}_y1_h1024") for c in (64, 256))
-    assert memory_shortage(half, True, meminfo) == ""
-    assert memory_shortage(more, True, meminfo).startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
-    assert memory_shortage(more, False, meminfo).startswith("the case needs about 1.0 GiB")
-    assert memory_shortage(more, True, tmp_path / "none") == ""
+    assert memory_shortage(half, True) == ""
+    assert memory_shortage(more, True).startswith("the case needs about 2.0 GiB of host memory, 1.0 GiB")
+    assert memory_shortage(more, False).startswith("the case needs about 1.0 GiB")
 
 
 def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):

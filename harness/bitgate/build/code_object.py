@@ -1,4 +1,4 @@
-"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without any tool.
+"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without ROCm's tools.
 
 The note is msgpack: a map whose ``amdhsa.kernels`` lists one map a kernel (LLVM's AMDGPU usage guide, code object v3
 and later).
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.build.msgpack import decode
+from msgspec import MsgspecError
+from msgspec.msgpack import decode
+
+from bitgate.build.elf import notes
 from bitgate.errors import UsageError
 
-_NOTE_OWNER = b"AMDGPU\0"
+_NOTE_OWNER = "AMDGPU"
 _NOTE_METADATA = 32
-_PT_NOTE = 4
 _ABI_VERSION = 8
 """Where the ELF header says which ABI the file is for; code object v3 to v6 count from 1."""
 _VERSIONS = {1: 3, 2: 4, 3: 5, 4: 6}
@@ -135,40 +136,15 @@ def bundled(data: bytes, target: str) -> list[bytes]:
 def parse(data: bytes, name: str = "code object") -> CodeObject:
     """The code object in ``data``; ``name`` stands in the UsageError that says why it is none."""
     try:
-        notes = [decode(content) for content in _metadata_notes(data)]
-        if not notes:
+        found = [decode(content) for content in notes(data, _NOTE_OWNER, _NOTE_METADATA)]
+        if not found:
             raise ValueError("no AMDGPU metadata note")
-        target_id = str(notes[0]["amdhsa.target"])
+        target_id = str(found[0]["amdhsa.target"])
         target = target_id.split("-", 4)[4].partition(":")[0]
-        kernels = tuple(_kernel(entry) for note in notes for entry in note.get("amdhsa.kernels", []))
-    except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:
+        kernels = tuple(_kernel(entry) for note in found for entry in note.get("amdhsa.kernels", []))
+    except (MsgspecError, ValueError, KeyError, TypeError, IndexError, struct.error) as error:
         raise UsageError(f"{name} is no AMDGPU code object that bitgate can read: {error}") from None
     return CodeObject(target, kernels, target_id, _VERSIONS.get(data[_ABI_VERSION], 0))
-
-
-def _metadata_notes(data: bytes) -> Iterator[bytes]:
-    """The contents of the AMDGPU metadata notes of a 64-bit little-endian ELF file."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("not a 64-bit little-endian ELF file")
-    (table,) = struct.unpack_from("<Q", data, 32)
-    entry_size, count = struct.unpack_from("<HH", data, 54)
-    for index in range(count):
-        kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", data, table + index * entry_size)
-        if kind != _PT_NOTE:
-            continue
-        at, end = offset, offset + size
-        while at < end:
-            owner_size, content_size, note = struct.unpack_from("<III", data, at)
-            owner, content = at + 12, at + 12 + _padded(owner_size)
-            if data[owner : owner + owner_size] == _NOTE_OWNER and note == _NOTE_METADATA:
-                if content + content_size > len(data):
-                    raise ValueError("its metadata note ends behind the file")
-                yield data[content : content + content_size]
-            at = content + _padded(content_size)
-
-
-def _padded(size: int) -> int:
-    return (size + 3) // 4 * 4
 
 
 def _kernel(entry: dict[str, Any]) -> KernelCode:

@@ -1,13 +1,17 @@
-"""Symbols of a 64-bit little-endian ELF file: a host library's own, hidden ones too, or a code object's."""
+"""What ELF files say: symbols of a host library, hidden ones too, or of a code object, and a code object's notes."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
 
-_SYMTAB, _DYNSYM = 2, 11
-_FUNCTION, _OBJECT = 2, 1
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+_KINDS = ("STT_FUNC", "STT_OBJECT")
 
 
 @dataclass(frozen=True)
@@ -25,37 +29,37 @@ def symbols(data: bytes) -> tuple[Symbol, ...]:
     Raises ValueError for a file that is none of these.
     """
     try:
-        sections = list(_sections(data))
-        for kind in (_SYMTAB, _DYNSYM):
-            found = [section for section in sections if section.kind == kind]
-            if found:
-                return tuple(symbol for table in found for symbol in _table(data, table, sections[table.link]))
+        file = _opened(data)
+        for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
+            if found := [section for section in file.iter_sections() if section["sh_type"] == kind]:
+                return tuple(_symbol(one) for table in found for one in table.iter_symbols() if _is_defined(one))
         return ()
-    except (struct.error, IndexError):
+    except (ELFError, struct.error, IndexError, TypeError, AttributeError):
         raise ValueError("the ELF file is cut") from None
 
 
-@dataclass(frozen=True)
-class _Section:
-    kind: int
-    offset: int
-    size: int
-    link: int
+def notes(data: bytes, owner: str, kind: int) -> Iterator[bytes]:
+    """The contents of the notes of one owner and kind. ValueError for a file that is none, or is cut."""
+    try:
+        for segment in _opened(data).iter_segments("PT_NOTE"):
+            if segment["p_offset"] + segment["p_filesz"] > len(data):
+                raise ValueError("its metadata note ends behind the file")
+            for note in segment.iter_notes():
+                if (note["n_name"], note["n_type"]) == (owner, kind):
+                    yield note["n_descdata"]
+    except (ELFError, struct.error, IndexError, TypeError, AttributeError, UnicodeError):
+        raise ValueError("the ELF file is cut") from None
 
 
-def _sections(data: bytes) -> Iterator[_Section]:
+def _opened(data: bytes) -> Any:
     if data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
-    (table,) = struct.unpack_from("<Q", data, 40)
-    entry_size, count = struct.unpack_from("<HH", data, 58)
-    for index in range(count if table else 0):
-        _, kind, _, _, offset, size, link = struct.unpack_from("<IIQQQQI", data, table + index * entry_size)
-        yield _Section(kind, offset, size, link)
+    return ELFFile(BytesIO(data))
 
 
-def _table(data: bytes, table: _Section, names: _Section) -> Iterator[Symbol]:
-    for at in range(table.offset, table.offset + table.size, 24):
-        name, info, _, section, value, size = struct.unpack_from("<IBBHQQ", data, at)
-        if section != 0 and info & 0xF in (_FUNCTION, _OBJECT):
-            begin = names.offset + name
-            yield Symbol(data[begin : data.index(b"\0", begin)].decode(errors="replace"), value, size)
+def _is_defined(symbol: Any) -> bool:
+    return symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] in _KINDS
+
+
+def _symbol(symbol: Any) -> Symbol:
+    return Symbol(symbol.name, symbol["st_value"], symbol["st_size"])

@@ -3,28 +3,26 @@ too much is killed, and a device that is full fails cases that had nothing to do
 
 from __future__ import annotations
 
-from pathlib import Path
+import psutil
 
 from bitgate.device.buffers import GUARD_BYTES
 from bitgate.device.device import Device
 from bitgate.operation import Problem
 
-MEMINFO = Path("/proc/meminfo")
-
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""
 
 
-def memory_shortage(problem: Problem, on_host: bool, meminfo: Path = MEMINFO) -> str:
-    """One sentence if the case does not fit, empty if it does or if nobody can tell."""
+def memory_shortage(problem: Problem, on_host: bool) -> str:
+    """One sentence if the case does not fit, empty if it does."""
     tensors = problem.tensors
     results = sum(tensors[role].bytes for role in problem.outputs)
     # Host copies of all tensors, poison and results that were read back; on the host the device's memory as well.
     needed = sum(tensor.bytes for tensor in tensors.values()) * (2 if on_host else 1) + 2 * results
     if needed < SMALL:
         return ""
-    available = _available(meminfo)
-    if available is None or needed <= available:
+    available = psutil.virtual_memory().available
+    if needed <= available:
         return ""
     return f"the case needs about {needed / 2**30:.1f} GiB of host memory, {available / 2**30:.1f} GiB are available"
 
@@ -39,18 +37,7 @@ def device_shortage(problem: Problem, device: Device, workspace: int, references
         return ""
     free = device.free_memory()
     if device.host is not None:  # whose memory is the host's own, and others use it too
-        free = min(free, _available(MEMINFO) or free)
+        free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
-
-
-def _available(meminfo: Path) -> int | None:
-    try:
-        lines = meminfo.read_text().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
