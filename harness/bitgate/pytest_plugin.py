@@ -92,9 +92,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
     if not config.option.help and not config.option.markers:
-        from bitgate.plugin import run
+        from bitgate.plugin.start import start
 
-        run.start(config)
+        start(config)
 
 
 def awake(config: pytest.Config) -> Run | None:

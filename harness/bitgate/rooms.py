@@ -6,8 +6,6 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from bitgate.errors import UsageError
 
 
@@ -33,6 +31,8 @@ def cache_dir() -> Path:
     stated = os.environ.get("BITGATE_CACHE")
     if stated:
         return Path(stated).absolute()
+    from platformdirs import user_cache_path  # not at the start of each process, most of which are told
+
     return user_cache_path("bitgate")
 
 

@@ -49,7 +49,7 @@ from bitgate.faults.fault import read_faults
 from bitgate.kernel import registry
 from bitgate.operation import ProblemError, case_id, parse_case_id
 from bitgate.operation.foreign import problems_of
-from bitgate.plugin.run import _selection
+from bitgate.plugin.start import _selection
 from bitgate.project_file import read as read_project
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
 from bitgate.report import merge

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+
+from bitgate.plugin.workers import stop
 
 BARREN = 5
 """Deaths in a row that took no case with them: the workers do not even come to one."""
@@ -27,19 +27,17 @@ class Deaths:
         self.total += 1
         self.barren += 1
         if self.barren > BARREN:
-            self._stop(f"{self.barren} workers in a row died before they came to a case: run with -n0 to see why")
+            stop(
+                self.config, f"{self.barren} workers in a row died before they came to a case: run with -n0 to see why"
+            )
         elif self.total > MOST:
-            self._stop(f"{self.total} workers died in this run: something is wrong with the machine, not with a case")
+            stop(
+                self.config,
+                f"{self.total} workers died in this run: something is wrong with the machine, not with a case",
+            )
 
     def pytest_handlecrashitem(self) -> None:
         self.barren = 0
 
     def pytest_runtest_logreport(self) -> None:
         self.barren = 0
-
-    def _stop(self, why: str) -> None:
-        scheduler: Any = self.config.pluginmanager.get_plugin("dsession")
-        if scheduler is not None:
-            scheduler.shouldstop = why
-            # It would go on replacing workers while it waits for the last of them to end.
-            scheduler._max_worker_restart = 0

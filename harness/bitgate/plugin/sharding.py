@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bitgate.cases.plan import PlanError, PlannedItem
 from bitgate.cases.row import REGRESSION
 from bitgate.cases.run_plan import RunPlan, whole_id
 from bitgate.cases.shard import Shard, split
 from bitgate.errors import UsageError
-
-if TYPE_CHECKING:
-    from bitgate.plugin.run import Run
+from bitgate.plugin.run import Run
 
 
 def stated(shard: str, plan: str) -> tuple[Shard | None, RunPlan | None]:

@@ -1,4 +1,7 @@
-"""xdist: how many workers, which tests go where, and what becomes of the case whose worker died."""
+"""xdist: how many workers, which tests go where, and what becomes of the case whose worker died.
+
+All that rests on xdist's own parts, which it may change, is in this file; pyproject bounds its version.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +124,15 @@ def count(config: pytest.Config) -> int:
     with as_pytest_error():
         target = targets.named(stated) if stated else targets.best()
         return len(devices(target).tokens) or rooms.threads()
+
+
+def stop(config: pytest.Config, why: str) -> None:
+    """End the run: no worker is replaced any more."""
+    session: Any = config.pluginmanager.get_plugin("dsession")
+    if session is not None:
+        session.shouldstop = why
+        # It would go on replacing workers while it waits for the last of them to end.
+        session._max_worker_restart = 0
 
 
 def _death(node: WorkerController) -> str:
