@@ -35,7 +35,7 @@ from bitgate.capsule.manifest import (
     Resources,
     TensorView,
 )
-from bitgate.capsule.replay import _question as question_of
+from bitgate.capsule.replay import question_of
 from bitgate.cases import durations
 from bitgate.cases.expand import expand
 from bitgate.cases.plan import Plan, PlanError, PlannedItem

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.capsule.folder import Capsule
-from bitgate.capsule.judging import Answer, Question, run_and_judge
 from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.manifest import BufferSpec, Manifest
 from bitgate.capsule.memory import Bytes, image
 from bitgate.capsule.modules import ModulePlayer
-from bitgate.capsule.playing import LibraryPlayer
+from bitgate.capsule.playing import LibraryPlayer, Playback, Player, play
 from bitgate.capsule.tolerance import restored
 from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target, named, present
@@ -23,16 +22,18 @@ from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
+from bitgate.kernel.runner import Conduct
 from bitgate.operation import Problem, ProblemError, parse_case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project
-from bitgate.verify.session import Session
+from bitgate.verify.judgement import Judgement, Question
+from bitgate.verify.session import Reference, Session
 
 
 @dataclass(frozen=True)
 class Replayed:
     target: Target
-    answer: Answer
+    answer: Judgement
 
 
 def replay(capsule: Capsule, target: str | None = None, project: Project | None = None) -> Replayed:
@@ -46,21 +47,23 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
         raise UsageError(
             f"{where.name} has no waves of {manifest.wave_size} lanes, as the capsule's kernels need: replay it on host"
         )
-    question = _question(capsule)
+    question = question_of(capsule)
     images = _images(capsule, question)
     session = Session(where, project=project)
     family = session.family(manifest.family)
     tile = find_instance(family, manifest.instance).tile
-    question = Question(question.problem, question.inputs, question.reference, question.judge, tile)
+    question = replace(question, tile=tile, rules=session.rules)
+
+    def played(player: Player, conduct: Conduct) -> Replayed:
+        playback = Playback(session.device, player, manifest.steps, family, conduct)
+        return Replayed(where, play(playback, manifest.buffers, images, question))
+
     if where.platform == "amd":
-        device = session.device
+        _ = session.device  # the runtime that modules are loaded by
         with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
-            answer, _ = run_and_judge(device, modules, manifest, images, question)
-    else:
-        library = session.library(manifest.family)
-        player = LibraryPlayer(LibrarySymbols(library.path))
-        answer, _ = run_and_judge(session.device, player, manifest, images, question)
-    return Replayed(where, answer)
+            return played(modules, Conduct())
+    library = session.library(manifest.family)
+    return played(LibraryPlayer(LibrarySymbols(library.path)), library.conduct)
 
 
 def _target(manifest: Manifest, name: str | None) -> Target:
@@ -75,7 +78,7 @@ def _target(manifest: Manifest, name: str | None) -> Target:
     return target
 
 
-def _question(capsule: Capsule) -> Question:
+def question_of(capsule: Capsule) -> Question:
     manifest = capsule.manifest
     try:
         problem = parse_case_id(manifest.case)
@@ -95,7 +98,10 @@ def _question(capsule: Capsule) -> Question:
             f"{capsule.folder / expected.content.file} does not have the digest that the manifest states"
             f" ({expected.digest}): write the capsule again"
         )
-    return Question(problem, inputs, reference, restored(expected.tolerance, reference, capsule.array), None)
+    judge = restored(expected.tolerance, reference, capsule.array)
+    judges = {} if judge is None else {problem.result: judge}
+    held_to = Reference({problem.result: reference}, expected.reference, expected.digest, judges)
+    return Question(problem, inputs, held_to, None)
 
 
 def _tensor(capsule: Capsule, problem: Problem, name: str, data: NDArray[Any]) -> HostTensor:

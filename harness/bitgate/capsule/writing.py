@@ -17,12 +17,11 @@ from bitgate.capsule.device_code import DeviceCode
 from bitgate.capsule.folder import named, npy
 from bitgate.capsule.guide import ABOUT, guide
 from bitgate.capsule.host_lds import lds_of_last_launch
-from bitgate.capsule.judging import Answer, Question, run_and_judge
 from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.manifest import SCHEMA, BufferSpec, CodeObject, Expected, File, KernelStep, Manifest, TensorView
 from bitgate.capsule.matching import check
-from bitgate.capsule.memory import Bytes, Memory, image
-from bitgate.capsule.playing import LibraryPlayer
+from bitgate.capsule.memory import Bytes, image, upload
+from bitgate.capsule.playing import LibraryPlayer, Playback, play
 from bitgate.capsule.recording import Recorded, record, waves_of
 from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
@@ -33,8 +32,10 @@ from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
 from bitgate.verify.bounds import Judge
-from bitgate.verify.poison import poison_bits, poisoned
-from bitgate.verify.running import WORKSPACE_POISON
+from bitgate.verify.guarded import Buffers
+from bitgate.verify.judgement import Judgement, Question
+from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
+from bitgate.verify.running import WORKSPACE
 from bitgate.verify.selection import candidates, select_for
 from bitgate.verify.session import Reference, Session, reference_kind
 
@@ -107,8 +108,9 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     code = code or DeviceCode(family, instance, order.target)
     lanes = wave_sizes(order.target)[0]
     with waves_of(session.device, lanes):
-        with Memory(session.device, buffers, images) as memory:
-            steps = record(session.device, library, problem, instance.name, options, memory, workspace, code)
+        with Buffers(session.device, "right") as memory:
+            upload(memory, buffers, images)
+            steps = record(session.device, library, problem, instance.name, options, memory.named, workspace, code)
         manifest = Manifest(
             schema=SCHEMA,
             about=ABOUT,
@@ -128,7 +130,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = Question(problem, inputs.tensors, *_only(problem, reference), instance.tile)
+        question = Question(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
@@ -145,8 +147,8 @@ def _buffers(
     blank = poisoned(result) if has_gaps(result) else None
     specs.append(_tensor_buffer(problem, result, "output", blank, files))
     if workspace:
-        poison = f"{WORKSPACE_POISON:02x}"
-        specs.append(BufferSpec("workspace", "workspace", workspace, DEFAULT_ALIGNMENT, None, poison, None))
+        poison = f"{SCRATCH_BYTES[0]:02x}"
+        specs.append(BufferSpec(WORKSPACE, "workspace", workspace, DEFAULT_ALIGNMENT, None, poison, None))
     return tuple(specs)
 
 
@@ -214,7 +216,7 @@ def _rehearse(
     images: dict[str, Bytes],
     question: Question,
     steps: list[Recorded],
-) -> Answer:
+) -> Judgement:
     """The launches once more, each by itself, from the capsule's data; CapsuleDefect if LDS sizes differ."""
     assert session.device.host is not None
     runtime = session.device.host.path
@@ -223,8 +225,10 @@ def _rehearse(
     def measure(step: KernelStep) -> None:
         used[id(step)] = lds_of_last_launch(runtime) - step.lds_dynamic
 
-    player = LibraryPlayer(LibrarySymbols(session.library(family.name).path))
-    answer, _ = run_and_judge(session.device, player, manifest, images, question, measure)
+    library = session.library(family.name)
+    player = LibraryPlayer(LibrarySymbols(library.path))
+    playback = Playback(session.device, player, manifest.steps, family, library.conduct, measure)
+    answer = play(playback, manifest.buffers, images, question)
     for recorded in steps:
         if recorded.kernel is not None and id(recorded.step) in used:
             check(recorded.launch, recorded.kernel, manifest.target, used[id(recorded.step)])
