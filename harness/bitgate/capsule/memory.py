@@ -20,9 +20,13 @@ Bytes = NDArray[np.uint8]
 def image(spec: BufferSpec, content: NDArray[Any] | None) -> Bytes:
     """What the buffer holds before the first step, byte for byte. ``content`` is the data of the spec's file."""
     if content is not None:
-        return np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+        return as_bytes(content)
     pattern = np.frombuffer(bytes.fromhex(spec.pattern), np.uint8)
     return np.resize(pattern, spec.bytes)
+
+
+def as_bytes(content: NDArray[Any]) -> Bytes:
+    return np.ascontiguousarray(content).reshape(-1).view(np.uint8)
 
 
 def tensor_of(tensor: Tensor, image: Bytes) -> HostTensor:

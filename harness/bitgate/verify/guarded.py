@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.host_tools import changed_gaps
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 
@@ -56,15 +55,20 @@ class Buffers:
             if not self._holds(role, expected.storage)
         }
 
-    def harm(self, inputs: Mapping[str, HostTensor], results: Mapping[str, HostTensor]) -> str:
+    def harm(
+        self,
+        inputs: Mapping[str, HostTensor],
+        results: Mapping[str, HostTensor],
+        reference: Mapping[str, HostTensor],
+    ) -> str:
         """What was written that is nobody's to write: guards, inputs that have a buffer, gaps between the rows of
-        results; empty if nothing was."""
+        ``results``, which are all that is not the reference's; empty if nothing was."""
         found = [damage.text for buffer in self.named.values() if (damage := buffer.check_guards()) is not None]
         for name, tensor in inputs.items():
             if name in self.named and not self._holds(name, tensor.storage):
                 found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
         for role, result in results.items():
-            gaps = changed_gaps(result) if has_gaps(result.tensor) else np.empty(0)
+            gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
             if gaps.size:
                 found.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
@@ -83,6 +87,14 @@ def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
     storage = np.empty_like(like.storage)
     buffer.download(storage)
     return HostTensor(like.tensor, storage)
+
+
+def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
+    """Indices of memory between the cells that is not the reference's."""
+    dtype = result.tensor.dtype.bits
+    rest = HostTensor(result.tensor, result.storage.copy())
+    rest.bits[...] = reference.bits
+    return np.flatnonzero(rest.storage.view(dtype) != reference.storage.view(dtype))
 
 
 def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:

@@ -158,7 +158,7 @@ def run_prepared(
         if not run.crash and not run.damage:
             started = perf_counter()
             run.results = buffers.results(reference)
-            run.damage = buffers.harm(inputs, run.results)
+            run.damage = buffers.harm(inputs, run.results, reference)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run
