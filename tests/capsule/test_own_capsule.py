@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from bitgate.cli.main import run
 from bitgate.operation import registry
 
 CASE = "row_counts_f32_r9c40"
-LOAD = ("--load", str(Path(__file__).parent / "row_counts"))
+ROW_COUNTS = Path(__file__).parent / "row_counts"
+LOAD = ("--load", str(ROW_COUNTS))
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +77,15 @@ def test_harm_is_told_as_verify_tells_it(capsys, tmp_path, harm, verdict, words)
     assert done["reason"] == same["reason"]
     assert done["diagnosis"]["sentence"] == same["diagnosis"]["sentence"]
     assert done["diagnosis"]["kinds"] == same["diagnosis"]["kinds"]
+
+
+def test_tensors_whose_files_would_have_one_name_are_told(capsys, tmp_path):
+    """An input ``expected_value`` beside what is expected of ``value``."""
+    folder = Path(shutil.copytree(ROW_COUNTS, tmp_path / "row_counts"))
+    for file in folder.glob("*.*"):
+        file.write_text(file.read_text().replace('"x"', '"expected_value"'))
+    command = ["capsule", "write", CASE, "--target", "gfx1100", "--out", str(tmp_path / "none"), "--load", str(folder)]
+    capsys.readouterr()
+    assert run(command) == 2
+    assert "two tensors of the case want the file expected_value.npy: give one of them" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

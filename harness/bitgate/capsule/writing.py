@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bitgate.capsule import folder
 from bitgate.capsule.device_code import DeviceCode
-from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import named, npy
 from bitgate.capsule.guide import ABOUT, guide
 from bitgate.capsule.host_lds import lds_of_last_launch
@@ -174,7 +173,7 @@ def _tensor_buffer(problem: Problem, name: str, first: HostTensor, files: dict[s
 
 def _save(file: str, array: NDArray[Any], files: dict[str, bytes]) -> File:
     if file in files:
-        raise CapsuleDefect(f"two tensors of the case want the file {file}: give one of them another name")
+        raise UsageError(f"two tensors of the case want the file {file}: give one of them another name")
     files[file] = npy(array)
     return named(file, files[file])
 
