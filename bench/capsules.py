@@ -12,21 +12,23 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import open_capsule
 from bitgate.capsule.replay import replay
 from bitgate.capsule.writing import Order, write
+from bitgate.cli.cases import make_plan
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.registry import select
-from bitgate.operation import parse_case_id
+from bitgate.kernel.registry import families
+from bitgate.operation import Problem, parse_case_id
+from bitgate.project import ours
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
-CASES = ("{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1", "{}_{}_{}_g1n2k16c16_y1x1_h12x12")
-"""The second is for families of pointwise convolutions."""
-GEMM_CASE = "{}_{}_{}_b2m64n64k64"
+SECONDS = 0.05
+"""Of a family's smoke cases the one that is estimated nearest below this is taken, or else its cheapest."""
 
 
 def main() -> int:
@@ -39,31 +41,48 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
         for target in arguments.target or TARGETS:
-            chosen = {family.name: family for family, _ in select(arguments.kernel, target=target)}
-            for family in (family for family in chosen.values() if not family.is_probe):
-                failed += not one(family, target, folder / f"{family.name}-{target}")
+            for (family, outputs), item in cases(target, arguments.kernel or "").items():
+                failed += not one(item, target, folder / f"{family}-{outputs}-{target}")
     return 1 if failed else 0
 
 
-def one(family: KernelFamily, target: str, folder: Path) -> bool:
-    instance = family.on(target).instances[0]
-    operation = family.operations_of(instance)[0]
-    layout = "nhwgc" if "nhwgc" in instance.layouts else instance.layouts[0]
-    texts = (GEMM_CASE,) if operation == "gemm" else CASES
-    problems = [parse_case_id(text.format(operation, instance.dtypes[0], layout)) for text in texts]
-    problem = next((one for one in problems if family.supports(one, instance, {}) is None), problems[0])
+def cases(target: str, kernel: str) -> dict[tuple[str, int], Mapping[str, Any]]:
+    """A planned case of each family, and of each number of outputs that its problems have."""
+    probes = {family.name for family in families(target=target).values() if family.is_probe}
+    chosen: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for item in make_plan("smoke", target, ours(), kernel).to_json()["cases"]:
+        if item["refused"] or item["kernel"] in probes:
+            continue
+        key = (item["kernel"], len(problem_of(item).outputs))
+        if key not in chosen or _rank(item) > _rank(chosen[key]):
+            chosen[key] = item
+    return chosen
+
+
+def problem_of(item: Mapping[str, Any]) -> Problem:
+    return parse_case_id(item["case"])
+
+
+def _rank(item: Mapping[str, Any]) -> tuple[bool, float]:
+    seconds = item["seconds"]
+    return (True, seconds) if seconds <= SECONDS else (False, -seconds)
+
+
+def one(item: Mapping[str, Any], target: str, folder: Path) -> bool:
+    kernel = f"{item['kernel']}.{item['instance']}"
+    options = tuple(sorted(item["options"].items()))
     begun = time.perf_counter()
     try:
-        made = write(Order(problem, target, f"{family.name}.*"), folder)
+        made = write(Order(problem_of(item), target, kernel, options, item["fill"], item["seed"]), folder)
     except (UsageError, CapsuleDefect) as error:
-        print(f"{target}  {family.name}  not written: {error}")
+        print(f"{target}  {kernel}  not written: {error}")
         return False
     written = time.perf_counter()
     replayed = replay(open_capsule(folder), "host")
     seconds = time.perf_counter() - written
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(
-        f"{target:8} {family.name:18} {made.manifest.instance:28} {len(made.manifest.steps)} steps"
+        f"{target:8} {kernel:44} {len(made.manifest.expected)} outputs {len(made.manifest.steps)} steps"
         f"  write {written - begun:5.2f} s  replay {seconds:5.2f} s  {size / 1e3:6.0f} kB  {replayed.answer.outcome}"
     )
     return replayed.answer.words == made.manifest.host_run == "PASS"

@@ -25,6 +25,20 @@ def test_what_was_written_passes(capsys, written):
     assert told["digest"] == told["expected_digest"]
 
 
+def of_schema_1(manifest):
+    manifest.update(schema=1, expected=manifest["expected"][0])
+
+
+def test_a_capsule_of_before_there_were_several_results_is_read(capsys, capsule, edit):
+    edit(of_schema_1)
+    code, out, _ = replay(capsys, capsule, "--json")
+    assert (code, json.loads(out)["verdict"]) == (0, "PASS")
+    edit(lambda manifest: manifest.pop("expected"))
+    code, _, err = replay(capsys, capsule)
+    assert code == 2
+    assert "the document lacks expected" in err
+
+
 def drop_last_step(manifest):
     manifest["steps"].pop()
 
@@ -93,7 +107,7 @@ def remove_wave(manifest):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m.update(schema=2), "schema 2, this bitgate reads 1"),
+        (lambda m: m.update(schema=3), "schema 3, this bitgate reads 1 and 2"),
         (lambda m: m.pop("schema"), "schema None"),
         (lambda m: m.pop("steps"), "the document lacks steps"),
         (lambda m: m.update(seed="0"), "seed is '0', not int"),
@@ -110,8 +124,8 @@ def remove_wave(manifest):
         (lambda m: m["steps"][0]["kernarg"]["pointers"][0].update(offset=-8), "a pointer lies outside"),
         (lambda m: m["steps"][0]["kernarg"]["pointers"][0]["target"].update(offset=1 << 30), "reaches outside of"),
         (lambda m: m["steps"][0].update(symbol="_Z3oldv"), "has no _Z3oldv: the kernels have changed since"),
-        (lambda m: m["expected"].update(digest="bg1:0"), "does not have the digest"),
-        (lambda m: m["expected"].update(buffer="out"), "the case writes in, the capsule expects out"),
+        (lambda m: m["expected"][0].update(digest="bg1:0"), "does not have the digest"),
+        (lambda m: m["expected"][0].update(buffer="out"), "the result's buffer out is of role input"),
         (lambda m: m.update(case="fwd_x"), ""),
         (lambda m: m.update(family="gone"), "no kernel family 'gone'"),
         (lambda m: m.update(instance="gone"), "no instance 'gone'"),

@@ -42,7 +42,7 @@ def write(capsys, case: str, out: Path, *more: str) -> tuple[int, str, str]:
 def test_every_file_is_named_with_its_hash(written):
     manifest = manifest_of(written)
     entries = manifest["code_objects"] + [b["content"] for b in manifest["buffers"] if b["content"]]
-    entries.append(manifest["expected"]["content"])
+    entries += [expected["content"] for expected in manifest["expected"]]
     for entry in entries:
         assert hashlib.sha256((written / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
     named = {entry["file"] for entry in entries} | {"manifest.json", "README.txt"}
@@ -99,7 +99,7 @@ def test_data_are_the_memory_as_it_lies(written):
         if buffer["content"]:
             assert np.load(written / buffer["content"]["file"]).nbytes == buffer["bytes"]
     expected = np.load(written / "expected.npy")
-    assert digest(HostTensor(problem.tensors["in"], expected)) == manifest["expected"]["digest"]
+    assert digest(HostTensor(problem.tensors["in"], expected)) == manifest["expected"][0]["digest"]
     assert manifest["host_run"] == "PASS"
 
 
@@ -110,7 +110,7 @@ def test_a_guide_says_how_to_load_it(written):
     assert "HIP_LAUNCH_PARAM_BUFFER_POINTER" in text
     for step in manifest["steps"]:
         assert step["symbol"] in text
-    assert manifest["expected"]["digest"] in text
+    assert manifest["expected"][0]["digest"] in text
 
 
 def test_a_failing_case_is_written_and_told(capsys, tmp_path):
@@ -132,12 +132,24 @@ def test_real_numbers_come_with_their_bounds(capsys, tmp_path):
     case = "bwd_data_f16_nhwgc_n1k8c8_y3x3_h6x6_s2x2_p1x1_gap"
     command = ("--target", "gfx1100", "--kernel", "grouped*", "--fill", "decimal")
     assert write(capsys, case, tmp_path / "real", *command)[0] == 0
-    expected = manifest_of(tmp_path / "real")["expected"]
+    (expected,) = manifest_of(tmp_path / "real")["expected"]
     value, slack = (np.load(tmp_path / "real" / expected["tolerance"][name]["file"]) for name in ("value", "slack"))
     assert expected["digest"] == ""
     assert value.shape == slack.shape == (1, 1, 8, 6, 6)
     assert (slack > 0).all()
     assert run(["capsule", "replay", str(tmp_path / "real")]) == 0
+
+
+def test_an_input_that_lies_in_the_results_memory_begins_there(capsys, tmp_path):
+    case = "bwd_data_f16_nhwgc_n2k16c16_y3_h8_s2_p1_inplace"
+    assert write(capsys, case, tmp_path, "--target", "gfx942", "--kernel", "grouped_bwd_data.f16_*")[0] == 0
+    manifest = manifest_of(tmp_path)
+    assert {b["name"]: b["role"] for b in manifest["buffers"]} == {"out": "input", "wei": "input", "in": "output"}
+    assert manifest["buffers"][-1]["content"]["file"] == "in_before.npy"
+    pointers = [p["target"]["buffer"] for p in manifest["steps"][-1]["kernarg"]["pointers"] if p["target"]]
+    assert pointers.count("in") == 2, "what is read there and what is written"
+    assert manifest["host_run"] == "PASS"
+    assert run(["capsule", "replay", str(tmp_path)]) == 0
 
 
 def test_a_capsule_in_the_folder_is_replaced(capsys, tmp_path):

@@ -35,7 +35,7 @@ from bitgate.capsule.manifest import (
     Resources,
     TensorView,
 )
-from bitgate.capsule.replay import _question as question_of
+from bitgate.capsule.question import question_of
 from bitgate.cases import durations
 from bitgate.cases.expand import expand
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
@@ -326,7 +326,7 @@ def _capsule(folder: Path) -> None:
         code_objects=(CodeObject("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
         buffers=buffers,
         steps=steps,
-        expected=Expected("out", entry["out.npy"], "", "exact", NanClassSpec("nan_class", "0x7fc00000")),
+        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("nan_class", "0x7fc00000")),),
         **fields,
     )
     write_capsule(folder, manifest, files)

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate.capsule.writing import Order, choose
 from bitgate.diagnose import Finding, Role, Scene, diagnose
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
@@ -128,8 +127,3 @@ def test_a_reference_that_forgets_an_output_is_an_error(session, monkeypatch) ->
     )
     with pytest.raises(UsageError, match="the reference of row_maximum gives no index"):
         verify(plan(seed=1), session)
-
-
-def test_a_capsule_refuses_it_in_one_line() -> None:
-    with pytest.raises(UsageError, match="writes value, index: a capsule expects one output"):
-        choose(Order(CASE, "gfx942"))

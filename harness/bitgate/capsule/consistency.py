@@ -33,8 +33,7 @@ def _contradictions(manifest: Manifest, content_bytes: Mapping[str, int]) -> Ite
     if manifest.seed < 0 or manifest.seed >= 1 << 63:
         yield "its seed is no number from 0 up"
     yield from _buffers(manifest, content_bytes)
-    if manifest.buffer(manifest.expected.buffer) is None:
-        yield f"the result's buffer {manifest.expected.buffer} is not among the buffers"
+    yield from _expected(manifest)
     if not manifest.kernels:
         yield "no kernel is launched"
     if len(manifest.steps) > MOST_STEPS:
@@ -55,6 +54,20 @@ def _buffers(manifest: Manifest, content_bytes: Mapping[str, int]) -> Iterator[s
         if not 0 < spec.alignment <= LARGEST_ALIGNMENT or spec.alignment & (spec.alignment - 1):
             yield f"buffer {spec.name} is aligned to {spec.alignment} bytes, no power of two up to {LARGEST_ALIGNMENT}"
         yield from _content(spec, content_bytes.get(spec.name))
+
+
+def _expected(manifest: Manifest) -> Iterator[str]:
+    if not manifest.expected:
+        yield "no result is expected"
+    names = [expected.buffer for expected in manifest.expected]
+    if len(set(names)) != len(names):
+        yield "two results are expected of one buffer"
+    for name in names:
+        buffer = manifest.buffer(name)
+        if buffer is None:
+            yield f"the result's buffer {name} is not among the buffers"
+        elif buffer.role != "output":
+            yield f"the result's buffer {name} is of role {buffer.role}"
 
 
 def _content(spec: BufferSpec, content: int | None) -> Iterator[str]:

@@ -123,12 +123,20 @@ def _read(folder: Path) -> Manifest:
     except OddInput as error:
         raise UsageError(f"{path} cannot be read, is it cut? {error}") from None
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads {SCHEMA}: write the capsule again")
+    if schema == 1:
+        document = _of_two(document)
+    elif schema != SCHEMA:
+        raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads 1 and {SCHEMA}: write the capsule again")
     try:
         return from_json(Manifest, document)
     except DocumentError as error:
         raise UsageError(f"{path}: {error}") from None
+
+
+def _of_two(document: dict[str, Any]) -> dict[str, Any]:
+    """A manifest of schema 1, which had one result, as one of schema 2."""
+    expected = {"expected": [document["expected"]]} if "expected" in document else {}
+    return {**document, **expected, "schema": SCHEMA}
 
 
 def _files(value: Any) -> Iterator[File | CodeObject]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bitgate.capsule.manifest import BufferSpec, KernelStep, Manifest, MemsetStep, NanClassSpec, Place, Step
+from bitgate.capsule.manifest import BufferSpec, Expected, KernelStep, Manifest, MemsetStep, NanClassSpec, Place, Step
 
 ABOUT = (
-    "One convolution or GEMM as device code, launches, data and the expected result. Allocate the buffers, fill them,"
-    " run the steps in order, compare: README.txt has it step by step. Replay: bitgate capsule replay FOLDER"
+    "One problem as device code, launches, data and the expected results. Allocate the buffers, fill them, run the"
+    " steps in order, compare: README.txt has it step by step. Replay: bitgate capsule replay FOLDER"
 )
 
 
@@ -33,7 +33,8 @@ def guide(manifest: Manifest) -> str:
         "2. Steps, in order, on one stream:",
         *(f"     {number}. {_words(step)}" for number, step in enumerate(manifest.steps, 1)),
         "",
-        "3. Compare: " + _comparison(manifest),
+        "3. Compare:",
+        *(f"     {_comparison(expected)}" for expected in manifest.expected),
         "",
         _LOADING,
     ]
@@ -64,8 +65,8 @@ def _triple(sizes: tuple[int, int, int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def _comparison(manifest: Manifest) -> str:
-    expected, tolerance = manifest.expected, manifest.expected.tolerance
+def _comparison(expected: Expected) -> str:
+    tolerance = expected.tolerance
     if tolerance is None:
         return f"{expected.buffer} must equal {expected.content.file} in every bit (digest {expected.digest})."
     if isinstance(tolerance, NanClassSpec):
@@ -75,7 +76,7 @@ def _comparison(manifest: Manifest) -> str:
         )
     return (
         f"each cell of {expected.buffer} lies within {tolerance.slack.file} of {tolerance.value.file} (f64, logical"
-        f" order), see expected.tolerance; {expected.content.file} is the value rounded."
+        f" order), see its tolerance in the manifest; {expected.content.file} is the value rounded."
     )
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-SCHEMA = 1
+SCHEMA = 2
+"""Manifests of 1 stated one expected result, not a list; they are read still (folder.py)."""
 MANIFEST = "manifest.json"
 
 
@@ -206,8 +207,8 @@ class Expected:
 
 @dataclass(frozen=True)
 class Manifest:
-    """``steps`` run in order on one stream. ``host_run`` says what the same launches gave on bitgate's host platform
-    when the capsule was written: PASS, or what was wrong."""
+    """``steps`` run in order on one stream. ``expected`` has each output once, in the case's order. ``host_run`` says
+    what the same launches gave on bitgate's host platform when the capsule was written: PASS, or what was wrong."""
 
     schema: int
     about: str
@@ -224,12 +225,20 @@ class Manifest:
     code_objects: tuple[CodeObject, ...]
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
-    expected: Expected
+    expected: tuple[Expected, ...]
     host_run: str
 
     @property
     def kernels(self) -> tuple[KernelStep, ...]:
         return tuple(step for step in self.steps if isinstance(step, KernelStep))
+
+    @property
+    def digest(self) -> str:
+        """Of what is expected, as a verdict has it (``exact.digest.digest_of``)."""
+        stated = {expected.buffer: expected.digest for expected in self.expected if expected.digest}
+        if len(self.expected) == 1:
+            return next(iter(stated.values()), "")
+        return ",".join(f"{role}={digest}" for role, digest in stated.items())
 
     def buffer(self, name: str) -> BufferSpec | None:
         return next((buffer for buffer in self.buffers if buffer.name == name), None)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_void_p
+from dataclasses import dataclass
 from typing import Protocol
 
 from bitgate.capsule.library_symbols import LibrarySymbols
-from bitgate.capsule.manifest import Kernarg, KernelStep, MemsetStep, Step
-from bitgate.capsule.memory import Memory
+from bitgate.capsule.manifest import BufferSpec, Kernarg, KernelStep, MemsetStep, Step
+from bitgate.capsule.memory import Bytes, address_of, upload
+from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import check, hip_error
 from bitgate.errors import UsageError
 from bitgate.kernel.abi import CLaunch, EventKind
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.runner import Conduct
+from bitgate.verify.judgement import Judgement, Question, harmed, judged
+from bitgate.verify.running import How, run_prepared
 
 
 class Player(Protocol):
@@ -23,37 +29,57 @@ class Player(Protocol):
     def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None: ...
 
 
-def play(
-    device: Device,
-    player: Player,
-    steps: Iterable[Step],
-    memory: Memory,
-    after: Callable[[KernelStep], None] | None = None,
-) -> None:
-    """All steps in order; ``after`` is called with each kernel once it has ended. HipError where one fails."""
-    hip = device.hip
-    for step in steps:
-        if isinstance(step, KernelStep):
-            player.launch(step, relocated(step.kernarg, memory), device.stream)
-            if after is not None:
-                device.synchronize()
-                after(step)
-        elif isinstance(step, MemsetStep):
-            to = memory.address(step.destination)
-            check(hip.hipMemsetAsync(to, step.value, step.bytes, device.stream), "hipMemsetAsync")
-        else:
-            to, source = memory.address(step.destination), memory.address(step.source)
-            kind = hip.hipMemcpyKind.hipMemcpyDeviceToDevice
-            check(hip.hipMemcpyAsync(to, source, step.bytes, kind, device.stream), "hipMemcpyAsync")
-    device.synchronize()
+@dataclass(frozen=True, eq=False)
+class Playback:
+    """Steps as work for a device, in order on its stream. ``after`` is called with each kernel once it has ended."""
+
+    device: Device
+    player: Player
+    steps: Sequence[Step]
+    family: KernelFamily
+    conduct: Conduct
+    after: Callable[[KernelStep], None] | None = None
+
+    def start(self, buffers: Mapping[str, Buffer], stream: int) -> None:
+        hip = self.device.hip
+        for step in self.steps:
+            if isinstance(step, KernelStep):
+                self.player.launch(step, relocated(step.kernarg, buffers), stream)
+                if self.after is not None:
+                    self.device.synchronize()
+                    self.after(step)
+            elif isinstance(step, MemsetStep):
+                to = address_of(step.destination, buffers)
+                check(hip.hipMemsetAsync(to, step.value, step.bytes, stream), "hipMemsetAsync")
+            else:
+                to, source = address_of(step.destination, buffers), address_of(step.source, buffers)
+                kind = hip.hipMemcpyKind.hipMemcpyDeviceToDevice
+                check(hip.hipMemcpyAsync(to, source, step.bytes, kind, stream), "hipMemcpyAsync")
 
 
-def relocated(kernarg: Kernarg, memory: Memory) -> bytes:
+def play(playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], question: Question) -> Judgement:
+    """The steps on fresh memory, and the judgement of what they leave. HipError if there is no memory left."""
+    device = playback.device
+    how = How("right", "forward" if device.host is not None else "")
+    reference = question.reference
+    run = run_prepared(
+        device,
+        playback,
+        lambda buffers: upload(buffers, specs, images),
+        question.inputs,
+        reference.tensors,
+        how,
+    )
+    reference.settle(run)
+    return harmed(run) or judged(question, [run])
+
+
+def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:
     """The argument segment with the addresses that the buffers have now."""
     data = kernarg.data
     for pointer in kernarg.pointers:
         if pointer.target is not None:
-            struct.pack_into("<Q", data, pointer.offset, memory.address(pointer.target))
+            struct.pack_into("<Q", data, pointer.offset, address_of(pointer.target, buffers))
     return bytes(data)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -24,7 +24,8 @@ from bitgate.capsule.manifest import (
     Step,
 )
 from bitgate.capsule.matching import check
-from bitgate.capsule.memory import Memory
+from bitgate.capsule.memory import place_of
+from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.kernel.abi import EventKind
@@ -32,6 +33,7 @@ from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import Problem
+from bitgate.verify.running import WORKSPACE, pointers_of
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,13 @@ def record(
     problem: Problem,
     instance: str,
     options: dict[str, str],
-    memory: Memory,
+    buffers: Mapping[str, Buffer],
     workspace_bytes: int,
     code: DeviceCode,
 ) -> list[Recorded]:
     """The case's steps. CapsuleDefect for a launch that cannot be told in a capsule."""
-    pointers = memory.pointers
-    workspace = (pointers.pop("workspace", 0), workspace_bytes)
+    pointers = pointers_of(problem, buffers)
+    workspace = (pointers.pop(WORKSPACE, 0), workspace_bytes)
     try:
         told = library.run(problem, instance, options, pointers, workspace, device.stream)
     except KernelFailed as error:
@@ -80,15 +82,15 @@ def record(
     if told.lost_events:
         raise CapsuleDefect(f"{told.lost_events} launches did not fit into the dispatch record")
     symbols = LibrarySymbols(library.path)
-    return [_recorded(event, symbols, memory, code) for event in told.events]
+    return [_recorded(event, symbols, buffers, code) for event in told.events]
 
 
-def _recorded(event: LaunchEvent, symbols: LibrarySymbols, memory: Memory, code: DeviceCode) -> Recorded:
+def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
     if event.kind is EventKind.MEMSET:
-        to = _place(memory, event.address, event.name)
+        to = _place(buffers, event.address, event.name)
         return Recorded(MemsetStep("memset", event.name, to, event.source & 0xFF, event.bytes), event, None, None)
     if event.kind is EventKind.COPY:
-        to, source = (_place(memory, address, event.name) for address in (event.address, event.source))
+        to, source = (_place(buffers, address, event.name) for address in (event.address, event.source))
         return Recorded(CopyStep("copy", event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
     check(event, kernel, code.target)
@@ -108,24 +110,24 @@ def _recorded(event: LaunchEvent, symbols: LibrarySymbols, memory: Memory, code:
         wave_size=kernel.wavefront,
         lds_dynamic=event.lds_bytes,
         lds_static=kernel.lds,
-        kernarg=_kernarg(event, kernel, memory),
+        kernarg=_kernarg(event, kernel, buffers),
         resources=Resources(kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.scratch, kernel.max_workgroup),
         launcher=symbols.names(event.launcher)[0],
     )
     return Recorded(step, event, kernel, unit)
 
 
-def _kernarg(event: LaunchEvent, kernel: KernelCode, memory: Memory) -> Kernarg:
+def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffer]) -> Kernarg:
     if event.args and not event.kernargs:
         raise CapsuleDefect(f"{event.name}: its arguments did not fit into the dispatch record")
     data = bytearray(event.kernargs.ljust(kernel.kernarg_bytes, b"\0"))
     pointers = []
     for number, (offset, size, is_pointer) in enumerate(event.args):
         if not is_pointer:
-            _refuse_addresses(bytes(data[offset : offset + size]), f"{event.name}: argument {number}", memory)
+            _refuse_addresses(bytes(data[offset : offset + size]), f"{event.name}: argument {number}", buffers)
             continue
         (address,) = struct.unpack_from("<Q", data, offset)
-        target = _place(memory, address, f"{event.name}: argument {number}") if address else None
+        target = _place(buffers, address, f"{event.name}: argument {number}") if address else None
         pointers.append(Pointer(offset, target))
         data[offset : offset + 8] = bytes(8)
     hidden = tuple(hidden_argument(argument, event) for argument in kernel.arguments if argument.is_hidden)
@@ -143,18 +145,18 @@ def _kernarg(event: LaunchEvent, kernel: KernelCode, memory: Memory) -> Kernarg:
     )
 
 
-def _place(memory: Memory, address: int, what: str) -> Place:
-    place = memory.place(address)
+def _place(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
+    place = place_of(address, buffers)
     if place is None:
         raise CapsuleDefect(f"{what} points into none of the case's buffers: pass such memory as workspace")
     return place
 
 
-def _refuse_addresses(value: bytes, what: str, memory: Memory) -> None:
+def _refuse_addresses(value: bytes, what: str, buffers: Mapping[str, Buffer]) -> None:
     """A pointer inside of a struct cannot be relocated; the rules of a kernel forbid it."""
     for at in range(0, len(value) - 7, 4):
         (word,) = struct.unpack_from("<Q", value, at)
-        place = memory.place(word)
+        place = place_of(word, buffers)
         if place is not None:
             raise CapsuleDefect(
                 f"{what} holds the address of buffer {place.buffer} at byte {at}: a pointer must be an argument of"

@@ -58,7 +58,7 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
         "wave_size": manifest.wave_size,
         "steps": [step.kind for step in manifest.steps],
         "names": [step.name for step in manifest.steps],
-        "digest": manifest.expected.digest,
+        "digest": manifest.digest,
         "host_run": manifest.host_run,
         "others": list(written.others),
     }
@@ -78,7 +78,7 @@ def _replayed(question: dict[str, Any]) -> dict[str, Any]:
         "verdict": str(answer.outcome),
         "reason": answer.reason,
         "digest": answer.digest,
-        "expected_digest": manifest.expected.digest,
+        "expected_digest": manifest.digest,
         "diagnosis": None
         if diagnosis is None
         else {"kinds": list(diagnosis.kinds), "sentence": diagnosis.sentence, "evidence": diagnosis.evidence},

@@ -19,7 +19,7 @@ Tolerance = BoundsSpec | NanClassSpec | None
 
 
 def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArray[Any]], File]) -> Tolerance:
-    """The manifest's entry for a judge; ``save`` puts an array into the capsule under a name."""
+    """The manifest's entry for a judge; ``save`` puts an array into the capsule under a name that ends so."""
     if judge is None:
         return None
     if isinstance(judge, NanClass):
@@ -27,11 +27,11 @@ def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArr
     assert isinstance(judge, Bounds)
     return BoundsSpec(
         kind="bounds",
-        value=save("expected_value.npy", judge.value),
-        slack=save("expected_slack.npy", judge.slack),
-        exact=save("expected_exact.npy", judge.exact.astype(np.uint8)),
-        open=save("expected_open.npy", judge.open.astype(np.uint8)),
-        nan=save("expected_nan.npy", judge.nan.astype(np.uint8)),
+        value=save("_value.npy", judge.value),
+        slack=save("_slack.npy", judge.slack),
+        exact=save("_exact.npy", judge.exact.astype(np.uint8)),
+        open=save("_open.npy", judge.open.astype(np.uint8)),
+        nan=save("_nan.npy", judge.nan.astype(np.uint8)),
         largest=float(largest(reference.tensor.dtype)),
     )
 

@@ -17,24 +17,25 @@ from bitgate.capsule.device_code import DeviceCode
 from bitgate.capsule.folder import named, npy
 from bitgate.capsule.guide import ABOUT, guide
 from bitgate.capsule.host_lds import lds_of_last_launch
-from bitgate.capsule.judging import Answer, Question, run_and_judge
 from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.manifest import SCHEMA, BufferSpec, CodeObject, Expected, File, KernelStep, Manifest, TensorView
 from bitgate.capsule.matching import check
-from bitgate.capsule.memory import Bytes, Memory, image
-from bitgate.capsule.playing import LibraryPlayer
+from bitgate.capsule.memory import Bytes, image, upload
+from bitgate.capsule.playing import LibraryPlayer, Playback, play
 from bitgate.capsule.recording import Recorded, record, waves_of
 from bitgate.capsule.tolerance import saved
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
+from bitgate.exact.digest import digest
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
-from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
+from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
-from bitgate.verify.bounds import Judge
-from bitgate.verify.poison import poison_bits, poisoned
-from bitgate.verify.running import WORKSPACE_POISON
+from bitgate.verify.guarded import Buffers
+from bitgate.verify.judgement import Judgement, Question
+from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
+from bitgate.verify.running import WORKSPACE
 from bitgate.verify.selection import candidates, select_for
 from bitgate.verify.session import Reference, Session, reference_kind
 
@@ -67,9 +68,6 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
     if platform_of(order.target) != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
-    if len(order.problem.outputs) > 1:
-        written = ", ".join(order.problem.outputs)
-        raise UsageError(f"{case_id(order.problem)} writes {written}: a capsule expects one output, so far; use verify")
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     chosen = [(family, instance) for family, instance in chosen if "host" in family.platforms]
     selection = select_for(order.problem, chosen, dict(order.options))
@@ -102,13 +100,15 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     workspace = library.workspace_size(problem, instance.name, options)
 
     files: dict[str, bytes] = {}
-    buffers = _buffers(problem, inputs.tensors, workspace, files)
-    images = _images(problem, inputs.tensors, buffers)
+    contents = _first_contents(problem, inputs.tensors)
+    buffers = _buffers(problem, contents, workspace, files)
+    images = {spec.name: image(spec, contents[spec.name].storage if spec.tensor else None) for spec in buffers}
     code = code or DeviceCode(family, instance, order.target)
     lanes = wave_sizes(order.target)[0]
     with waves_of(session.device, lanes):
-        with Memory(session.device, buffers, images) as memory:
-            steps = record(session.device, library, problem, instance.name, options, memory, workspace, code)
+        with Buffers(session.device, "right") as memory:
+            upload(memory, buffers, images)
+            steps = record(session.device, library, problem, instance.name, options, memory.named, workspace, code)
         manifest = Manifest(
             schema=SCHEMA,
             about=ABOUT,
@@ -128,56 +128,54 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
             expected=_expected(problem, reference, files),
             host_run="",
         )
-        question = Question(problem, inputs.tensors, *_only(problem, reference), instance.tile)
+        question = Question(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
     manifest = replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
     return Made(manifest, files, others)
 
 
+def _first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
+    """What the buffers of tensors hold before the first step, in the order in which to allocate them."""
+    shared = problem.in_place
+    contents = {name: tensor for name, tensor in inputs.items() if name not in shared}
+    contents |= {role: poisoned(problem.tensors[role]) for role in problem.outputs}
+    if shared:
+        contents[problem.result] = inputs[shared[0]]
+    return contents
+
+
 def _buffers(
-    problem: Problem, inputs: dict[str, HostTensor], workspace: int, files: dict[str, bytes]
+    problem: Problem, contents: dict[str, HostTensor], workspace: int, files: dict[str, bytes]
 ) -> tuple[BufferSpec, ...]:
-    """Inputs, the result and the workspace; the data of inputs goes to ``files``."""
-    specs = [_tensor_buffer(problem, tensor.tensor, "input", tensor, files) for tensor in inputs.values()]
-    result = problem.tensors[problem.result]
-    # Poison repeats, unless gaps interrupt it.
-    blank = poisoned(result) if has_gaps(result) else None
-    specs.append(_tensor_buffer(problem, result, "output", blank, files))
+    """Of the tensors, whose data go to ``files``, and of the workspace."""
+    specs = [_tensor_buffer(problem, name, first, files) for name, first in contents.items()]
     if workspace:
-        poison = f"{WORKSPACE_POISON:02x}"
-        specs.append(BufferSpec("workspace", "workspace", workspace, DEFAULT_ALIGNMENT, None, poison, None))
+        poison = f"{SCRATCH_BYTES[0]:02x}"
+        specs.append(BufferSpec(WORKSPACE, "workspace", workspace, DEFAULT_ALIGNMENT, None, poison, None))
     return tuple(specs)
 
 
-def _tensor_buffer(
-    problem: Problem,
-    tensor: Tensor,
-    role: Literal["input", "output"],
-    data: HostTensor | None,
-    files: dict[str, bytes],
-) -> BufferSpec:
-    view = TensorView(
-        tensor.dtype.name,
-        tensor.layout,
-        problem.operation.insight.letters(problem, tensor.name),
-        tensor.lengths,
-        tensor.strides,
-    )
+def _tensor_buffer(problem: Problem, name: str, first: HostTensor, files: dict[str, bytes]) -> BufferSpec:
+    tensor = problem.tensors[name]
+    letters = problem.operation.insight.letters(problem, name)
+    view = TensorView(tensor.dtype.name, tensor.layout, letters, tensor.lengths, tensor.strides)
+    is_input = name not in problem.outputs
+    begins_as_input = name == problem.result and problem.in_place
     content, pattern = None, ""
-    if data is None:
-        pattern = poison_bits(tensor.dtype).to_bytes(tensor.dtype.bytes, "little").hex()
+    if is_input or begins_as_input or has_gaps(tensor):  # else it is poison, which repeats
+        content = _save(f"{name}.npy" if is_input else f"{name}_before.npy", first.storage, files)
     else:
-        file = f"{tensor.name}.npy" if role == "input" else f"{tensor.name}_before.npy"
-        files[file] = npy(data.storage)
-        content = named(file, files[file])
-    return BufferSpec(tensor.name, role, tensor.bytes, DEFAULT_ALIGNMENT, content, pattern, view)
+        pattern = poison_bits(tensor.dtype).to_bytes(tensor.dtype.bytes, "little").hex()
+    role: Literal["input", "output"] = "input" if is_input else "output"
+    return BufferSpec(name, role, tensor.bytes, DEFAULT_ALIGNMENT, content, pattern, view)
 
 
-def _images(problem: Problem, inputs: dict[str, HostTensor], buffers: tuple[BufferSpec, ...]) -> dict[str, Bytes]:
-    known = {name: tensor.storage for name, tensor in inputs.items()}
-    known[problem.result] = poisoned(problem.tensors[problem.result]).storage
-    return {spec.name: image(spec, known.get(spec.name)) for spec in buffers}
+def _save(file: str, array: NDArray[Any], files: dict[str, bytes]) -> File:
+    if file in files:
+        raise UsageError(f"two tensors of the case want the file {file}: give one of them another name")
+    files[file] = npy(array)
+    return named(file, files[file])
 
 
 def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeObject, ...]:
@@ -191,20 +189,18 @@ def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeO
     return tuple(found)
 
 
-def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -> Expected:
-    def save(file: str, array: NDArray[Any]) -> File:
-        files[file] = npy(array)
-        return named(file, files[file])
-
-    tensor, judge = _only(problem, reference)
-    content = save("expected.npy", tensor.storage)
-    tolerance = saved(judge, tensor, save)
-    return Expected(problem.result, content, reference.digest, reference.kind, tolerance)
+def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -> tuple[Expected, ...]:
+    several = len(problem.outputs) > 1
+    return tuple(
+        _of_output(reference, role, f"expected_{role}" if several else "expected", files) for role in problem.outputs
+    )
 
 
-def _only(problem: Problem, reference: Reference) -> tuple[HostTensor, Judge | None]:
-    """What is expected of the only output, and who judges it if bits do not."""
-    return reference.tensors[problem.result], reference.judges.get(problem.result)
+def _of_output(reference: Reference, role: str, stem: str, files: dict[str, bytes]) -> Expected:
+    tensor, judge = reference.tensors[role], reference.judges.get(role)
+    content = _save(f"{stem}.npy", tensor.storage, files)
+    tolerance = saved(judge, tensor, lambda end, array: _save(f"{stem}{end}", array, files))
+    return Expected(role, content, "" if judge else digest(tensor), reference.kind, tolerance)
 
 
 def _rehearse(
@@ -214,7 +210,7 @@ def _rehearse(
     images: dict[str, Bytes],
     question: Question,
     steps: list[Recorded],
-) -> Answer:
+) -> Judgement:
     """The launches once more, each by itself, from the capsule's data; CapsuleDefect if LDS sizes differ."""
     assert session.device.host is not None
     runtime = session.device.host.path
@@ -223,8 +219,10 @@ def _rehearse(
     def measure(step: KernelStep) -> None:
         used[id(step)] = lds_of_last_launch(runtime) - step.lds_dynamic
 
-    player = LibraryPlayer(LibrarySymbols(session.library(family.name).path))
-    answer, _ = run_and_judge(session.device, player, manifest, images, question, measure)
+    library = session.library(family.name)
+    player = LibraryPlayer(LibrarySymbols(library.path))
+    playback = Playback(session.device, player, manifest.steps, family, library.conduct, measure)
+    answer = play(playback, manifest.buffers, images, question)
     for recorded in steps:
         if recorded.kernel is not None and id(recorded.step) in used:
             check(recorded.launch, recorded.kernel, manifest.target, used[id(recorded.step)])

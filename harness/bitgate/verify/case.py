@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bitgate.exact.digest import digest_of
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation import Problem, foreign_line, human
@@ -104,14 +103,10 @@ def verdict_of(
 
 
 def _digest(case: Case, results: Mapping[str, HostTensor]) -> str:
-    """Of the outputs, the reference's where they agree with it. Real numbers have none, they differ between targets,
-    and so do the bits of a NaN."""
-    reference = case.reference
-    if reference is None:
-        return "" if case.look is None or not case.look.runs else case.look.last.digest
-    left = {**reference.tensors, **results}
-    by_bits = {role: left[role] for role in left if role not in reference.judges}
-    return digest_of(case.planned.problem, by_bits) if by_bits.keys() & results.keys() else reference.digest
+    """Of the outputs, the reference's where they agree with it."""
+    if case.reference is not None:
+        return case.reference.digest_with(case.planned.problem, results)
+    return "" if case.look is None or not case.look.runs else case.look.last.digest
 
 
 def _kind(case: Case) -> str:

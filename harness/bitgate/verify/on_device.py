@@ -24,8 +24,9 @@ from bitgate.exact.fill import FillPlan
 from bitgate.operation import Problem, Tensor
 from bitgate.operation.host_tensor import has_gaps
 from bitgate.verify.compare import number
+from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import WORKSPACE, Buffers, How, Launch, Run, add_damage, execute
+from bitgate.verify.running import WORKSPACE, How, Launch, Run, add_damage, execute
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class DeviceRun(Run):
 def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, how: How, wanted: Wanted) -> DeviceRun:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = DeviceRun(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
-    with Buffers(device, how) as buffers:
+    with Buffers(device, how.placement) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, plan, buffers, how)
         device.synchronize()
@@ -82,7 +83,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     how = How("right", "forward" if device.host is not None else "")
     run = DeviceRun(how)
-    buffers = Buffers(device, how)
+    buffers = Buffers(device, how.placement)
     kept: Buffer | None = None
     with buffers:
         before = _prepare(tools, launch, plan, buffers, how)

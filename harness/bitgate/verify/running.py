@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import Fault
-from bitgate.device.host_tools import changed_gaps
 from bitgate.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
-from bitgate.kernel.runner import Runner
+from bitgate.kernel.runner import Conduct, Runner
 from bitgate.operation import Problem
-from bitgate.operation.host_tensor import HostTensor, has_gaps
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
+from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
-from bitgate.verify.watch import Watch, in_words
+from bitgate.verify.watch import Watch, Watched, in_words
 
-WORKSPACE_POISON = SCRATCH_BYTES[0]
-"""Fills the workspace before a first launch: a NaN in the float types."""
-
-_memcmp = ctypes.CDLL(None).memcmp
-_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_memcmp.restype = ctypes.c_int
+WORKSPACE = "workspace"
+"""The name of its buffer."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +53,14 @@ class How:
             device.set_poison_byte(SCRATCH_BYTES[self.poison])
 
 
+class Work(Watched, Protocol):
+    """What a device can be given to do: a launch of a kernel, or the steps of a capsule."""
+
+    def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord | None:
+        """On ``stream``, with the buffers by name; it need not have ended when this returns. HipError, KernelRefused,
+        KernelFailed."""
+
+
 @dataclass(frozen=True)
 class Launch:
     """What is launched: a kernel on a problem, with so many bytes of workspace."""
@@ -71,7 +72,27 @@ class Launch:
     @property
     def kernel(self) -> str:
         """``family.instance``"""
-        return f"{self.runner.family.name}.{self.runner.instance.name}"
+        return f"{self.family.name}.{self.runner.instance.name}"
+
+    @property
+    def family(self) -> KernelFamily:
+        return self.runner.family
+
+    @property
+    def conduct(self) -> Conduct:
+        return self.runner.conduct
+
+    def start(self, buffers: Mapping[str, Buffer], stream: int) -> DispatchRecord:
+        pointers = pointers_of(self.problem, buffers)
+        scratch = buffers.get(WORKSPACE)
+        workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
+        return self.runner.launch(self.problem, pointers, workspace, stream)
+
+
+def pointers_of(problem: Problem, buffers: Mapping[str, Buffer]) -> dict[str, int]:
+    """Where the buffers lie, inputs that lie in the result's among them."""
+    pointers = {name: buffer.pointer for name, buffer in buffers.items()}
+    return pointers | dict.fromkeys(problem.in_place, pointers[problem.result])
 
 
 @dataclass(eq=False)
@@ -102,8 +123,8 @@ def run_once(
     """Launch once and look at everything; ``reference`` holds each output by role.
 
     HipError if memory runs out, KernelRefused if the library refuses now."""
-    run = Run(how)
-    with Buffers(device, how) as buffers:
+
+    def prepare(buffers: Buffers) -> None:
         shared = launch.problem.in_place
         for name, tensor in inputs.items():
             if name not in shared:
@@ -114,13 +135,30 @@ def run_once(
             buffers.add(role, expected.storage.nbytes).upload(before.storage)
         if launch.workspace:
             buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+
+    return run_prepared(device, launch, prepare, inputs, reference, how)
+
+
+def run_prepared(
+    device: Device,
+    work: Work,
+    prepare: Callable[[Buffers], None],
+    inputs: Mapping[str, HostTensor],
+    reference: Mapping[str, HostTensor],
+    how: How,
+) -> Run:
+    """The same of any work: ``prepare`` adds its buffers and their first contents."""
+    run = Run(how)
+    with Buffers(device, how.placement) as buffers:
+        prepare(buffers)
         how.arrange(device)
         started = perf_counter()
-        execute(device, launch, buffers.named, run)
+        execute(device, work, buffers.named, run)
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash and not run.damage:
             started = perf_counter()
-            _inspect(device, buffers.named, inputs, reference, run)
+            run.results = buffers.results(reference)
+            run.damage = buffers.harm(inputs, run.results, reference)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run
@@ -131,34 +169,6 @@ def add_damage(run: Run, buffers: Buffers) -> None:
     run.damage = run.damage or buffers.damage
     if run.changes and not run.crash:
         run.damage = "; ".join(filter(None, [run.damage, in_words(run.changes)]))
-
-
-WORKSPACE = "workspace"
-
-
-class Buffers:
-    """The device memory of one launch, given back at the end whatever happened to it."""
-
-    def __init__(self, device: Device, how: How) -> None:
-        self.named: dict[str, Buffer] = {}
-        self.damage = ""
-        self._device = device
-        self._how = how
-
-    def add(self, name: str, size: int) -> Buffer:
-        self.named[name] = buffer = self._device.alloc(size, name=name, placement=self._how.placement)
-        return buffer
-
-    def __enter__(self) -> Buffers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for buffer in self.named.values():
-            try:
-                buffer.free()
-            except HipError as error:
-                fault = self._device.fault()
-                self.damage = self.damage or (fault.text if fault is not None else str(error))
 
 
 def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
@@ -172,16 +182,12 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
     return run.results
 
 
-def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: Run) -> None:
-    """Launch and wait. What goes wrong is written into the run, also what the library did not tell."""
+def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Run) -> None:
+    """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
     mark = before_launch(device)
-    pointers = {name: buffer.pointer for name, buffer in buffers.items()}
-    pointers |= dict.fromkeys(launch.problem.in_place, pointers[launch.problem.result])
-    scratch = buffers.get(WORKSPACE)
-    workspace = (0, 0) if scratch is None else (scratch.pointer, scratch.bytes)
-    watch = Watch(device, launch.runner)
+    watch = Watch(device, work)
     try:
-        run.record = launch.runner.launch(launch.problem, pointers, workspace, device.stream)
+        run.record = work.start(buffers, device.stream)
         device.wait()
     except (HipError, KernelFailed) as error:
         run.fault = device.fault()
@@ -191,54 +197,8 @@ def execute(device: Device, launch: Launch, buffers: Mapping[str, Buffer], run: 
         run.crash = text
     finally:
         run.changes = watch.changes()
-        launch.runner.conduct.has_launched = True
+        work.conduct.has_launched = True
     left = after_launch(device, mark, buffers, told=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash
-
-
-def _inspect(
-    device: Device,
-    buffers: Mapping[str, Buffer],
-    inputs: Mapping[str, HostTensor],
-    reference: Mapping[str, HostTensor],
-    run: Run,
-) -> None:
-    for role, expected in reference.items():
-        if not _same(device, buffers[role], expected.storage):
-            run.results[role] = _downloaded(buffers[role], expected)
-    damages = []
-    for buffer in buffers.values():
-        damage = buffer.check_guards()
-        if damage is not None:
-            damages.append(damage.text)
-    for name, tensor in inputs.items():
-        if name in buffers and not _same(device, buffers[name], tensor.storage):
-            damages.append(f"input {name} was changed: {_where_changed(buffers[name], tensor)}")
-    for role, result in run.results.items():
-        gaps = changed_gaps(result) if has_gaps(result.tensor) else np.empty(0)
-        if gaps.size:
-            damages.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
-    run.damage = "; ".join(damages)
-
-
-def _same(device: Device, buffer: Buffer, expected: NDArray[Any]) -> bool:
-    """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
-    if device.host is not None:
-        return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
-    found = np.empty_like(expected)
-    buffer.download(found)
-    return found.tobytes() == expected.tobytes()
-
-
-def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
-    storage = np.empty_like(like.storage)
-    buffer.download(storage)
-    return HostTensor(like.tensor, storage)
-
-
-def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
-    now = _downloaded(buffer, tensor)
-    changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
-    return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from ctypes import create_string_buffer, string_at
 from dataclasses import fields
+from typing import Protocol
 
 from bitgate.device.device import Device
 from bitgate.device.loaded import mapped_runtimes
 from bitgate.exact import native
 from bitgate.isolation import state
 from bitgate.isolation.state import State
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
-from bitgate.kernel.runner import Runner
+from bitgate.kernel.runner import Conduct
 
 _buffer = create_string_buffer(1 << 16)
+
+
+class Watched(Protocol):
+    """Whose calls are looked at: the family says what else its library may change."""
+
+    @property
+    def family(self) -> KernelFamily: ...
+
+    @property
+    def conduct(self) -> Conduct: ...
 
 
 class Watch:
     """Begins with the look before the call; ``changes`` takes the one behind it."""
 
-    def __init__(self, device: Device, runner: Runner) -> None:
+    def __init__(self, device: Device, watched: Watched) -> None:
         self._device = device
-        self._conduct, self._changes = runner.conduct, runner.family.changes
+        self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
         self._conduct.wrote_problem = False
         self._before = look()

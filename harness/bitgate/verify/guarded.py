@@ -1,0 +1,103 @@
+"""Device memory of one run between guards: given back whatever happened to it, and looked at when work has ended."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.device.buffers import Buffer
+from bitgate.device.device import Device
+from bitgate.device.errors import HipError
+from bitgate.kernel.lent import DEFAULT_ALIGNMENT
+from bitgate.operation.host_tensor import HostTensor, has_gaps
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_memcmp.restype = ctypes.c_int
+
+
+class Buffers:
+    """The buffers of one run by name; in a ``with``. ``placement`` as of ``Device.alloc``."""
+
+    def __init__(self, device: Device, placement: str) -> None:
+        self.named: dict[str, Buffer] = {}
+        self.damage = ""
+        """What only showed as the memory was given back."""
+        self._device = device
+        self._placement = placement
+
+    def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT) -> Buffer:
+        """HipError if there is no memory left."""
+        buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement)
+        self.named[name] = buffer
+        return buffer
+
+    def __enter__(self) -> Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for buffer in self.named.values():
+            try:
+                buffer.free()
+            except HipError as error:
+                fault = self._device.fault()
+                self.damage = self.damage or (fault.text if fault is not None else str(error))
+
+    def results(self, reference: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
+        """The outputs whose memory is not the reference's, byte for byte."""
+        return {
+            role: _downloaded(self.named[role], expected)
+            for role, expected in reference.items()
+            if not self._holds(role, expected.storage)
+        }
+
+    def harm(
+        self,
+        inputs: Mapping[str, HostTensor],
+        results: Mapping[str, HostTensor],
+        reference: Mapping[str, HostTensor],
+    ) -> str:
+        """What was written that is nobody's to write: guards, inputs that have a buffer, gaps between the rows of
+        ``results``, which are all that is not the reference's; empty if nothing was."""
+        found = [damage.text for buffer in self.named.values() if (damage := buffer.check_guards()) is not None]
+        for name, tensor in inputs.items():
+            if name in self.named and not self._holds(name, tensor.storage):
+                found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
+        for role, result in results.items():
+            gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
+            if gaps.size:
+                found.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
+        return "; ".join(found)
+
+    def _holds(self, name: str, expected: NDArray[Any]) -> bool:
+        """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
+        buffer = self.named[name]
+        if self._device.host is not None:
+            return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
+        found = np.empty_like(expected)
+        buffer.download(found)
+        return found.tobytes() == expected.tobytes()
+
+
+def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
+    storage = np.empty_like(like.storage)
+    buffer.download(storage)
+    return HostTensor(like.tensor, storage)
+
+
+def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
+    """Indices of memory between the cells that is not the reference's."""
+    dtype = result.tensor.dtype.bits
+    rest = HostTensor(result.tensor, result.storage.copy())
+    rest.bits[...] = reference.bits
+    return np.flatnonzero(rest.storage.view(dtype) != reference.storage.view(dtype))
+
+
+def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
+    now = _downloaded(buffer, tensor)
+    changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
+    return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
