@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from junitparser import JUnitXml
 
 from bitgate.cli.main import run
-from bitgate.record import Outcome, Verdict
+from bitgate.record import Outcome, Verdict, append
 from bitgate.report import merge, render
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.render import markdown
@@ -198,3 +198,9 @@ def test_a_record_cannot_write_markup_into_the_summary(verdict: Make) -> None:
         assert (
             len({len(re.findall(r"(?<!\\)\|", row)) for row in table[: table.index("") if "" in table else None]}) == 1
         )
+
+
+def test_a_record_of_the_night_is_not_called_smoke_for_its_first_case(verdict: Make, tmp_path: Path) -> None:
+    for tier in ("smoke", "regression"):
+        append(tmp_path / "results.jsonl", verdict(case=f"fwd_f32_nwgc_g1n1k1c1_y1_h{len(tier)}", tier=tier))
+    assert merge([tmp_path], tmp_path / "merged").tier == "regression"

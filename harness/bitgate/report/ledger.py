@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bitgate.cases.plan import Plan, PlannedItem
 from bitgate.cases.run_plan import RunPlan
+from bitgate.project import TIERS
 from bitgate.record import FINGERPRINT, UNKNOWN, Key, Outcome, Verdict
 from bitgate.report import wholeness
 from bitgate.report.attempts import Entry, Settled, Try, jobs_of, settle
@@ -77,11 +78,10 @@ def _ledger(
     missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
     place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
     entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
-    tiers = (*(plan.tier for plan in plans), *(verdict.tier for verdict in verdicts))
     findings, notes = wholeness.of_target(target, sources, settled, verdicts, whole)
     return Ledger(
         target=target,
-        tier=next((tier for tier in tiers if tier), ""),
+        tier=_tier(plans, verdicts),
         entries=tuple(entries),
         plan=whole.id if whole else " ".join(dict.fromkeys(plan.id for plan in plans)),
         started=min((source.started for source in sources), default=whole.created if whole else ""),
@@ -89,6 +89,13 @@ def _ledger(
         notes=(*notes, *(note for source in sources for note in _strays(source))),
         findings=(*_duplicated(target, own, settled), *findings),
     )
+
+
+def _tier(plans: Sequence[Plan], verdicts: Sequence[Verdict]) -> str:
+    """Of a record without its plan the tier that contains those of its cases: each names the smallest it is in."""
+    planned = next((plan.tier for plan in plans if plan.tier), "")
+    named = [verdict.tier for verdict in verdicts if verdict.tier]
+    return planned or next((tier for tier in reversed(TIERS) if tier in named), named[0] if named else "")
 
 
 def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[Settled]:
