@@ -26,17 +26,9 @@ else:
     import tomli as tomllib
 
 SECTION = "known_bug"
-FAILURES = (
-    Outcome.MISMATCH,
-    Outcome.NONDETERMINISTIC,
-    Outcome.CORRUPTED,
-    Outcome.CRASHED,
-    Outcome.HUNG,
-    Outcome.BUILD_FAILED,
-    Outcome.REFUSED,
-)
+FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
 """Verdicts that a bug of a kernel may have. A lost case or device is none."""
-DIAGNOSED = FAILURES[:2]
+DIAGNOSED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
 """Those that say nothing without a diagnosis."""
 
 

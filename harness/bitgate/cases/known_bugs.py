@@ -23,9 +23,6 @@ from bitgate.record import Outcome, Verdict
 
 FILE = "known_bugs.toml"
 
-UNJUDGED = (Outcome.NOT_RUN, Outcome.LOST, Outcome.INFRA)
-"""Of such a case nothing is known: the bug may be there or not."""
-
 
 @dataclass(frozen=True)
 class KnownBug:
@@ -95,7 +92,8 @@ class KnownBugs:
     ) -> Verdict:
         """The verdict as the ledgers see it: the same, unless an entry is about the case. ``today`` by UTC."""
         family = families.get(test.planned.family)
-        if family is None or verdict.outcome in UNJUDGED or verdict.known_bug:
+        # Of a case without an answer nothing is known: the bug may be there or not.
+        if family is None or verdict.outcome.is_unanswered or verdict.known_bug:
             return verdict
         options = {option.name: option.production for option in family.options} | dict(test.planned.options)
         ledgers = {**self.by_suite.get(test.planned.suite, {}), **self.of_all}

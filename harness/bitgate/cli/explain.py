@@ -12,7 +12,7 @@ from bitgate.kernel.loading import with_operations
 from bitgate.operation import Problem, ProblemError, case_id, foreign_line, human
 from bitgate.operation.foreign import problems_of
 from bitgate.project_file import find
-from bitgate.record import KIND_MEANING, KINDS, MEANING
+from bitgate.record import KIND_MEANING, KINDS, Outcome
 
 app = typer.Typer(add_completion=False)
 
@@ -24,7 +24,7 @@ def explain(
     ],
 ) -> None:
     """Say what a verdict or a diagnosis means, or draw the decomposition of a case."""
-    words = {outcome.value: meaning for outcome, meaning in MEANING.items()} | KIND_MEANING
+    words = {outcome.value: outcome.meaning for outcome in Outcome} | KIND_MEANING
     for spelling in (what, what.upper(), what.lower()):
         if spelling in words:
             print(f"{spelling}: {words[spelling]}")
@@ -32,7 +32,7 @@ def explain(
     if "_" not in what and " " not in what:
         near = get_close_matches(what, [*words, *map(str.lower, words)], n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}?" if near else ""
-        known = f"verdict ({', '.join(MEANING)}), diagnosis kind ({', '.join(KINDS)})"
+        known = f"verdict ({', '.join(Outcome)}), diagnosis kind ({', '.join(KINDS)})"
         raise UsageError(f"'{what}' is no {known} or case{hint}")
     with_operations(find())
     try:

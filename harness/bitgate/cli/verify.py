@@ -333,7 +333,7 @@ def print_verdict(verdict: Verdict) -> None:
     """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
     where = f"{key.kernel}.{key.instance}" + "".join(f" {name}={value}" for name, value in key.options)
-    colour, plain = _COLOURS.get(verdict.outcome, "31") if sys.stdout.isatty() else "", verdict.outcome.value
+    colour, plain = verdict.outcome.facts.colour if sys.stdout.isatty() else "", verdict.outcome.value
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch
     count = f", gemms_count {dispatch['gemms_count']}" if "gemms_count" in dispatch else ""
@@ -356,9 +356,6 @@ def print_verdict(verdict: Verdict) -> None:
         print(f"  again: {verdict.repro}")
     if verdict.foreign:
         print(f"  also:  {verdict.foreign}")
-
-
-_COLOURS = {Outcome.PASS: "32", Outcome.REFUSED: "33", Outcome.NOT_RUN: "33", Outcome.KNOWN_BUG: "33"}
 
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:

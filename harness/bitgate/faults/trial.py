@@ -23,8 +23,6 @@ from bitgate.record import Outcome, Verdict
 REDS_UNTIL_DIAGNOSED = 20
 """Not every red case can name a defect: where a kind is asked for, this many may pass before it is given up."""
 
-NOT_A_FINDING = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -144,7 +142,7 @@ def _reached(fault: Fault, project: Project) -> list[str]:
 
 def judge(fault: Fault, run: TierRun) -> Trial:
     """What a run with the fault in it says; a run that broke before it could say anything says nothing of the fault."""
-    findings = [red for red in run.reds if red.outcome not in NOT_A_FINDING]
+    findings = [red for red in run.reds if not red.outcome.is_unanswered]
     broken = next((red for red in findings if red.outcome is Outcome.BUILD_FAILED), None)
     if broken is not None:
         return _trial(fault, run, broken, valid=False, killed=False, note="does not compile: not a valid fault")

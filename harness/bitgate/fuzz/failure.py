@@ -13,8 +13,6 @@ from bitgate.operation import human
 from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 
-NO_FINDING = frozenset({Outcome.INFRA, Outcome.NOT_RUN, Outcome.LOST})
-
 
 @dataclass(frozen=True)
 class Found:
@@ -33,7 +31,7 @@ class Found:
 
 
 def is_failure(verdict: Verdict) -> bool:
-    return not verdict.green and verdict.outcome not in NO_FINDING
+    return not verdict.green and not verdict.outcome.is_unanswered
 
 
 def signature(verdict: Verdict) -> tuple[str, str]:

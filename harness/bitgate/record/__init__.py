@@ -1,17 +1,16 @@
 """Verdicts and the events that record them. Merging them needs no HIP."""
 
 from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
+from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import (
     FINGERPRINT,
     KIND_MEANING,
     KINDS,
-    MEANING,
     UNKNOWN,
     Certificate,
     Diagnosis,
     Key,
-    Outcome,
     Verdict,
 )
 
@@ -19,7 +18,6 @@ __all__ = [
     "FINGERPRINT",
     "KINDS",
     "KIND_MEANING",
-    "MEANING",
     "UNKNOWN",
     "BadLine",
     "Certificate",

@@ -11,8 +11,9 @@ from typing import Any
 
 from bitgate.outside import LONGEST_LINE, OddInput, parse_json, read_bytes
 from bitgate.record.line import check_types
+from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
-from bitgate.record.verdict import Certificate, Diagnosis, Key, Outcome, Verdict
+from bitgate.record.verdict import Certificate, Diagnosis, Key, Verdict
 
 SCHEMA = 1
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from bitgate.outside import Count, Name, NameOrNone, OddInput, Seconds, Short, Text, shaped
-from bitgate.record.verdict import Outcome
+from bitgate.record.outcome import Outcome
 
 
 class DeviceLine(Struct):

@@ -1,54 +1,12 @@
-"""The closed set of verdicts, and the data that a verdict carries."""
+"""A verdict, and the data that it carries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
+from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
-
-
-class Outcome(str, Enum):
-    """What can be said of one planned case. Nothing else ever stands in a record."""
-
-    # Compared.
-    PASS = "PASS"
-    MISMATCH = "MISMATCH"
-    NONDETERMINISTIC = "NONDETERMINISTIC"
-    CORRUPTED = "CORRUPTED"
-    # Not compared: the kernel or its build did not get that far.
-    CRASHED = "CRASHED"
-    HUNG = "HUNG"
-    BUILD_FAILED = "BUILD_FAILED"
-    REFUSED = "REFUSED"
-    # Not compared: nobody's defect, or one that is known.
-    NOT_RUN = "NOT_RUN"
-    KNOWN_BUG = "KNOWN_BUG"
-    LOST = "LOST"
-    INFRA = "INFRA"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-MEANING: dict[Outcome, str] = {
-    Outcome.PASS: "every bit of the result equals the reference (or lies within its per-element bound)",
-    Outcome.MISMATCH: "the result differs from the reference",
-    Outcome.NONDETERMINISTIC: "two runs on the same input differ",
-    Outcome.CORRUPTED: "a guard zone, an input or a gap between rows was written; the state of the process or the"
-    " floating-point environment of a block was changed; or work was left in flight on a stream that is not the"
-    " caller's",
-    Outcome.CRASHED: "the kernel faulted: a bad address, a missed barrier, a stack overflow, a thread that spins, a"
-    " race, a HIP error, also one that the library cleared before it returned OK",
-    Outcome.HUNG: "the kernel did not end within its time limit",
-    Outcome.BUILD_FAILED: "the kernel library did not compile, link or load",
-    Outcome.REFUSED: "the kernel rejected the problem and named the clause",
-    Outcome.NOT_RUN: "the case was not run, for the reason given",
-    Outcome.KNOWN_BUG: "the case failed exactly as its known bug records",
-    Outcome.LOST: "the case was planned but no result of it was found",
-    Outcome.INFRA: "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
-}
 
 
 @dataclass(frozen=True)
@@ -182,14 +140,11 @@ class Verdict:
 
     @property
     def compared(self) -> bool:
-        if self.ended_in is Outcome.PASS:
-            return self.shows
-        return self.ended_in in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
+        return self.ended_in.facts.compared and (self.shows or self.ended_in is not Outcome.PASS)
 
     @property
     def green(self) -> bool:
         if self.known_bug and self.outcome is not Outcome.KNOWN_BUG:
             return False
-        if self.outcome in (Outcome.REFUSED, Outcome.NOT_RUN):
-            return self.expected
-        return self.outcome in (Outcome.PASS, Outcome.KNOWN_BUG)
+        green = self.outcome.facts.green
+        return green == "always" or (green == "expected" and self.expected)

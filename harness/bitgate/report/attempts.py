@@ -11,9 +11,6 @@ from typing import Any
 
 from bitgate.record import Diagnosis, Outcome, Verdict, to_event
 
-# No word about the kernel: another attempt may well end otherwise.
-UNANSWERED = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
-
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -104,7 +101,7 @@ def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
     """The last verdict; NONDETERMINISTIC if it is green and one build has answered otherwise before. A green attempt
     that did not run takes no earlier answer back."""
     final = verdicts[-1]
-    answers = [verdict for verdict in verdicts if verdict.outcome not in UNANSWERED]
+    answers = [verdict for verdict in verdicts if not verdict.outcome.is_unanswered]
     if not final.green or not answers:
         return final
     last = answers[-1]

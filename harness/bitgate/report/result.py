@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bitgate.record import MEANING, Outcome, Verdict
+from bitgate.record import Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -17,24 +17,6 @@ class Result:
     message: str
     lines: tuple[str, ...] = ()
 
-
-# What a red verdict becomes. A failure says that the kernel is wrong, an error that it could not be told.
-RED: dict[Outcome, tuple[str, str]] = {
-    Outcome.PASS: ("failure", "ExpectedOtherwise"),
-    Outcome.MISMATCH: ("failure", "Mismatch"),
-    Outcome.NONDETERMINISTIC: ("failure", "Nondeterministic"),
-    Outcome.CORRUPTED: ("failure", "Corrupted"),
-    Outcome.BUILD_FAILED: ("failure", "CompileError"),
-    Outcome.REFUSED: ("failure", "Refused"),
-    Outcome.CRASHED: ("error", "Crash"),
-    Outcome.HUNG: ("error", "Timeout"),
-    Outcome.LOST: ("error", "Lost"),
-    Outcome.NOT_RUN: ("error", "NotRun"),
-    Outcome.INFRA: ("error", "DeviceLost"),
-}
-
-# A green verdict that compared nothing and is not an expected refusal: shown as skipped, never as passed.
-SKIPPED: dict[Outcome, str] = {Outcome.NOT_RUN: "unsupported", Outcome.KNOWN_BUG: "quarantined"}
 
 # The more telling type, where the reason names it.
 REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
@@ -49,9 +31,9 @@ REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
 def result_of(verdict: Verdict) -> Result | None:
     """None for what passed."""
     if not verdict.green:
-        element, kind = RED[verdict.outcome]
-        return Result(element, _telling_type(verdict) or kind, sentence_of(verdict), tuple(_lines(verdict)))
-    kind = SKIPPED.get(verdict.outcome, "")
+        facts = verdict.outcome.facts
+        return Result(facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict)))
+    kind = verdict.outcome.facts.skipped
     return Result("skipped", kind, sentence_of(verdict)) if kind else None
 
 
@@ -59,7 +41,7 @@ def sentence_of(verdict: Verdict) -> str:
     """What is wrong, in one sentence. Where a ledger of known bugs has to do with it, the reason tells more."""
     diagnosed = verdict.diagnosis.sentence if verdict.diagnosis else ""
     said = (verdict.reason, diagnosed) if verdict.known_bug else (diagnosed, verdict.reason)
-    return next((text for text in said if text.strip()), MEANING[verdict.outcome])
+    return next((text for text in said if text.strip()), verdict.outcome.meaning)
 
 
 def _telling_type(verdict: Verdict) -> str:
@@ -72,7 +54,7 @@ def _telling_type(verdict: Verdict) -> str:
 
 
 def _lines(verdict: Verdict) -> list[str]:
-    told = [f"{verdict.outcome}: {MEANING[verdict.outcome]}", verdict.reason]
+    told = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
     if verdict.diagnosis:
         told.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
     return told

@@ -13,9 +13,6 @@ from bitgate.report.finding import Finding, first_words
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.result import sentence_of
 
-# Red, but no word about the kernel: alone they make a run that compared nothing, not one that found a defect.
-SILENT = (Outcome.LOST, Outcome.NOT_RUN, Outcome.INFRA)
-
 
 @dataclass(frozen=True)
 class Red:
@@ -27,7 +24,7 @@ class Red:
     kernel: str
     options: str
     test: str
-    outcome: str
+    outcome: Outcome
     kinds: tuple[str, ...]
     sentence: str
     repro: str
@@ -113,7 +110,8 @@ class Summary:
     @property
     def exit_code(self) -> int:
         """0 green, 1 a defect, 3 nothing compared. One target that compared nothing makes the whole run red."""
-        if any(red.outcome not in SILENT for red in self.reds):
+        # Reds that are no word about the kernel make a run that compared nothing, not one that found a defect.
+        if any(not red.outcome.is_unanswered for red in self.reds):
             return 1
         if not self.compared:
             return 3
@@ -131,7 +129,7 @@ class Summary:
         for red in self.told:
             groups.setdefault(red.cause, []).append(red)
         causes = [Cause(len(group), group[0]) for group in groups.values()]
-        return tuple(sorted(causes, key=lambda cause: (cause.first.outcome in SILENT, -cause.count)))
+        return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
 
     @property
     def headline(self) -> str:
@@ -230,7 +228,7 @@ def _red(verdict: Verdict) -> Red:
         kernel=f"{key.kernel}.{key.instance}",
         options=" ".join(f"{name}={value}" for name, value in key.options),
         test=verdict.test,
-        outcome=verdict.outcome.value,
+        outcome=verdict.outcome,
         kinds=diagnosis.kinds if diagnosis else (),
         sentence=sentence_of(verdict),
         repro=verdict.repro,

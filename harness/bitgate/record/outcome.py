@@ -1,0 +1,123 @@
+"""The closed set of outcomes, and what follows from each: one table for records, reports, gates and the terminal."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Facts(NamedTuple):
+    """What follows from an outcome."""
+
+    meaning: str
+    compared: bool = False
+    """Were results held to something?"""
+    blames: str = ""
+    """Who a red one speaks about: ``kernel``, or ``nobody`` where no answer came; empty for what is no failure."""
+    green: str = "never"
+    """``always``, ``expected`` (if the plan foretold it), or ``never``."""
+    element: str = "error"
+    """In JUnit, when red: a failure says that the kernel is wrong, an error that it could not be told."""
+    type: str = ""
+    """Of that element."""
+    skipped: str = ""
+    """Of the element of a green one that compared nothing and is no refusal: shown as skipped, never as passed."""
+    colour: str = "31"
+    """Of the terminal (SGR)."""
+
+
+class Outcome(str, Enum):
+    """What can be said of one planned case. Nothing else ever stands in a record."""
+
+    PASS = "PASS"
+    MISMATCH = "MISMATCH"
+    NONDETERMINISTIC = "NONDETERMINISTIC"
+    CORRUPTED = "CORRUPTED"
+    CRASHED = "CRASHED"
+    HUNG = "HUNG"
+    BUILD_FAILED = "BUILD_FAILED"
+    REFUSED = "REFUSED"
+    NOT_RUN = "NOT_RUN"
+    KNOWN_BUG = "KNOWN_BUG"
+    LOST = "LOST"
+    INFRA = "INFRA"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @property
+    def meaning(self) -> str:
+        return self.facts.meaning
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Nothing was learned about the kernel: no finding, no vote between attempts, no bug of a ledger."""
+        return self.facts.blames == "nobody"
+
+    @property
+    def is_kernels(self) -> bool:
+        """May it be a bug of a kernel?"""
+        return self.facts.blames == "kernel"
+
+    @property
+    def facts(self) -> Facts:
+        return FACTS[self]
+
+
+# fmt: off
+FACTS: dict[Outcome, Facts] = {
+    # ---- compared
+    Outcome.PASS: Facts(
+        "every bit of the result equals the reference (or lies within its per-element bound)",
+        compared=True, green="always", element="failure", type="ExpectedOtherwise", colour="32",
+    ),
+    Outcome.MISMATCH: Facts(
+        "the result differs from the reference",
+        compared=True, blames="kernel", element="failure", type="Mismatch",
+    ),
+    Outcome.NONDETERMINISTIC: Facts(
+        "two runs on the same input differ",
+        compared=True, blames="kernel", element="failure", type="Nondeterministic",
+    ),
+    Outcome.CORRUPTED: Facts(
+        "a guard zone, an input or a gap between rows was written; the state of the process or the floating-point"
+        " environment of a block was changed; or work was left in flight on a stream that is not the caller's",
+        compared=True, blames="kernel", element="failure", type="Corrupted",
+    ),
+    # ---- not compared: the kernel or its build did not get that far
+    Outcome.CRASHED: Facts(
+        "the kernel faulted: a bad address, a missed barrier, a stack overflow, a thread that spins, a race, a HIP"
+        " error, also one that the library cleared before it returned OK",
+        blames="kernel", type="Crash",
+    ),
+    Outcome.HUNG: Facts(
+        "the kernel did not end within its time limit",
+        blames="kernel", type="Timeout",
+    ),
+    Outcome.BUILD_FAILED: Facts(
+        "the kernel library did not compile, link or load",
+        blames="kernel", element="failure", type="CompileError",
+    ),
+    Outcome.REFUSED: Facts(
+        "the kernel rejected the problem and named the clause",
+        blames="kernel", green="expected", element="failure", type="Refused", colour="33",
+    ),
+    # ---- not compared: nobody's defect, or one that is known
+    Outcome.NOT_RUN: Facts(
+        "the case was not run, for the reason given",
+        blames="nobody", green="expected", type="NotRun", skipped="unsupported", colour="33",
+    ),
+    Outcome.KNOWN_BUG: Facts(
+        "the case failed exactly as its known bug records",
+        green="always", skipped="quarantined", colour="33",
+    ),
+    Outcome.LOST: Facts(
+        "the case was planned but no result of it was found",
+        blames="nobody", type="Lost",
+    ),
+    Outcome.INFRA: Facts(
+        "the device was lost, the host ran out of memory or disk, or a stored digest is not its reference's",
+        blames="nobody", type="DeviceLost",
+    ),
+}
+# fmt: on
