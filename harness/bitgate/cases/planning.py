@@ -77,14 +77,7 @@ class PlannedTest:
         planned = self.planned
         return PlannedItem(
             id=self.id,
-            case=planned.case,
-            kernel=planned.family,
-            instance=planned.instance,
-            options=planned.options,
-            fill=planned.fill,
-            seed=planned.seed,
-            schedule=planned.schedule,
-            target=planned.target,
+            key=planned.key,
             tier=planned.tier,
             suite=planned.suite,
             test=test,

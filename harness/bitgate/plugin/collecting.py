@@ -132,7 +132,7 @@ class Collecting:
         cases = tuple(test.item(item.nodeid) for item in items if (test := planned_test(item)))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now, str(run.shard or ""), whole)
-        taken = {(case.kernel, case.suite) for case in cases}
+        taken = {(case.key.kernel, case.suite) for case in cases}
         idle: dict[str, list[str]] = {}
         for family, suite in self.hoped:
             if (family, suite) not in taken:

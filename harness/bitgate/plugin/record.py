@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -34,7 +33,7 @@ def begin(run: Run) -> None:
         run.results.touch()
         if run.plan:
             run.plan.write(run.folder / PLAN)
-        needed = {item.kernel for item in run.plan.cases} if run.plan else set()
+        needed = {item.key.kernel for item in run.plan.cases} if run.plan else set()
         libraries = build(run, needed) if run.builds_ahead or run.resume else {}
     for box in left_behind(run.folder):
         test = run.tests.get(box.test())
@@ -124,17 +123,13 @@ def hand_down(run: Run) -> None:
     """Leave what is settled for the workers: the record grows while they run, and a replaced one must collect as the
     first did."""
     run.folder.mkdir(parents=True, exist_ok=True)
-    document = [[test, {**vars(key), "options": list(key.options)}] for test, key in sorted(run.done, key=str)]
+    document = [[test, key.fields()] for test, key in sorted(run.done, key=str)]
     (run.folder / RESUME).write_text(json.dumps(document))
 
 
 def handed_down(run: Run) -> Done:
     document = json.loads((run.folder / RESUME).read_text())
-    return frozenset((test, _key(fields)) for test, fields in document)
-
-
-def _key(fields: dict[str, Any]) -> Key:
-    return Key(**{**fields, "options": tuple((name, value) for name, value in fields["options"])})
+    return frozenset((test, Key.of(fields)) for test, fields in document)
 
 
 def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason: str) -> Verdict:

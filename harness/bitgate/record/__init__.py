@@ -1,6 +1,7 @@
 """Verdicts and the events that record them. Merging them needs no HIP."""
 
 from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
+from bitgate.record.key import Key
 from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import (
     FINGERPRINT,
@@ -10,7 +11,6 @@ from bitgate.record.verdict import (
     UNKNOWN,
     Certificate,
     Diagnosis,
-    Key,
     Outcome,
     Verdict,
 )

@@ -74,12 +74,5 @@ class PlannedCase:
     @cached_property
     def key(self) -> Key:
         return Key(
-            case=self.case,
-            kernel=self.family,
-            instance=self.instance,
-            options=self.options,
-            fill=self.fill,
-            seed=self.seed,
-            schedule=self.schedule,
-            target=self.target,
+            self.case, self.family, self.instance, self.options, self.fill, self.seed, self.schedule, self.target
         )
