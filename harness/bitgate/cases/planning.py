@@ -20,7 +20,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
-from bitgate.operation import Problem, case_id, human
+from bitgate.operation import Problem, case_id
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
 
@@ -83,10 +83,10 @@ class PlannedTest:
             test=test,
             why=planned.why,
             pin=self.row.pin,
-            human=human(planned.problem),
+            human=planned.human,
             refused=planned.expect.clause,
             seconds=round(self.seconds, 5),
-            row=self.row.origin.place,
+            row=planned.row,
         )
 
 
@@ -238,6 +238,7 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
         why=row.why,
         expect=Expectation("refused", row.refused) if row.refused else Expectation(),
         suite=suite,
+        row=row.origin.place,
         zero_result=row.zero_result,
     )
     seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.fill, planned.problem.flops)
@@ -265,6 +266,7 @@ def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[s
         tier=row.tier[setting.target_kind],
         why=row.why,
         suite=suite,
+        row=row.origin.place,
     )
     test_id = _id(candidate, planned.case, "no_kernel", setting.target_kind == "host")
     return PlannedTest(test_id, planned, row, 0.0, (_plain(row.name),), nobody=reason)

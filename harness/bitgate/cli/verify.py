@@ -17,7 +17,7 @@ from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import Problem, ProblemError, human
+from bitgate.operation import Problem, ProblemError
 from bitgate.operation.foreign import (
     Refused,
     controls_of,
@@ -30,7 +30,7 @@ from bitgate.operation.foreign import (
 )
 from bitgate.project import Project
 from bitgate.project_file import find
-from bitgate.record import Outcome, Verdict, to_event
+from bitgate.record import Outcome, Verdict, to_event, verdict_on
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
@@ -234,15 +234,8 @@ def _nobody(problem: Problem, asked: Asked, target: Target) -> Verdict:
     nobody = PlannedCase(problem, "none", "none", asked.options, asked.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
     which = f"'{asked.kernel}'" if asked.kernel else mine
-    return Verdict(
-        nobody.key,
-        Outcome.NOT_RUN,
-        f"no kernel that was asked for ({which}) does this operation ({problem.operation})",
-        platform=target.platform,
-        device_kind=target.kind,
-        device_name=target.device_name,
-        human=human(problem),
-    )
+    reason = f"no kernel that was asked for ({which}) does this operation ({problem.operation})"
+    return verdict_on(nobody, target, Outcome.NOT_RUN, reason)
 
 
 def _verdict(asked: Asked, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO) -> Verdict:
@@ -332,7 +325,7 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 def print_verdict(verdict: Verdict) -> None:
     """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
-    where = f"{key.kernel}.{key.instance}" + "".join(f" {name}={value}" for name, value in key.options)
+    where = key.name + "".join(f" {name}={value}" for name, value in key.options)
     colour, plain = _COLOURS.get(verdict.outcome, "31") if sys.stdout.isatty() else "", verdict.outcome.value
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch

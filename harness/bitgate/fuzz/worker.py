@@ -83,7 +83,7 @@ class Tally:
         self.compared += verdict.compared
         self.outcomes[verdict.outcome.value] += 1
         if verdict.compared:
-            self.instances[f"{verdict.key.kernel}.{verdict.key.instance}"] += 1
+            self.instances[verdict.key.name] += 1
 
     def join(self, other: Tally) -> None:
         self.problems += other.problems

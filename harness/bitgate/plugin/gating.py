@@ -177,7 +177,7 @@ class Gating:
 
 def _in_words(verdict: Verdict) -> str:
     """What a person needs of a red verdict."""
-    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.kernel}.{verdict.key.instance}"]
+    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = sentence_of(verdict)
     lines += [f"  {said}"] if said else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]

@@ -11,11 +11,10 @@ import pytest
 from bitgate.build.errors import BuildError
 from bitgate.cases.planning import PlannedTest
 from bitgate.errors import UsageError
-from bitgate.operation import human
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.lock import hold
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
-from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read
+from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
 
 RESUME = "resume.json"
 DIED = "its process died in a run before this one"
@@ -139,15 +138,12 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
 
     family = run.setting.families.get(test.planned.family)
     suites = test.row.origin.path.parent
-    verdict = Verdict(
-        test.planned.key,
+    verdict = verdict_on(
+        test.planned,
+        run.target,
         outcome,
-        reason=reason,
-        human=human(test.planned.problem),
+        reason,
         repro="" if test.nobody else repro_line(test.planned, run.project.added),
-        platform=run.target.platform,
-        device_kind=run.target.kind,
-        device_name=run.target.device_name,
         fingerprint=fingerprint(run.target, (family.folder, suites) if family else (suites,)),
     )
     return run.placed(verdict, test, node_id)

@@ -2,6 +2,7 @@
 
 from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
 from bitgate.record.key import Key
+from bitgate.record.making import DeviceOfRecord, verdict_on
 from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import (
     FINGERPRINT,
@@ -23,6 +24,7 @@ __all__ = [
     "UNKNOWN",
     "BadLine",
     "Certificate",
+    "DeviceOfRecord",
     "Diagnosis",
     "Key",
     "Outcome",
@@ -34,4 +36,5 @@ __all__ = [
     "read",
     "scan",
     "to_event",
+    "verdict_on",
 ]

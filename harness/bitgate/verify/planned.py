@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
-from bitgate.operation import Problem, case_id
+from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.record import Key
 
 _UNSAFE = re.compile("[^a-z0-9_]")
@@ -46,6 +46,9 @@ class PlannedCase:
     """The row states that its result may be zero in every cell: what is held is that it is written."""
     suite: str = ""
     test: str = ""
+    """pytest node id of the test that asks, if one does."""
+    row: str = ""
+    """``file:line`` of the table's row behind it, if there is one."""
 
     def __post_init__(self) -> None:
         if list(self.options) != sorted(self.options):
@@ -54,6 +57,16 @@ class PlannedCase:
     @cached_property
     def case(self) -> str:
         return case_id(self.problem)
+
+    @property
+    def human(self) -> str:
+        """The problem in the words that people read."""
+        return _human(self.problem)
+
+    @property
+    def foreign(self) -> str:
+        """The problem as a ckProfiler command line, if there is one."""
+        return _foreign(self.problem)
 
     @property
     def raced(self) -> bool:
@@ -76,3 +89,13 @@ class PlannedCase:
         return Key(
             self.case, self.family, self.instance, self.options, self.fill, self.seed, self.schedule, self.target
         )
+
+
+@lru_cache(maxsize=1024)
+def _human(problem: Problem) -> str:
+    return human(problem)
+
+
+@lru_cache(maxsize=1024)
+def _foreign(problem: Problem) -> str:
+    return foreign_line(problem) or ""

@@ -16,9 +16,8 @@ from typing import Any
 
 from bitgate.device.targets import named, platform_of
 from bitgate.isolation.child import Child, Ended, Output
-from bitgate.operation import foreign_line, human
 from bitgate.project import Project, ours
-from bitgate.record import Outcome, RecordError, Verdict, from_event
+from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
@@ -202,20 +201,14 @@ class CaseProcess:
         target = named(planned.target)
         places = [path.resolve().parent for path in self.opening.project.declarations]
         places += self.opening.suites or self.opening.project.shelves
-        return Verdict(
-            key=planned.key,
-            outcome=outcome,
-            reason=reason,
-            suite=planned.suite,
-            test=planned.test,
-            tier=planned.tier,
-            platform=target.platform,
-            device_kind=target.kind,
-            device_name=target.device_name,
+        return verdict_on(
+            planned,
+            target,
+            outcome,
+            reason,
             seconds={"total": perf_counter() - started},
             repro=repro_line(planned, self.opening.project.added),
-            foreign=foreign_line(planned.problem) or "",
-            human=human(planned.problem),
+            foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
 

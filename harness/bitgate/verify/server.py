@@ -40,12 +40,12 @@ Hear = Callable[[dict[str, Any]], None]
 
 def to_json(planned: PlannedCase) -> dict[str, Any]:
     """All that decides the verdict, and whose test it is: a suite takes no PASS that shows nothing."""
-    key: Key = planned.key
     return {
-        **{**vars(key), "options": list(key.options)},
+        **planned.key.fields(),
         "tier": planned.tier,
         "suite": planned.suite,
         "test": planned.test,
+        "row": planned.row,
         "expect": [planned.expect.kind, planned.expect.clause],
         "reference": planned.reference,
         "zero_result": planned.zero_result,
@@ -53,18 +53,20 @@ def to_json(planned: PlannedCase) -> dict[str, Any]:
 
 
 def from_json(document: Mapping[str, Any]) -> PlannedCase:
+    key = Key.of(document)
     return PlannedCase(
-        problem=_problem(document["case"]),
-        family=document["kernel"],
-        instance=document["instance"],
-        options=tuple((name, value) for name, value in document["options"]),
-        fill=document["fill"],
-        seed=document["seed"],
-        schedule=document["schedule"],
-        target=document["target"],
+        problem=_problem(key.case),
+        family=key.kernel,
+        instance=key.instance,
+        options=key.options,
+        fill=key.fill,
+        seed=key.seed,
+        schedule=key.schedule,
+        target=key.target,
         tier=document["tier"],
         suite=document["suite"],
         test=document["test"],
+        row=document["row"],
         expect=Expectation(*document["expect"]),
         reference=document["reference"],
         zero_result=document["zero_result"],
