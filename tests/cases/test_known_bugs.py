@@ -70,7 +70,7 @@ def judged(tmp_path: Path, tests: list[PlannedTest], family: KernelFamily) -> Ju
         bugs.add_suite("toy_suite", tmp_path / "cases.toml")
         test = test or tests[case]
         verdict = Verdict(test.planned.key, outcome, diagnosis=diagnosis, **more)
-        return bugs.judged(verdict, test, {"toy": family}, today=day)
+        return bugs.judged(verdict, test.planned, today=day)
 
     return judge
 
@@ -132,7 +132,8 @@ def test_an_expired_entry_is_red_by_the_clock_too(judged: Judge) -> None:
 def test_options_decide_whether_an_entry_is_about_a_case(judged: Judge, tests: list[PlannedTest]) -> None:
     gated = ENTRY + 'options = { gate = "off" }\n'
     assert judged(Outcome.PASS, text=gated).green  # production has the gate on
-    toggled = replace(tests[1], planned=replace(tests[1].planned, options=(("gate", "off"),)))
+    kernel = replace(tests[1].planned.kernel, options=(("gate", "off"),))
+    toggled = replace(tests[1], planned=replace(tests[1].planned, kernel=kernel))
     assert judged(Outcome.MISMATCH, DROPPED, text=gated, test=toggled).outcome is Outcome.KNOWN_BUG
     assert not judged(Outcome.PASS, text=gated, test=toggled).green
 

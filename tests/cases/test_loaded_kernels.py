@@ -39,12 +39,12 @@ def plan(table: Path, setting: Setting, text: str) -> list[PlannedTest]:
 
 
 def test_only_what_is_loaded_runs(table: Path, setting: Setting) -> None:
-    assert {test.planned.family for test in plan(table, setting, ROW)} == {"toy"}
+    assert {test.planned.key.kernel for test in plan(table, setting, ROW)} == {"toy"}
 
 
 def test_the_glob_decides_over_all(table: Path, setting: Setting) -> None:
-    assert {test.planned.family for test in plan(table, replace(setting, kernel="*"), ROW)} == {"ours", "toy"}
-    assert {test.planned.family for test in plan(table, replace(setting, kernel="ours*"), ROW)} == {"ours"}
+    assert {test.planned.key.kernel for test in plan(table, replace(setting, kernel="*"), ROW)} == {"ours", "toy"}
+    assert {test.planned.key.kernel for test in plan(table, replace(setting, kernel="ours*"), ROW)} == {"ours"}
 
 
 def test_an_owners_row_that_nothing_loaded_takes_is_red(table: Path, setting: Setting) -> None:
@@ -64,7 +64,7 @@ def test_a_row_with_options_that_it_lacks_is_not_for_it(table: Path, setting: Se
     (nobody,) = plan(table, setting, ROW + "options = { cu_count = 228 }")
     assert nobody.nobody.endswith("toy has no such option: cu_count")
     (test, *_) = plan(table, setting, ROW + "options = { gate = 'off' }")
-    assert test.planned.options == (("gate", "off"),)
+    assert test.planned.key.options == (("gate", "off"),)
 
 
 def test_a_refusal_of_the_harness_is_no_evidence_for_an_interface_row(table: Path, setting: Setting) -> None:
@@ -80,7 +80,7 @@ def test_a_table_names_its_declarations(table: Path, place: str) -> None:
     assert set_names(table) == ("case",)
     setting = for_table(Setting("host", "host", families()), table)
     (test,) = plan_rows(load_set(table), setting, suite="s")
-    assert test.planned.family == "pointwise"
+    assert test.planned.key.kernel == "pointwise"
 
 
 def test_declarations_are_named_relative_to_the_table(table: Path) -> None:

@@ -42,7 +42,7 @@ def plan(tmp_path: Path, setting: Setting) -> Planner:
 
 
 def instances(tests: list[PlannedTest]) -> Counter[str]:
-    return Counter(test.planned.instance for test in tests)
+    return Counter(test.planned.key.instance for test in tests)
 
 
 def test_every_instance_that_supports_a_case_runs_it(plan: Planner) -> None:
@@ -72,7 +72,7 @@ def test_ids_are_safe_and_unique(plan: Planner) -> None:
 def test_settings_of_the_whole_run_change_the_case_but_not_its_id(plan: Planner) -> None:
     plain, gated = plan(ROW), plan(ROW, options=(("gate", "off"),), seed=9, schedule="reverse")
     assert [test.id for test in plain] == [test.id for test in gated]
-    assert {test.planned.options for test in gated} == {(("gate", "off"),)}
+    assert {test.planned.key.options for test in gated} == {(("gate", "off"),)}
     assert {(test.planned.seed, test.planned.schedule) for test in gated} == {(9, "reverse")}
 
 

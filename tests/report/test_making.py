@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bitgate.cases.plan import PlannedItem
+from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.operation import parse_case_id
 from bitgate.record import DeviceOfRecord, Key, Outcome, verdict_on
 from bitgate.verify.planned import PlannedCase
@@ -23,7 +24,7 @@ def test_a_verdict_says_what_was_planned() -> None:
 
 
 def test_what_is_known_beyond_the_plan_goes_before_it() -> None:
-    planned = PlannedCase(parse_case_id(CASE), "naive_conv", "fwd_f32", tier="smoke")
+    planned = PlannedCase(parse_case_id(CASE), NO_KERNEL, tier="smoke")
     verdict = verdict_on(planned, DeviceOfRecord(), Outcome.PASS, digest="bg1:00", human="in other words")
     assert (verdict.key, verdict.tier, verdict.digest, verdict.human) == (
         planned.key,

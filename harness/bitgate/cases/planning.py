@@ -20,6 +20,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
+from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.operation import Problem, case_id
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
@@ -172,7 +173,7 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
     found: list[Runner] = []
     refusals: dict[str, None] = {}
     problem = candidate.problem
-    options: dict[str, dict[str, str]] = {}
+    settings: dict[str, Mapping[str, str]] = {}
     for family, instance in meant:
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
@@ -180,9 +181,9 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
         if lacking := [name for name, value in candidate.options if not _has(family, name, value)]:
             refusals[f"{family.name} has no such option: {', '.join(lacking)}"] = None
             continue
-        if family.name not in options:
-            options[family.name] = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
-        refusal = family.supports(problem, instance, options[family.name])
+        if family.name not in settings:
+            settings[family.name] = Kernel(family, instance, candidate.options).settings
+        refusal = family.supports(problem, instance, settings[family.name])
         if (refusal.clause if refusal else "") == wanted:
             found.append((family, instance))
         elif refusal:
@@ -227,9 +228,7 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
     everywhere = tuple((name, value) for name, value in setting.options if family.option(name))
     planned = PlannedCase(
         problem=candidate.problem,
-        family=family.name,
-        instance=instance.name,
-        options=tuple(sorted({**dict(candidate.options), **dict(everywhere)}.items())),
+        kernel=Kernel(family, instance, tuple(sorted({**dict(candidate.options), **dict(everywhere)}.items()))),
         fill=candidate.fill,
         seed=candidate.seed if setting.seed is None else setting.seed,
         schedule=_schedule(candidate, setting),
@@ -247,7 +246,7 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
         planned=planned,
         row=row,
         seconds=0.0 if row.refused else seconds,
-        keywords=_keywords(planned, row, runner),
+        keywords=_keywords(planned, row),
     )
 
 
@@ -258,8 +257,7 @@ def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[s
     reason = f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3])
     planned = PlannedCase(
         problem=candidate.problem,
-        family="none",
-        instance="none",
+        kernel=NO_KERNEL,
         fill=candidate.fill,
         schedule=_schedule(candidate, setting),
         target=setting.target,
@@ -294,15 +292,13 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
+def _keywords(planned: PlannedCase, row: Row) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
-    problem, (family, instance) = planned.problem, runner
-    words = [*problem.operation.space.keywords(problem), family.name, instance.name, _plain(row.name)]
+    problem, kernel = planned.problem, planned.kernel
+    words = [*problem.operation.space.keywords(problem), kernel.family.name, kernel.instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
-    if not row.refused:
-        options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}
-        if prediction := family.dispatch(problem, instance, options):
-            words.append(prediction.path)
+    if not row.refused and (prediction := kernel.prediction(problem)):
+        words.append(prediction.path)
     return tuple(dict.fromkeys(words))
 
 

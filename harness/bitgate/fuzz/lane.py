@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.declared import harness_refusal, refusal_of
+from bitgate.kernel.declared import harness_refusal
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem, operation_called
 from bitgate.operation.space import Space
 from bitgate.operation.space.candidates import problems_of
@@ -85,9 +86,7 @@ class Lane:
                 met[instance.name] += expect.kind == "pass"
                 yield PlannedCase(
                     problem,
-                    self.family.name,
-                    instance.name,
-                    options=options,
+                    Kernel(self.family, instance, options),
                     fill=_other(_fills(problem), choices[2], OTHER_FILLS),
                     seed=int(choices[4] * 1000),
                     schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
@@ -108,7 +107,7 @@ class Lane:
         """The problem, bent until the instance takes it, or as far as that goes."""
         bent: Problem = self.space.typed(problem, self.space.types(instance.dtypes[0]))
         for bend in self.space.bends(instance.layouts):
-            if refusal_of(self.family, instance, bent, dict(options)) is None:
+            if Kernel(self.family, instance, options).refusal(bent) is None:
                 break
             bent = bend(bent)
         return bent
@@ -124,7 +123,7 @@ class Lane:
         for instance in self.instances:
             if problem.dtypes.canonical not in instance.dtypes or harness_refusal(self.family, instance, problem):
                 continue  # no library is asked about it, so that nothing can be learned
-            refusal = refusal_of(self.family, instance, problem, dict(options))
+            refusal = Kernel(self.family, instance, options).refusal(problem)
             if refusal is None:
                 supporting.append((instance, Expectation()))
             else:
@@ -157,6 +156,11 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     references = [lane for lane in found.values() if lane.family.is_reference]
     kernels = [lane for lane in found.values() if not lane.family.is_reference]
     return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
+
+
+def families_of(turn: Iterable[Lane]) -> dict[str, KernelFamily]:
+    """The kernel families that are fuzzed, by name."""
+    return {lane.family.name: lane.family for lane in turn}
 
 
 def _fills(problem: Problem) -> tuple[str, ...]:

@@ -143,10 +143,10 @@ class Collecting:
         """Probes of the platform come first: if one is red, nothing else can run. Then what the others rest on, the
         reference kernels: one library, which tells soonest what is wrong with a header of all."""
         test = planned_test(item)
-        family = self.run.setting.families.get(test.planned.family) if test else None
-        if family is not None and family.is_probe:
-            return 0
-        return 1 if family is not None and family.is_reference else 2
+        if test is None:
+            return 2
+        family = test.planned.kernel.family
+        return 0 if family.is_probe else 1 if family.is_reference else 2
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)

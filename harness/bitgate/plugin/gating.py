@@ -126,13 +126,11 @@ class Gating:
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
         groups: most are found by the first, and the others then need not be built."""
-        family = self.run.setting.families.get(planned.family)
-        found = family.instance(planned.instance) if family is not None and quick_build() else None
-        group = found.group if found is not None else ""
-        if (planned.family, group) not in self.built:
-            self.built.add((planned.family, group))
+        family, group = planned.key.kernel, planned.kernel.instance.group if quick_build() else ""
+        if (family, group) not in self.built:
+            self.built.add((family, group))
             with as_pytest_error():
-                build(self.run, (planned.family,), group)
+                build(self.run, (family,), group)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

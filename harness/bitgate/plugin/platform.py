@@ -47,14 +47,14 @@ class Platform:
         if self._clear or not self.probes:
             return ""
         verdicts = self._verdicts()
-        needs = NEEDS.get(test.planned.instance, ()) if self.run.is_probe(test) else None
+        needs = NEEDS.get(test.planned.key.instance, ()) if self.run.is_probe(test) else None
         red = [verdict for verdict in verdicts.values() if not verdict.green]
         for verdict in red:
             if needs is None or verdict.key.instance in needs:
                 found = next((other for other in red if other.outcome is not Outcome.NOT_RUN), verdict)
                 return f"the platform is not as declared: {found.key.instance}: {found.reason or found.outcome}"
         if needs is None and len(verdicts) < len(self.probes):
-            missing = next(test.planned.instance for name, test in self.probes.items() if name not in verdicts)
+            missing = next(test.planned.key.instance for name, test in self.probes.items() if name not in verdicts)
             return f"the platform's probe '{missing}' has come to no verdict"
         self._clear = needs is None
         return ""
@@ -64,7 +64,7 @@ class Platform:
         found: dict[str, Verdict] = {}
         if not self.run.results.is_file():
             return found
-        kernels = [f'"kernel":"{test.planned.family}"'.encode() for test in self.probes.values()]
+        kernels = [f'"kernel":"{test.planned.key.kernel}"'.encode() for test in self.probes.values()]
         settled = {name for name, _ in self.run.done}
         offset = 0
         for line in self.run.results.read_bytes().split(b"\n")[:-1]:

@@ -136,14 +136,14 @@ def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason
     from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.repro import repro_line
 
-    family = run.setting.families.get(test.planned.family)
     suites = test.row.origin.path.parent
+    places = (suites,) if test.nobody else (test.planned.kernel.family.folder, suites)
     verdict = verdict_on(
         test.planned,
         run.target,
         outcome,
         reason,
         repro="" if test.nobody else repro_line(test.planned, run.project.added),
-        fingerprint=fingerprint(run.target, (family.folder, suites) if family else (suites,)),
+        fingerprint=fingerprint(run.target, places),
     )
     return run.placed(verdict, test, node_id)

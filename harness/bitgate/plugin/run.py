@@ -135,8 +135,7 @@ class Run:
 
     def is_probe(self, test: PlannedTest) -> bool:
         """Does the test measure the platform?"""
-        family = self.setting.families.get(test.planned.family)
-        return family is not None and family.is_probe
+        return test.planned.kernel.family.is_probe
 
     def patience(self, test: PlannedTest) -> float:
         """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
@@ -156,7 +155,7 @@ class Run:
             row=place,
             run=stamp,
         )
-        return self.known_bugs.judged(verdict, test, self.setting.families)
+        return self.known_bugs.judged(verdict, planned)
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session

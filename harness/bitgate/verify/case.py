@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bitgate.exact.digest import digest_of
-from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate, Diagnosis, Outcome, Verdict, verdict_on
@@ -28,8 +27,6 @@ class Case:
     session: Session
     started: float
     """By the session's clock."""
-    family: KernelFamily
-    instance: Instance
     seconds: dict[str, float] = field(
         default_factory=lambda: {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
     )
@@ -68,12 +65,12 @@ def verdict_of(
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in case.runs if run.record is not None), None)
     seconds = {**case.seconds, "total": session.clock() - case.started}
-    fingerprint = session.fingerprint(planned.family, planned.instance, race=planned.raced)
+    fingerprint = session.fingerprint(planned.kernel, race=planned.raced)
     if case.runs:
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
         fingerprint = {**fingerprint, "guards": guards}
-        if case.family.changes:
-            fingerprint["changes"] = ",".join(case.family.changes)
+        if changes := planned.kernel.family.changes:
+            fingerprint["changes"] = ",".join(changes)
     if case.runner is not None and (unchecked := set(Capability) - case.runner.capabilities):
         fingerprint = {**fingerprint, "unchecked": ",".join(sorted(unchecked))}
     seconds = {part: round(value, 6) for part, value in seconds.items()}

@@ -140,10 +140,10 @@ def check_dispatch(case: Case) -> Verdict:
     """The bits are right: is what ran what the problem needs?"""
     record = case.runs[0].record
     assert record is not None
-    options = {option.name: option.production for option in case.family.options} | dict(case.planned.options)
-    production = all(options[option.name] == option.production for option in case.family.options)
-    decomposes = production and not case.family.is_reference  # a naive kernel has one thread a cell, no sub-GEMMs
-    predicted = case.family.dispatch(case.planned.problem, case.instance, dict(case.planned.options))
+    kernel = case.planned.kernel
+    # A naive kernel has one thread a cell, no sub-GEMMs.
+    decomposes = kernel.is_production and not kernel.family.is_reference
+    predicted = kernel.prediction(case.planned.problem)
     reason = dispatch_disagreement(case.planned.problem, record, predicted, decomposes)
     if not reason:
         return verdict_of(case, Outcome.PASS)
@@ -167,7 +167,7 @@ def _diagnosis(case: Case, wrong: Run, role: str, differ: bool) -> Diagnosis:
         outside=outside,
         poison=poison_bits(reference.tensor.dtype, wrong.how.poison),
         inputs={name: tensor.logical for name, tensor in factors(case.planned.problem, case.inputs.tensors).items()},
-        tile=case.instance.tile,
+        tile=case.planned.kernel.instance.tile,
         other_run=None if other is None else _beside(case, wrong, other, role),
         runs=(wrong.how.words, "" if other is None else other.how.words),
     )
@@ -202,7 +202,7 @@ def _view(case: Case, run: Run, role: str) -> dict[str, Any]:
     if not mask.any():
         return {}
     letters = problem.operation.insight.letters(problem, role)
-    view = view_of(result, mask, poison_bits(reference.tensor.dtype), letters, case.instance.tile)
+    view = view_of(result, mask, poison_bits(reference.tensor.dtype), letters, case.planned.kernel.instance.tile)
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 

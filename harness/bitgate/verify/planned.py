@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.record import Key
 
@@ -23,17 +24,14 @@ class Expectation:
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """One problem on one kernel instance with one fill on one target.
+    """One problem on one kernel with one fill on one target.
 
-    ``options`` holds (name, value) pairs, sorted by name; options that are not named keep their production value.
     ``schedule`` forward, the default: a cheap case's second run on the host is reverse; ``race``: the same, and each
     access is watched; any other holds for both runs.
     """
 
     problem: Problem
-    family: str
-    instance: str
-    options: tuple[tuple[str, str], ...] = ()
+    kernel: Kernel
     fill: str = "exact"
     seed: int = 0
     schedule: str = "forward"
@@ -49,10 +47,6 @@ class PlannedCase:
     """pytest node id of the test that asks, if one does."""
     row: str = ""
     """``file:line`` of the table's row behind it, if there is one."""
-
-    def __post_init__(self) -> None:
-        if list(self.options) != sorted(self.options):
-            object.__setattr__(self, "options", tuple(sorted(self.options)))
 
     @cached_property
     def case(self) -> str:
@@ -74,21 +68,15 @@ class PlannedCase:
         return self.schedule == RACE
 
     @property
-    def kernel(self) -> str:
-        """``family.instance``, the name that globs select on."""
-        return f"{self.family}.{self.instance}"
-
-    @property
     def id(self) -> str:
         """``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
-        kernel = "_".join([self.family, self.instance, *(f"{name}_{value}" for name, value in self.options)])
+        family, instance, options = self.kernel.names
+        kernel = "_".join([family, instance, *(f"{name}_{value}" for name, value in options)])
         return f"{self.case}__{_UNSAFE.sub('_', kernel)}__{self.fill}"
 
     @cached_property
     def key(self) -> Key:
-        return Key(
-            self.case, self.family, self.instance, self.options, self.fill, self.seed, self.schedule, self.target
-        )
+        return Key(self.case, *self.kernel.names, self.fill, self.seed, self.schedule, self.target)
 
 
 @lru_cache(maxsize=1024)

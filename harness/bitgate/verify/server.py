@@ -16,8 +16,10 @@ from typing import Any
 from bitgate.build.errors import BuildError
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.owned_operation import add_here
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import Problem, parse_case_id
 from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
@@ -52,13 +54,12 @@ def to_json(planned: PlannedCase) -> dict[str, Any]:
     }
 
 
-def from_json(document: Mapping[str, Any]) -> PlannedCase:
+def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
+    """UsageError for a family, instance or option that there is not."""
     key = Key.of(document)
     return PlannedCase(
         problem=_problem(key.case),
-        family=key.kernel,
-        instance=key.instance,
-        options=key.options,
+        kernel=kernel_called(families, key.kernel, key.instance, key.options),
         fill=key.fill,
         seed=key.seed,
         schedule=key.schedule,
@@ -156,7 +157,8 @@ class Server:
             host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question["seconds"]))
         dump = Path(question["dump"]) if question["dump"] else None
         trace = self._channel.note if question["trace"] else None
-        verdict = judged(from_json(question["planned"]), self.session, question["by"], dump, trace)
+        planned = from_json(question["planned"], self.session.families)
+        verdict = judged(planned, self.session, question["by"], dump, trace)
         return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
 
     def _is_spent(self, verdict: Verdict) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own, refusal_of
+from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
 from bitgate.operation.law import Cells, Data
@@ -39,7 +40,7 @@ class CaseKernel:
 
     @classmethod
     def of(cls, case: Case, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
-        return cls(case, launch.runner, how, dict(case.planned.options), on_run)
+        return cls(case, launch.runner, how, dict(case.planned.kernel.options), on_run)
 
     @property
     def family(self) -> KernelFamily:
@@ -83,6 +84,6 @@ class CaseKernel:
             for instance in family.instances:
                 if problem.operation.name not in family.operations_of(instance):
                     continue
-                if refusal_of(family, instance, problem, {}) is None:
-                    return replace(self, runner=session.runner(family.name, instance.name), options={}, on_run=None)
+                if (kernel := Kernel(family, instance)).refusal(problem) is None:
+                    return replace(self, runner=session.runner(kernel), options={}, on_run=None)
         return None
