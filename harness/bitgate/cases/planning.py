@@ -16,7 +16,7 @@ from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.cases.table import loads
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
@@ -24,8 +24,6 @@ from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.operation import Problem, case_id
 from bitgate.project import ours
 from bitgate.verify.planned import Expectation, PlannedCase
-
-Runner = tuple[KernelFamily, Instance]
 
 
 @dataclass(frozen=True)
@@ -123,10 +121,10 @@ def for_table(setting: Setting, table: Path) -> Setting:
 
 def check_setting(setting: Setting) -> None:
     """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
-    runners = [runner for runner in _runners(setting.families.values()) if setting.lets_run(runner[0])]
-    selected = [f for f, i in runners if _matches(f, i, setting.globs or ("*",))]
+    kernels = [kernel for kernel in _kernels(setting) if setting.lets_run(kernel.family)]
+    selected = [kernel.family for kernel in kernels if _matches(kernel, setting.globs or ("*",))]
     if not selected:
-        raise UsageError(_no_kernel(setting.kernel, setting.families.values()))
+        raise UsageError(_no_kernel(setting.kernel, setting))
     for name, value in setting.options:
         options = [option for family in selected if (option := family.option(name))]
         if not options:
@@ -139,42 +137,49 @@ def check_setting(setting: Setting) -> None:
 def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
     tier = row.tier[setting.target_kind]
     named = _named(row, setting)
-    if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
+    if (
+        tier == NEVER
+        or setting.tier == SMOKE != tier
+        or not any(kernel.instance.fits(setting.target) for kernel in named)
+    ):
         return  # a row that names instances of another wave size only is not for this target
-    meant = [runner for runner in named if _is_meant(*runner, row, setting)]
+    meant = [kernel for kernel in named if _is_meant(kernel, row, setting)]
     if setting.kernel:
-        meant = [runner for runner in meant if _matches(*runner, setting.globs)]
+        meant = [kernel for kernel in meant if _matches(kernel, setting.globs)]
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
-    is_elsewhere = bool(setting.loaded) and (is_ours(row) or not any(setting.lets_run(f) for f, _ in named))
-    if setting.of_table and not setting.kernel and not any(setting.lets_run(family) for family, _ in named):
+    takes_some = any(setting.lets_run(kernel.family) for kernel in named)
+    is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
+    if setting.of_table and not setting.kernel and not takes_some:
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
-    offering: dict[str, list[Runner]] = {}
+    offering: dict[str, list[Kernel]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         operation = candidate.problem.operation.name
         if operation not in offering:
-            offering[operation] = [(f, i) for f, i in meant if operation in f.operations_of(i)]
+            offering[operation] = [k for k in meant if operation in k.family.operations_of(k.instance)]
         asked, refusals = _eligible(candidate, offering[operation])
         if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
-        once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
-        for runner in asked if row.instances == "all" else _one_each(candidate.problem, asked):
-            in_smoke = candidate.in_smoke and (smoke_policy == "all" or runner[1].name in once)
+        once = _one_each(candidate.problem, asked)
+        names = {kernel.instance.name for kernel in once}
+        for kernel in asked if row.instances == "all" else once:
+            in_smoke = candidate.in_smoke and (smoke_policy == "all" or kernel.instance.name in names)
             if in_smoke or setting.tier != SMOKE:
-                yield _test(candidate, runner, setting, suite, tier if in_smoke else REGRESSION)
+                yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
 
-def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runner], list[str]]:
+def _eligible(candidate: Candidate, meant: Sequence[Kernel]) -> tuple[list[Kernel], list[str]]:
     """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
     predicates; and what the others say against it."""
     wanted = candidate.row.refused
-    found: list[Runner] = []
+    found: list[Kernel] = []
     refusals: dict[str, None] = {}
     problem = candidate.problem
     settings: dict[str, Mapping[str, str]] = {}
-    for family, instance in meant:
+    for kernel in meant:
+        family, instance = kernel.family, kernel.instance
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
             continue
@@ -182,14 +187,14 @@ def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runne
             refusals[f"{family.name} has no such option: {', '.join(lacking)}"] = None
             continue
         if family.name not in settings:
-            settings[family.name] = Kernel(family, instance, candidate.options).settings
+            settings[family.name] = replace(kernel, options=candidate.options).settings
         refusal = family.supports(problem, instance, settings[family.name])
         if (refusal.clause if refusal else "") == wanted:
-            found.append((family, instance))
+            found.append(kernel)
         elif refusal:
             refusals[f"{family.name}: {refusal.clause}: {refusal.text}"] = None
         else:
-            refusals[f"{family.name}.{instance.name} supports it"] = None
+            refusals[f"{kernel.name} supports it"] = None
     return found, list(refusals)
 
 
@@ -203,8 +208,9 @@ def is_ours(row: Row) -> bool:
     return ours().holds(row.origin.path)
 
 
-def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:
+def _is_meant(kernel: Kernel, row: Row, setting: Setting) -> bool:
     """Of the target; and a row that names no kernel is not for references and probes."""
+    family, instance = kernel.family, kernel.instance
     return (
         setting.lets_run(family)
         and setting.platform in family.platforms
@@ -213,22 +219,21 @@ def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setti
     )
 
 
-def _one_each(problem: Problem, runners: Sequence[Runner]) -> list[Runner]:
+def _one_each(problem: Problem, kernels: Sequence[Kernel]) -> list[Kernel]:
     """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
-    by_family: dict[str, list[Runner]] = {}
-    for runner in runners:
-        by_family.setdefault(runner[0].name, []).append(runner)
+    by_family: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        by_family.setdefault(kernel.family.name, []).append(kernel)
     draw = zlib.crc32(case_id(problem).encode())
     return [group[draw % len(group)] for group in by_family.values()]
 
 
-def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, tier: str) -> PlannedTest:
-    family, instance = runner
+def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedTest:
     row = candidate.row
-    everywhere = tuple((name, value) for name, value in setting.options if family.option(name))
+    everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
     planned = PlannedCase(
         problem=candidate.problem,
-        kernel=Kernel(family, instance, tuple(sorted({**dict(candidate.options), **dict(everywhere)}.items()))),
+        kernel=replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items()))),
         fill=candidate.fill,
         seed=candidate.seed if setting.seed is None else setting.seed,
         schedule=_schedule(candidate, setting),
@@ -240,9 +245,10 @@ def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, ti
         row=row.origin.place,
         zero_result=row.zero_result,
     )
-    seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.fill, planned.problem.flops)
+    family, instance, _ = kernel.names
+    seconds = setting.durations.estimate(planned.case, family, instance, planned.fill, planned.problem.flops)
     return PlannedTest(
-        id=_id(candidate, planned.case, f"{family.name}_{instance.name}", setting.target_kind == "host"),
+        id=_id(candidate, planned.case, f"{family}_{instance}", setting.target_kind == "host"),
         planned=planned,
         row=row,
         seconds=0.0 if row.refused else seconds,
@@ -302,17 +308,17 @@ def _keywords(planned: PlannedCase, row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _named(row: Row, setting: Setting) -> list[Runner]:
+def _named(row: Row, setting: Setting) -> list[Kernel]:
     """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
-    runners = list(_runners(setting.families.values()))
+    kernels = _kernels(setting)
     for glob in row.kernels:
-        if not any(_matches(family, instance, (glob,)) for family, instance in runners):
-            raise RowError(row.origin, "kernels", _no_kernel(glob, setting.families.values()))
-    named = [runner for runner in runners if not row.kernels or _matches(*runner, row.kernels)]
+        if not any(_matches(kernel, (glob,)) for kernel in kernels):
+            raise RowError(row.origin, "kernels", _no_kernel(glob, setting))
+    named = [kernel for kernel in kernels if not row.kernels or _matches(kernel, row.kernels)]
     for name, values in row.options.items():
-        option = next((option for family, _ in named if (option := family.option(name))), None)
+        option = next((option for kernel in named if (option := kernel.family.option(name))), None)
         if option is None:
-            every = sorted({option.name for family, _ in runners for option in family.options})
+            every = sorted({option.name for family in setting.families.values() for option in family.options})
             raise RowError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
         for value in values:
             if not option.allows(value):
@@ -320,23 +326,18 @@ def _named(row: Row, setting: Setting) -> list[Runner]:
     return named
 
 
-def _no_kernel(glob: str, families: Iterable[KernelFamily]) -> str:
-    close = get_close_matches(glob.strip("*."), _names(families), 1, 0.6)
+def _no_kernel(glob: str, setting: Setting) -> str:
+    names = [*setting.families, *(kernel.name for kernel in _kernels(setting))]
+    close = get_close_matches(glob.strip("*."), names, 1, 0.6)
     meant = f"; did you mean '{close[0]}'?" if close else ""
     return f"no kernel is called '{glob}'{meant}; {HINT}"
 
 
-def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:
-    return ((family, instance) for family in families for instance in family.instances)
+def _kernels(setting: Setting) -> list[Kernel]:
+    """Every instance, with no option named."""
+    return [Kernel(family, instance) for family in setting.families.values() for instance in family.instances]
 
 
-def _names(families: Iterable[KernelFamily]) -> list[str]:
-    listed = list(families)
-    return [family.name for family in listed] + [
-        f"{family.name}.{instance.name}" for family, instance in _runners(listed)
-    ]
-
-
-def _matches(family: KernelFamily, instance: Instance, globs: Iterable[str]) -> bool:
-    names = (family.name, f"{family.name}.{instance.name}")
+def _matches(kernel: Kernel, globs: Iterable[str]) -> bool:
+    names = (kernel.family.name, kernel.name)
     return any(fnmatchcase(name, glob) for glob in globs for name in names)
