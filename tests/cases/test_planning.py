@@ -106,7 +106,7 @@ def test_a_tier_can_depend_on_the_kind_of_target(plan: Planner) -> None:
 def test_a_refusal_is_expected_of_those_who_predict_it_by_its_clause(plan: Planner) -> None:
     tests = plan(ROW.replace('"n1k8c8_y3x3_h8x8", ', "") + "expect = { refused = 'vector' }\n")
     assert instances(tests) == {"v8": 2}
-    assert {test.planned.expect.clause for test in tests} == {"vector"}
+    assert {test.planned.refused for test in tests} == {"vector"}
 
 
 def test_a_case_that_nobody_runs_is_planned_as_such(plan: Planner) -> None:

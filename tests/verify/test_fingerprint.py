@@ -21,7 +21,7 @@ from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions
 from bitgate.verify.laws import hold
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
@@ -58,7 +58,7 @@ def forgetful() -> None:
 
 def test_every_verdict_tells_all_of_it(session: Session) -> None:
     passed, crashed = sick(session), sick(session, "fail")
-    refused = sick(session, expect=Expectation("refused", "mood"))
+    refused = sick(session, refused="mood")
     law = hold(planned(session), session)
     for verdict in (passed, crashed, refused, law):
         assert tuple(verdict.fingerprint) == FINGERPRINT

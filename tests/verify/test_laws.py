@@ -18,7 +18,7 @@ from bitgate.record import Outcome
 from bitgate.verify.laws import hold
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.judge import break_of
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 
 SHAPE = "f32_nhwgc_g2n3k4c5_y3x2_h6x7_s2x3_d1x2_p1x0_q0x2"
@@ -188,7 +188,7 @@ def test_what_reads_more_than_operands_has_no_laws(session):
 def test_what_the_kernel_refuses_goes_the_usual_way(session):
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n1k1c1_y1_h1")
     kernel = kernel_called(session.families, "naive_conv", "bwd_data_f32")
-    planned = PlannedCase(problem, kernel, expect=Expectation("refused", "dtypes"))
+    planned = PlannedCase(problem, kernel, refused="dtypes")
     assert hold(planned, session).outcome is Outcome.REFUSED
     assert hold(planned, session).green
 

@@ -14,7 +14,7 @@ from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify.memory import memory_shortage
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
@@ -111,13 +111,13 @@ ODD = "fwd_f32_nhwgc_g1n1k8c3_y3_h6_p1"
 
 
 def test_an_expected_refusal_is_green_with_its_clause_only(session):
-    assert verify(plan(case=ODD, expect=Expectation("refused", "c_even")), session).green
-    other = verify(plan(case=ODD, expect=Expectation("refused", "k_even")), session)
+    assert verify(plan(case=ODD, refused="c_even"), session).green
+    other = verify(plan(case=ODD, refused="k_even"), session)
     assert (other.outcome, other.green) == (Outcome.REFUSED, False)
     assert "refused by c_even, expected k_even" in other.reason
     unexpected = verify(plan(case=ODD), session)
     assert (unexpected.outcome, unexpected.green) == (Outcome.REFUSED, False)
-    accepted = verify(plan(expect=Expectation("refused", "c_even")), session)
+    accepted = verify(plan(refused="c_even"), session)
     assert not accepted.green
     assert "was to be refused (c_even), and is supported" in accepted.reason
 

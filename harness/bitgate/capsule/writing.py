@@ -76,8 +76,8 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     if not selection.supporting:
         told = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
         raise UsageError(f"no kernel for {order.target} takes {case_id(order.problem)} ({'; '.join(told)})")
-    kernel, _ = selection.supporting[0]
-    return kernel.family, kernel.instance, tuple(other.name for other, _ in selection.supporting[1:])
+    kernel, *others = selection.supporting
+    return kernel.family, kernel.instance, tuple(other.name for other in others)
 
 
 def write(order: Order, out: Path) -> Made:

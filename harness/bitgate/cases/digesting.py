@@ -208,7 +208,7 @@ def _wish(test: PlannedTest) -> Wish | None:
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
     if len(problem.outputs) != 1:
         return None  # the short way, which goes by stored digests, is closed to it (verify/shortcut.py)
-    if test.nobody or planned.fill != "exact" or planned.expect.kind != "pass" or too_large:
+    if test.nobody or planned.fill != "exact" or planned.refused or too_large:
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)

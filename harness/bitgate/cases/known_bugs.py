@@ -56,7 +56,7 @@ class KnownBug:
         return (
             any(fnmatchcase(kernel.family.name, glob) or fnmatchcase(kernel.name, glob) for glob in self.kernels)
             and any(fnmatchcase(planned.target, glob) for glob in self.targets)
-            and (planned.expect.kind == "pass" or self.verdict is Outcome.REFUSED)
+            and (not planned.refused or self.verdict is Outcome.REFUSED)
             and (not self.fills or planned.fill in self.fills)
             and all(kernel.settings.get(name) in values for name, values in self.options.items())
             and (not self.cases or planned.case in self.cases)

@@ -23,7 +23,7 @@ from bitgate.kernel.registry import HINT, families
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.operation import Problem, case_id
 from bitgate.project import ours
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PlannedTest:
             why=planned.why,
             pin=self.row.pin,
             human=planned.human,
-            refused=planned.expect.clause,
+            refused=planned.refused,
             seconds=round(self.seconds, 5),
             row=planned.row,
         )
@@ -240,7 +240,7 @@ def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, ti
         target=setting.target,
         tier=tier,
         why=row.why,
-        expect=Expectation("refused", row.refused) if row.refused else Expectation(),
+        refused=row.refused,
         suite=suite,
         row=row.origin.place,
         zero_result=row.zero_result,

@@ -14,7 +14,8 @@ from bitgate.operation import Problem, ProblemError
 from bitgate.operation.foreign import Controls, controls_of, parse_foreign
 
 if TYPE_CHECKING:
-    from bitgate.verify.selection import Choice
+    from bitgate.kernel.declaration import Refusal
+    from bitgate.kernel.resolved import Kernel
 
 app = typer.Typer(add_completion=False)
 
@@ -55,7 +56,7 @@ def run_example(
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
-    largest, _ = max(selection.supporting, key=lambda choice: _size(choice[0].instance))
+    largest = max(selection.supporting, key=lambda kernel: _size(kernel.instance))
     planned = PlannedCase(
         problem,
         largest,
@@ -106,11 +107,7 @@ def _size(instance: Instance) -> tuple[int, ...]:
     return m * n, *(instance.vector or ())
 
 
-def _nearest_refusal(problem: Problem, refusing: Sequence[Choice]) -> str:
+def _nearest_refusal(problem: Problem, refusing: Sequence[tuple[Kernel, Refusal]]) -> str:
     """Why the instances of the problem's own types do not take it."""
-    texts = {
-        f"{refusal.clause}: {refusal.text}"
-        for kernel, _ in refusing
-        if (refusal := kernel.refusal(problem)) and refusal.clause != "dtypes"
-    }
+    texts = {f"{refusal.clause}: {refusal.text}" for _, refusal in refusing if refusal.clause != "dtypes"}
     return " | ".join(sorted(texts)) or f"no kernel takes {problem.dtypes}"

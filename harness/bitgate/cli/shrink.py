@@ -76,7 +76,7 @@ def shrink(
         for problem in problems:
             compared = False
             selection = select_for(problem, chosen)
-            for chosen_kernel, expect in (*selection.supporting, *selection.refusing):
+            for chosen_kernel, clause in (*((kernel, "") for kernel in selection.supporting), *selection.clauses):
                 planned = PlannedCase(
                     problem,
                     chosen_kernel,
@@ -84,7 +84,7 @@ def shrink(
                     seed=seed,
                     schedule=schedule,
                     target=name,
-                    expect=expect,
+                    refused=clause,
                 )
                 verdict = verdict_on(planned)
                 if is_failure(verdict):

@@ -213,7 +213,7 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Pro
         if not selection.supporting and not selection.refusing:
             yield number, problem
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
-        for kernel, expect in selection.supporting or selection.refusing:
+        for kernel, clause in [(kernel, "") for kernel in selection.supporting] or selection.clauses:
             planned = PlannedCase(
                 problem,
                 kernel,
@@ -222,7 +222,7 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Pro
                 schedule=asked.schedule,
                 target=target,
                 reference=reference,
-                expect=expect,
+                refused=clause,
             )
             yield number, planned
 

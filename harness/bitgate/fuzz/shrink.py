@@ -13,7 +13,7 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.operation import Problem
 from bitgate.operation.descent import descend
 from bitgate.record import Outcome, Verdict
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 
 Judge = Callable[[PlannedCase], Verdict]
 
@@ -70,10 +70,10 @@ class Shrinker:
         refusal = kernel.refusal(planned.problem)
         if refusal is not None and not self._wanted[1]:
             return None
-        expect = Expectation() if refusal is None else Expectation("refused", refusal.clause)
+        refused = "" if refusal is None else refusal.clause
         self.tried += 1
         try:
-            return self._judge(replace(planned, expect=expect))
+            return self._judge(replace(planned, refused=refused))
         except UsageError:
             return None  # a reference that cannot be had for these types or data
 

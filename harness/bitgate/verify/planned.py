@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
@@ -12,14 +12,6 @@ from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.record import Key
 
 _UNSAFE = re.compile("[^a-z0-9_]")
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """What the plan expects: ``pass``, or ``refused`` with the clause of the predicate that must refuse."""
-
-    kind: str = "pass"
-    clause: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,8 @@ class PlannedCase:
     target: str = "host"
     tier: str = ""
     why: str = ""
-    expect: Expectation = field(default=Expectation())
+    refused: str = ""
+    """The clause by which the kernel must refuse it; empty: it must pass."""
     reference: str = "auto"
     zero_result: bool = False
     """The row states that its result may be zero in every cell: what is held is that it is written."""

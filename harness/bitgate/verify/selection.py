@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options, nearest
+from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
 from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem
 from bitgate.project import Project
-from bitgate.verify.planned import Expectation
-
-Choice: TypeAlias = tuple[Kernel, Expectation]
 
 
 @dataclass(frozen=True)
 class Selection:
     """Kernels by whether their declaration supports the problem, each with what its library is to say of it."""
 
-    supporting: tuple[Choice, ...]
-    refusing: tuple[Choice, ...]
+    supporting: tuple[Kernel, ...]
+    refusing: tuple[tuple[Kernel, Refusal], ...]
+
+    @property
+    def clauses(self) -> tuple[tuple[Kernel, str], ...]:
+        """Of the refusing ones, as a planned case states them."""
+        return tuple((kernel, refusal.clause) for kernel, refusal in self.refusing)
 
 
 def candidates(
@@ -61,14 +63,14 @@ def candidates(
 
 
 def select_for(problem: Problem, chosen: Sequence[Kernel]) -> Selection:
-    supporting: list[Choice] = []
-    refusing: list[Choice] = []
+    supporting: list[Kernel] = []
+    refusing: list[tuple[Kernel, Refusal]] = []
     for kernel in chosen:
         if problem.operation.name not in kernel.family.operations_of(kernel.instance):
             continue
         refusal = kernel.refusal(problem)
         if refusal is None:
-            supporting.append((kernel, Expectation()))
+            supporting.append(kernel)
         else:
-            refusing.append((kernel, Expectation("refused", refusal.clause)))
+            refusing.append((kernel, refusal))
     return Selection(tuple(supporting), tuple(refusing))

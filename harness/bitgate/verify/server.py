@@ -25,7 +25,7 @@ from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
 from bitgate.verify.dump import Dump
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 
@@ -48,7 +48,7 @@ def to_json(planned: PlannedCase) -> dict[str, Any]:
         "suite": planned.suite,
         "test": planned.test,
         "row": planned.row,
-        "expect": [planned.expect.kind, planned.expect.clause],
+        "refused": planned.refused,
         "reference": planned.reference,
         "zero_result": planned.zero_result,
     }
@@ -68,7 +68,7 @@ def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily])
         suite=document["suite"],
         test=document["test"],
         row=document["row"],
-        expect=Expectation(*document["expect"]),
+        refused=document["refused"],
         reference=document["reference"],
         zero_result=document["zero_result"],
     )

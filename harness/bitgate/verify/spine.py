@@ -195,34 +195,34 @@ def _refusal(case: Case, runner: Runner) -> Verdict | None:
     kernel = planned.kernel
     declared = kernel.refusal(planned.problem)
     try:
-        told = harness_refusal(kernel.family, kernel.instance, planned.problem)
+        answered = harness_refusal(kernel.family, kernel.instance, planned.problem)
         states_it = Capability.INDEPENDENT_LISTING in runner.capabilities
-        told = told or (runner.supports(planned.problem) if states_it else declared)
+        answered = answered or (runner.supports(planned.problem) if states_it else declared)
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, f"is_supported failed: {error}")
-    expected = planned.expect.clause if planned.expect.kind == "refused" else None
-    if declared is None and told is None:
-        if expected is None:
+    expected = planned.refused
+    if declared is None and answered is None:
+        if not expected:
             return None
         return verdict_of(case, Outcome.REFUSED, f"the problem was to be refused ({expected}), and is supported")
-    reason = _disagreement(declared, told)
+    reason = _disagreement(declared, answered)
     if reason:
         return verdict_of(case, Outcome.REFUSED, reason)
     assert declared is not None
-    if expected is not None and declared.clause != expected:
+    if expected and declared.clause != expected:
         reason = f"refused by {declared.clause}, expected {expected}: {declared.text}"
         return verdict_of(case, Outcome.REFUSED, reason)
     verdict = verdict_of(case, Outcome.REFUSED, f"{declared.clause}: {declared.text}")
-    return replace(verdict, expected=expected is not None)
+    return replace(verdict, expected=bool(expected))
 
 
-def _disagreement(declared: Refusal | None, told: Refusal | None) -> str:
-    if declared is None and told is not None:
-        return f"the library refuses ({told.clause}) what its declaration supports: {told.text}"
-    if declared is not None and told is None:
+def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
+    if declared is None and answered is not None:
+        return f"the library refuses ({answered.clause}) what its declaration supports: {answered.text}"
+    if declared is not None and answered is None:
         return f"the library supports what its declaration refuses ({declared.clause}): {declared.text}"
-    if declared is not None and told is not None and declared.clause != told.clause:
-        return f"the library refuses for {told.clause}, its declaration for {declared.clause}: {told.text}"
+    if declared is not None and answered is not None and declared.clause != answered.clause:
+        return f"the library refuses for {answered.clause}, its declaration for {declared.clause}: {answered.text}"
     return ""
 
 
