@@ -55,6 +55,10 @@ class Kernel:
         """Does every option have its production value?"""
         return all(self.settings[option.name] == option.production for option in self.family.options)
 
+    def computes(self, problem: Problem) -> bool:
+        """Is the problem's operation one that it offers?"""
+        return problem.operation.name in self.family.operations_of(self.instance)
+
     def refusal(self, problem: Problem) -> Refusal | None:
         """Why it does not take the problem: by what is declared, then by its predicate."""
         return refusal_of(self.family, self.instance, problem, self.settings)

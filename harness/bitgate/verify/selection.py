@@ -66,7 +66,7 @@ def select_for(problem: Problem, chosen: Sequence[Kernel]) -> Selection:
     supporting: list[Kernel] = []
     refusing: list[tuple[Kernel, Refusal]] = []
     for kernel in chosen:
-        if problem.operation.name not in kernel.family.operations_of(kernel.instance):
+        if not kernel.computes(problem):
             continue
         refusal = kernel.refusal(problem)
         if refusal is None:
