@@ -50,7 +50,9 @@ def test_a_plan_survives_its_file(plan: Plan) -> None:
 
 @given(key=KEYS)
 def test_a_key_stands_flat_among_other_fields(key: Key) -> None:
-    assert Key.of({**key.fields(), "verdict": "PASS", "test": ""}) == key
+    flat = {**key.fields(), "verdict": "PASS", "test": ""}
+    assert Key.of(flat) == key
+    assert Key.of(dict(reversed(flat.items()))).values == key.values
 
 
 @pytest.mark.parametrize(

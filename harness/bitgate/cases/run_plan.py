@@ -44,7 +44,7 @@ class RunPlan:
         lines = [f"{self.tier}\n{self.commit}"]
         for plan in sorted(self.shards, key=lambda plan: (plan.target, plan.shard)):
             lines.append(f"{plan.target} {plan.shard} {len(plan.cases)}")
-            lines += sorted(json.dumps([item.id, *map(str, vars(item.key).values())]) for item in plan.cases)
+            lines += sorted(json.dumps([item.id, *map(str, item.key.values)]) for item in plan.cases)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property

@@ -25,7 +25,7 @@ class Key:
 
     def fields(self) -> dict[str, Any]:
         """As files have them, flat among others."""
-        return {**vars(self), "options": dict(self.options)}
+        return dict(zip(FIELDS, self.values, strict=True)) | {"options": dict(self.options)}
 
     @classmethod
     def of(cls, flat: Mapping[str, Any]) -> Key:
@@ -33,12 +33,17 @@ class Key:
         return shaped(cls, stated(flat))
 
     @property
+    def values(self) -> tuple[Any, ...]:
+        """In the order of the fields, wherever the key was read."""
+        return tuple(getattr(self, name) for name in FIELDS)
+
+    @property
     def name(self) -> str:
         """``family.instance``, the name that globs select on."""
         return f"{self.kernel}.{self.instance}"
 
 
-FIELDS = frozenset(field.name for field in fields(Key))
+FIELDS = tuple(field.name for field in fields(Key))
 
 
 def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
