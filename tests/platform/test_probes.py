@@ -117,7 +117,7 @@ def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
     rows = load_set(rooms.room("suites") / "platform" / "cases.toml")
     planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
     assert list(renamed.values()) == [test.id for test in planned]
-    assert all(test.planned.fill == "probe" and test.planned.tier == "smoke" for test in planned)
+    assert all(test.fill == "probe" and test.tier == "smoke" for test in planned)
 
 
 def rows_swapped(a, b):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from bitgate.cases.planning import PlannedTest, Setting
+from bitgate.cases.planning import Setting
 from bitgate.cases.row import SMOKE
 from bitgate.cases.suites import planned_tests
 from bitgate.errors import UsageError
@@ -21,6 +21,7 @@ from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import defined_reference, exact_reference
 from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.stored import FILE, Reason, StaleDigests, StoredDigest, key_of, read, read_reasons, write
 
@@ -81,7 +82,7 @@ def wishes(settings: Sequence[Setting], tables: Sequence[Path], tier: str = "") 
     for setting in settings:
         for test in planned_tests(setting, tables):
             wish = _wish(test)
-            if wish is not None and wish.key not in seen and (tier != SMOKE or test.planned.tier == SMOKE):
+            if wish is not None and wish.key not in seen and (tier != SMOKE or test.tier == SMOKE):
                 seen.add(wish.key)
                 yield wish
 
@@ -202,13 +203,13 @@ def _book(path: Path) -> Book:
         return Book(error.digests, read_reasons(path), is_stale=True)
 
 
-def _wish(test: PlannedTest) -> Wish | None:
+def _wish(planned: PlannedCase) -> Wish | None:
     """None for a case without an exact reference: other fills, refusals, what nobody runs, what is too large."""
-    planned, problem = test.planned, test.planned.problem
+    problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
     if len(problem.outputs) != 1:
         return None  # the short way, which goes by stored digests, is closed to it (verify/shortcut.py)
-    if test.nobody or planned.fill != "exact" or planned.refused or too_large:
+    if planned.nobody or planned.fill != "exact" or planned.refused or too_large:
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)

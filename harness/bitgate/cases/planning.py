@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
@@ -21,7 +22,7 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
-from bitgate.operation import Problem, case_id
+from bitgate.operation import Problem
 from bitgate.project import ours
 from bitgate.verify.planned import PlannedCase
 
@@ -59,47 +60,41 @@ class Setting:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
 
 
-@dataclass(frozen=True)
-class PlannedTest:
-    """One verdict to be had, with the row that asks for it."""
-
-    id: str
-    planned: PlannedCase
-    row: Row
-    seconds: float
-    keywords: tuple[str, ...]
-    nobody: str = ""
-    """Why no kernel instance runs the case; then there is nothing to verify, and the verdict says so."""
-
-    def item(self, test: str = "") -> PlannedItem:
-        """This test in the form in which a plan records it."""
-        planned = self.planned
-        return PlannedItem(
-            id=self.id,
-            key=planned.key,
-            tier=planned.tier,
-            suite=planned.suite,
-            test=test,
-            why=planned.why,
-            pin=self.row.pin,
-            human=planned.human,
-            refused=planned.refused,
-            seconds=round(self.seconds, 5),
-            row=planned.row,
-        )
+def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
+    """The case as a plan records it; ``test`` is the node id of its test."""
+    return PlannedItem(
+        id=planned.id,
+        key=planned.key,
+        tier=planned.tier,
+        suite=planned.suite,
+        test=test,
+        why=planned.why,
+        pin=row_of(planned).pin,
+        human=planned.human,
+        refused=planned.refused,
+        seconds=round(planned.seconds, 5),
+        row=planned.row,
+    )
 
 
-def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedTest]:
+def row_of(planned: PlannedCase) -> Row:
+    """The row that asks for a case of a table."""
+    assert isinstance(planned.asked_by, Row)
+    return planned.asked_by
+
+
+def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedCase]:
     """Every row's product on every kernel instance that is to run it. Raises UsageError for a table that cannot be
     right: an unknown kernel or option, or two rows that plan the same id."""
-    tests: dict[str, PlannedTest] = {}
+    tests: dict[str, PlannedCase] = {}
     for row in rows:
         for test in _plan_row(row, setting, suite):
             other = tests.setdefault(test.id, test)
             # Off the host, rows that differ in thread orders only are one case.
-            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *other.row.axes}
-            if other is not test and other.row is not row and not orders:
-                raise UsageError(f"{row.origin}: plans {test.id}, and so does {other.row.origin}; remove one of them")
+            rival = row_of(other)
+            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *rival.axes}
+            if other is not test and rival is not row and not orders:
+                raise UsageError(f"{row.origin}: plans {test.id}, and so does {rival.origin}; remove one of them")
     return list(tests.values())
 
 
@@ -134,7 +129,7 @@ def check_setting(setting: Setting) -> None:
             raise UsageError(f"option {name}={value}: {near(value, options[0].values)}")
 
 
-def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
+def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
     tier = row.tier[setting.target_kind]
     named = _named(row, setting)
     if (
@@ -162,7 +157,7 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
         if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
-        once = _one_each(candidate.problem, asked)
+        once = _one_each(candidate, asked)
         names = {kernel.instance.name for kernel in once}
         for kernel in asked if row.instances == "all" else once:
             in_smoke = candidate.in_smoke and (smoke_policy == "all" or kernel.instance.name in names)
@@ -219,61 +214,66 @@ def _is_meant(kernel: Kernel, row: Row, setting: Setting) -> bool:
     )
 
 
-def _one_each(problem: Problem, kernels: Sequence[Kernel]) -> list[Kernel]:
+def _one_each(candidate: Candidate, kernels: Sequence[Kernel]) -> list[Kernel]:
     """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
     by_family: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_family.setdefault(kernel.family.name, []).append(kernel)
-    draw = zlib.crc32(case_id(problem).encode())
+    draw = zlib.crc32(candidate.case.encode())
     return [group[draw % len(group)] for group in by_family.values()]
 
 
-def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedTest:
-    row = candidate.row
+def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
     everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
-    planned = PlannedCase(
-        problem=candidate.problem,
-        kernel=replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items()))),
-        fill=candidate.fill,
+    own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
+    row, problem, (family, instance, _) = candidate.row, candidate.problem, kernel.names
+    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, problem.flops)
+    return _planned(
+        candidate,
+        setting,
+        suite,
+        tier,
+        kernel=own,
         seed=candidate.seed if setting.seed is None else setting.seed,
+        refused=row.refused,
+        zero_result=row.zero_result,
+        stated_id=_id(candidate, f"{family}_{instance}", setting.target_kind == "host"),
+        seconds=0.0 if row.refused else seconds,
+        keywords=_keywords(problem, own, row),
+    )
+
+
+def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedCase:
+    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
+    row = candidate.row
+    wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
+    return _planned(
+        candidate,
+        setting,
+        suite,
+        row.tier[setting.target_kind],
+        kernel=NO_KERNEL,
+        stated_id=_id(candidate, "no_kernel", setting.target_kind == "host"),
+        keywords=(_plain(row.name),),
+        nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3]),
+    )
+
+
+def _planned(candidate: Candidate, setting: Setting, suite: str, tier: str, **more: Any) -> PlannedCase:
+    """A candidate's case, with what its kernel adds."""
+    row = candidate.row
+    return PlannedCase(
+        problem=candidate.problem,
+        fill=candidate.fill,
         schedule=_schedule(candidate, setting),
         target=setting.target,
         tier=tier,
         why=row.why,
-        refused=row.refused,
         suite=suite,
         row=row.origin.place,
-        zero_result=row.zero_result,
+        asked_by=row,
+        **more,
     )
-    family, instance, _ = kernel.names
-    seconds = setting.durations.estimate(planned.case, family, instance, planned.fill, planned.problem.flops)
-    return PlannedTest(
-        id=_id(candidate, planned.case, f"{family}_{instance}", setting.target_kind == "host"),
-        planned=planned,
-        row=row,
-        seconds=0.0 if row.refused else seconds,
-        keywords=_keywords(planned, row),
-    )
-
-
-def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedTest:
-    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
-    row = candidate.row
-    wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
-    reason = f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3])
-    planned = PlannedCase(
-        problem=candidate.problem,
-        kernel=NO_KERNEL,
-        fill=candidate.fill,
-        schedule=_schedule(candidate, setting),
-        target=setting.target,
-        tier=row.tier[setting.target_kind],
-        why=row.why,
-        suite=suite,
-        row=row.origin.place,
-    )
-    test_id = _id(candidate, planned.case, "no_kernel", setting.target_kind == "host")
-    return PlannedTest(test_id, planned, row, 0.0, (_plain(row.name),), nobody=reason)
 
 
 def _schedule(candidate: Candidate, setting: Setting) -> str:
@@ -283,7 +283,7 @@ def _schedule(candidate: Candidate, setting: Setting) -> str:
     return candidate.schedule or setting.schedule or PlannedCase.schedule
 
 
-def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
+def _id(candidate: Candidate, kernel: str, on_host: bool) -> str:
     """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
 
     Settings of the whole run stay out: a case keeps its id when a run toggles a gate.
@@ -291,16 +291,15 @@ def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
     options = "".join(f"_{name}_{value}" for name, value in candidate.options)
     schedule = f"_{candidate.schedule}" if candidate.schedule and on_host else ""
     seed = f"_seed{candidate.seed}" if candidate.seed else ""
-    return "__".join([case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
+    return "__".join([candidate.case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _keywords(planned: PlannedCase, row: Row) -> tuple[str, ...]:
+def _keywords(problem: Problem, kernel: Kernel, row: Row) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
-    problem, kernel = planned.problem, planned.kernel
     words = [*problem.operation.space.keywords(problem), kernel.family.name, kernel.instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
     if not row.refused and (prediction := kernel.prediction(problem)):

@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from bitgate.build.errors import BuildError
-from bitgate.cases.planning import PlannedTest
+from bitgate.cases.planning import row_of
 from bitgate.errors import UsageError
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.lock import hold
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
 from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
+from bitgate.verify.planned import PlannedCase
 
 RESUME = "resume.json"
 DIED = "its process died in a run before this one"
@@ -53,7 +54,7 @@ def _check_same_work(run: Run) -> None:
     """Resuming with other options, seed or schedule would mix two runs into one report."""
     keys = {item.test: item.key for item in run.earlier}
     for test_id, test in run.tests.items():
-        if keys.get(test_id, test.planned.key) != test.planned.key:
+        if keys.get(test_id, test.key) != test.key:
             raise pytest.UsageError(
                 f"--resume: {run.folder} holds a run with other options, seed or schedule ({test_id} differs);"
                 " repeat them, or start afresh without --resume"
@@ -131,19 +132,19 @@ def handed_down(run: Run) -> Done:
     return frozenset((test, Key.of(fields)) for test, fields in document)
 
 
-def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason: str) -> Verdict:
+def stand_in(run: Run, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.repro import repro_line
 
-    suites = test.row.origin.path.parent
-    places = (suites,) if test.nobody else (test.planned.kernel.family.folder, suites)
+    suites = row_of(test).origin.path.parent
+    places = (suites,) if test.nobody else (test.kernel.family.folder, suites)
     verdict = verdict_on(
-        test.planned,
+        test,
         run.target,
         outcome,
         reason,
-        repro="" if test.nobody else repro_line(test.planned, run.project.added),
+        repro="" if test.nobody else repro_line(test, run.project.added),
         fingerprint=fingerprint(run.target, places),
     )
     return run.placed(verdict, test, node_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
@@ -40,6 +40,16 @@ class PlannedCase:
     """pytest node id of the test that asks, if one does."""
     row: str = ""
     """``file:line`` of the table's row behind it, if there is one."""
+    asked_by: object = field(default=None, repr=False, compare=False)
+    """That row (``cases.planning.row_of``)."""
+    stated_id: str = ""
+    """Its id in a plan, which says nothing of what is the whole run's."""
+    seconds: float = 0.0
+    """Estimated."""
+    keywords: tuple[str, ...] = ()
+    """What ``-k`` finds it by, beside the id."""
+    nobody: str = ""
+    """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
     @cached_property
     def case(self) -> str:
@@ -63,6 +73,8 @@ class PlannedCase:
     @property
     def id(self) -> str:
         """``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
+        if self.stated_id:
+            return self.stated_id
         family, instance, options = self.kernel.names
         kernel = "_".join([family, instance, *(f"{name}_{value}" for name, value in options)])
         return f"{self.case}__{_UNSAFE.sub('_', kernel)}__{self.fill}"
