@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ class Setting:
     @property
     def globs(self) -> tuple[str, ...]:
         return tuple(filter(None, self.kernel.split(",")))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every instance, with no option named."""
+        return tuple(Kernel(family, instance) for family in self.families.values() for instance in family.instances)
 
     def lets_run(self, family: KernelFamily) -> bool:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
@@ -116,7 +122,7 @@ def for_table(setting: Setting, table: Path) -> Setting:
 
 def check_setting(setting: Setting) -> None:
     """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
-    kernels = [kernel for kernel in _kernels(setting) if setting.lets_run(kernel.family)]
+    kernels = [kernel for kernel in setting.kernels if setting.lets_run(kernel.family)]
     selected = [kernel.family for kernel in kernels if _matches(kernel, setting.globs or ("*",))]
     if not selected:
         raise UsageError(_no_kernel(setting.kernel, setting))
@@ -309,7 +315,7 @@ def _keywords(problem: Problem, kernel: Kernel, row: Row) -> tuple[str, ...]:
 
 def _named(row: Row, setting: Setting) -> list[Kernel]:
     """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
-    kernels = _kernels(setting)
+    kernels = setting.kernels
     for glob in row.kernels:
         if not any(_matches(kernel, (glob,)) for kernel in kernels):
             raise RowError(row.origin, "kernels", _no_kernel(glob, setting))
@@ -326,15 +332,10 @@ def _named(row: Row, setting: Setting) -> list[Kernel]:
 
 
 def _no_kernel(glob: str, setting: Setting) -> str:
-    names = [*setting.families, *(kernel.name for kernel in _kernels(setting))]
+    names = [*setting.families, *(kernel.name for kernel in setting.kernels)]
     close = get_close_matches(glob.strip("*."), names, 1, 0.6)
     meant = f"; did you mean '{close[0]}'?" if close else ""
     return f"no kernel is called '{glob}'{meant}; {HINT}"
-
-
-def _kernels(setting: Setting) -> list[Kernel]:
-    """Every instance, with no option named."""
-    return [Kernel(family, instance) for family in setting.families.values() for instance in family.instances]
 
 
 def _matches(kernel: Kernel, globs: Iterable[str]) -> bool:

@@ -40,7 +40,7 @@ class Kernel:
         """By which another process knows it."""
         return self.family.name, self.instance.name, self.options
 
-    @property
+    @cached_property
     def name(self) -> str:
         """``family.instance``, the name that globs select on."""
         return f"{self.family.name}.{self.instance.name}"
