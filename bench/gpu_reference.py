@@ -28,6 +28,7 @@ from bitgate.exact.digest import digest
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Verdict
@@ -104,9 +105,8 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     """GFLOP/s of the naive kernel alone, with what surrounds it on the device, and of both CPU references."""
     kernel = session.reference_kernel(problem)
     assert kernel is not None
-    family, instance = kernel
-    plan = plan_fill(problem, instance.accumulation_for(problem))
-    launch = Launch(session.runner(family.name, instance.name), problem, 0)
+    plan = plan_fill(problem, kernel.instance.accumulation_for(problem))
+    launch = Launch(session.runner(kernel), problem, 0)
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:
@@ -172,23 +172,20 @@ def planned(session: Session, problem: ConvProblem) -> list[PlannedCase]:
     cases = []
     for family in session.families.values():
         fitting = [
-            instance
+            kernel
             for instance in family.instances
-            if problem.operation.name in family.operations_of(instance)
-            and session.target.platform in family.platforms
-            and family.supports(problem, instance, {o.name: o.production for o in family.options}) is None
+            if session.target.platform in family.platforms
+            and (kernel := Kernel(family, instance)).refusal(problem) is None
         ]
         if fitting and not family.is_reference:
-            cases.append(PlannedCase(problem, family.name, fitting[-1].name, target=session.target.name))
+            cases.append(PlannedCase(problem, fitting[-1], target=session.target.name))
     return cases
 
 
 def stored(session: Session, cases: Sequence[PlannedCase]) -> dict[str, StoredDigest]:
     digests = {}
     for case in cases:
-        instance = session.family(case.family).instance(case.instance)
-        assert instance is not None
-        accumulation = instance.accumulation_for(case.problem)
+        accumulation = case.kernel.instance.accumulation_for(case.problem)
         plan: FillPlan = plan_fill(case.problem, accumulation)
         key = key_of(case.case, plan)
         if key not in digests:

@@ -63,8 +63,8 @@ def _of_cases(count: int, repeat: int) -> dict[str, float]:
             problem = parse_case_id(
                 f"bwd_data_f16_nhwgc_g{1 + index % 2}n1k16c16_y3_h{6 + index}x7_s{1 + index % 3}_p1"
             )
-            for family, instance, expect in select_for(problem, chosen, {}).supporting:
-                planned = PlannedCase(problem, family.name, instance.name, seed=seed, expect=expect)
+            for kernel in select_for(problem, chosen).supporting:
+                planned = PlannedCase(problem, kernel, seed=seed)
                 started = perf_counter()
                 verdict = verify(planned, session)
                 wall = perf_counter() - started

@@ -40,6 +40,7 @@ from bitgate.faults.trial import NOT_A_FINDING
 from bitgate.fuzz.planting import Planted, plant
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import operation_called
 from bitgate.operation.space.table import Question, Row
 from bitgate.operations.convolution import ConvProblem, Pass
@@ -124,11 +125,11 @@ def planned(problems: Sequence[ConvProblem], family: KernelFamily) -> list[Plann
     met: Counter[str] = Counter()
     cases = []
     for i in sorted((i for i in range(len(problems)) if costs[i] <= MOST_WORK), key=lambda i: float(costs[i])):
-        taking = [instance.name for instance in family.instances if not family.supports(problems[i], instance, {})]
+        taking = [instance for instance in family.instances if not family.supports(problems[i], instance, {})]
         if taking:
-            chosen = min(taking, key=lambda name: met[name])
-            met[chosen] += 1
-            cases.append(PlannedCase(problems[i], FAMILY, chosen))
+            chosen = min(taking, key=lambda instance: met[instance.name])
+            met[chosen.name] += 1
+            cases.append(PlannedCase(problems[i], Kernel(family, chosen)))
     return cases
 
 
@@ -206,9 +207,7 @@ class Trials:
             self.cases[name] = [case for case, verdict in verdicts if verdict.green]
             for case, verdict in verdicts:
                 if verdict.green:
-                    instance = family.instance(case.instance)
-                    assert instance is not None
-                    self.shared.reference(case.problem, instance, case.fill, case.seed, "exact")
+                    self.shared.reference(case.problem, case.kernel.instance, case.fill, case.seed, "exact")
                 else:
                     print(f"  left out, {verdict.outcome.value} without any fault: {case.id}: {verdict.reason}")
             print(f"{name}: {len(self.cases[name])} of {len(found[name])} rows run, {seconds:.1f} s")

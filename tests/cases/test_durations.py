@@ -113,7 +113,7 @@ def test_a_fresh_clone_knows_what_smoke_takes(tmp_path: Path, monkeypatch: pytes
 
 def test_what_the_suites_carry_knows_every_family_of_smoke() -> None:
     (machine,) = json.loads((rooms.room("suites") / "durations" / "host.json").read_text())["machines"].values()
-    assert {item.kernel for item in make_plan("smoke", "host", ours()).cases} <= set(machine["paces"])
+    assert {item.key.kernel for item in make_plan("smoke", "host", ours()).cases} <= set(machine["paces"])
 
 
 def test_the_file_of_an_earlier_version_is_begun_anew(cache: Path) -> None:

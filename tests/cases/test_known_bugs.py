@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from bitgate.cases.known_bug_fields import _entry
 from bitgate.cases.known_bugs import FILE, KnownBugs, read
-from bitgate.cases.planning import PlannedTest, Setting, plan_rows
+from bitgate.cases.planning import Setting, plan_rows
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import ours
 from bitgate.record import Diagnosis, Outcome, RecordError, Verdict, from_event, to_event
+from bitgate.verify.planned import PlannedCase
 
 ROWS = """[[case]]
 name = "r"
@@ -45,7 +46,7 @@ Judge = Callable[..., Verdict]
 
 
 @pytest.fixture
-def tests(tmp_path: Path, family: KernelFamily) -> list[PlannedTest]:
+def tests(tmp_path: Path, family: KernelFamily) -> list[PlannedCase]:
     """A case of stride 1, one of stride 2, and one of stride 2 with two groups."""
     (tmp_path / "cases.toml").write_text(ROWS)
     setting = Setting("host", "host", {"toy": family})
@@ -53,7 +54,7 @@ def tests(tmp_path: Path, family: KernelFamily) -> list[PlannedTest]:
 
 
 @pytest.fixture
-def judged(tmp_path: Path, tests: list[PlannedTest], family: KernelFamily) -> Judge:
+def judged(tmp_path: Path, tests: list[PlannedCase], family: KernelFamily) -> Judge:
     """``judged(outcome, diagnosis, case=1)``: what the ledger makes of a verdict on that case."""
 
     def judge(
@@ -62,15 +63,15 @@ def judged(tmp_path: Path, tests: list[PlannedTest], family: KernelFamily) -> Ju
         case: int = 1,
         day: date = LAST_DAY,
         text: str = ENTRY,
-        test: PlannedTest | None = None,
+        test: PlannedCase | None = None,
         **more: object,
     ) -> Verdict:
         (tmp_path / FILE).write_text(text)
         bugs = KnownBugs()
         bugs.add_suite("toy_suite", tmp_path / "cases.toml")
         test = test or tests[case]
-        verdict = Verdict(test.planned.key, outcome, diagnosis=diagnosis, **more)
-        return bugs.judged(verdict, test, {"toy": family}, today=day)
+        verdict = Verdict(test.key, outcome, diagnosis=diagnosis, **more)
+        return bugs.judged(verdict, test, today=day)
 
     return judge
 
@@ -129,10 +130,11 @@ def test_an_expired_entry_is_red_by_the_clock_too(judged: Judge) -> None:
     assert "expired on 2020-01-31" in verdict.reason
 
 
-def test_options_decide_whether_an_entry_is_about_a_case(judged: Judge, tests: list[PlannedTest]) -> None:
+def test_options_decide_whether_an_entry_is_about_a_case(judged: Judge, tests: list[PlannedCase]) -> None:
     gated = ENTRY + 'options = { gate = "off" }\n'
     assert judged(Outcome.PASS, text=gated).green  # production has the gate on
-    toggled = replace(tests[1], planned=replace(tests[1].planned, options=(("gate", "off"),)))
+    kernel = replace(tests[1].kernel, options=(("gate", "off"),))
+    toggled = replace(tests[1], kernel=kernel)
     assert judged(Outcome.MISMATCH, DROPPED, text=gated, test=toggled).outcome is Outcome.KNOWN_BUG
     assert not judged(Outcome.PASS, text=gated, test=toggled).green
 

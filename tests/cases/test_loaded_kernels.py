@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.cases.planning import PlannedTest, Setting, check_setting, for_table, plan_rows
+from bitgate.cases.planning import Setting, check_setting, for_table, plan_rows
 from bitgate.cases.table import load_set, loads, set_names
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
+from bitgate.verify.planned import PlannedCase
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pointwise" / "declaration.py"
 ROW = """
@@ -33,18 +34,18 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "cases.toml"
 
 
-def plan(table: Path, setting: Setting, text: str) -> list[PlannedTest]:
+def plan(table: Path, setting: Setting, text: str) -> list[PlannedCase]:
     table.write_text(text)
     return plan_rows(load_set(table), setting, suite="s")
 
 
 def test_only_what_is_loaded_runs(table: Path, setting: Setting) -> None:
-    assert {test.planned.family for test in plan(table, setting, ROW)} == {"toy"}
+    assert {test.key.kernel for test in plan(table, setting, ROW)} == {"toy"}
 
 
 def test_the_glob_decides_over_all(table: Path, setting: Setting) -> None:
-    assert {test.planned.family for test in plan(table, replace(setting, kernel="*"), ROW)} == {"ours", "toy"}
-    assert {test.planned.family for test in plan(table, replace(setting, kernel="ours*"), ROW)} == {"ours"}
+    assert {test.key.kernel for test in plan(table, replace(setting, kernel="*"), ROW)} == {"ours", "toy"}
+    assert {test.key.kernel for test in plan(table, replace(setting, kernel="ours*"), ROW)} == {"ours"}
 
 
 def test_an_owners_row_that_nothing_loaded_takes_is_red(table: Path, setting: Setting) -> None:
@@ -64,7 +65,7 @@ def test_a_row_with_options_that_it_lacks_is_not_for_it(table: Path, setting: Se
     (nobody,) = plan(table, setting, ROW + "options = { cu_count = 228 }")
     assert nobody.nobody.endswith("toy has no such option: cu_count")
     (test, *_) = plan(table, setting, ROW + "options = { gate = 'off' }")
-    assert test.planned.options == (("gate", "off"),)
+    assert test.key.options == (("gate", "off"),)
 
 
 def test_a_refusal_of_the_harness_is_no_evidence_for_an_interface_row(table: Path, setting: Setting) -> None:
@@ -80,7 +81,7 @@ def test_a_table_names_its_declarations(table: Path, place: str) -> None:
     assert set_names(table) == ("case",)
     setting = for_table(Setting("host", "host", families()), table)
     (test,) = plan_rows(load_set(table), setting, suite="s")
-    assert test.planned.family == "pointwise"
+    assert test.key.kernel == "pointwise"
 
 
 def test_declarations_are_named_relative_to_the_table(table: Path) -> None:
@@ -127,7 +128,7 @@ def test_a_forgotten_load_is_hinted_at(table: Path, setting: Setting) -> None:
 
 
 def test_zero_result_is_true_or_false(table: Path, setting: Setting) -> None:
-    assert all(test.planned.zero_result for test in plan(table, setting, ROW + "zero_result = true"))
-    assert not any(test.planned.zero_result for test in plan(table, setting, ROW))
+    assert all(test.zero_result for test in plan(table, setting, ROW + "zero_result = true"))
+    assert not any(test.zero_result for test in plan(table, setting, ROW))
     with pytest.raises(UsageError, match="zero_result: 1 is neither true nor false"):
         plan(table, setting, ROW + "zero_result = 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bitgate.cases.plan import Plan, PlanError, PlannedItem, repeated
+from bitgate.outside import OddInput
+from bitgate.record import Key
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=1, max_size=12)
-ITEMS = st.builds(
-    PlannedItem,
-    id=WORDS,
+KEYS = st.builds(
+    Key,
     case=WORDS,
     kernel=WORDS,
     instance=WORDS,
@@ -26,6 +29,11 @@ ITEMS = st.builds(
     seed=st.integers(0, 2**31),
     schedule=WORDS,
     target=WORDS,
+)
+ITEMS = st.builds(
+    PlannedItem,
+    id=WORDS,
+    key=KEYS,
     tier=WORDS,
     suite=WORDS,
     test=st.text(max_size=20),
@@ -40,10 +48,40 @@ def test_a_plan_survives_its_file(plan: Plan) -> None:
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
+@given(key=KEYS)
+def test_a_key_stands_flat_among_other_fields(key: Key) -> None:
+    flat = {**key.fields(), "verdict": "PASS", "test": ""}
+    assert Key.of(flat) == key
+    assert Key.of(dict(reversed(flat.items()))).values == key.values
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        ({"seed": -1}, "Expected 'int' >= 0 - at '$.seed'"),
+        ({"kernel": "../x"}, "at '$.kernel'"),
+        ({"options": ["gate"]}, "options: expected an object"),
+        ({"options": {"gate": 1}}, "Expected 'str', got 'int' - at '$.options"),
+        ({"fill": None}, "Expected 'str', got 'null' - at '$.fill'"),
+    ],
+)
+def test_what_is_no_key_is_told(spoilt: dict[str, object], message: str) -> None:
+    key = Key("fwd", "naive_conv", "f32", (("gate", "off"),), "exact", 0, "forward", "host")
+    with pytest.raises(OddInput, match=re.escape(message)):
+        Key.of(key.fields() | spoilt)
+
+
+def test_a_file_leaves_out_what_is_as_always() -> None:
+    item = PlannedItem.of({"id": "a", "case": "fwd", "kernel": "k", "instance": "i", "fill": "exact", "target": "host"})
+    assert item.key == Key("fwd", "k", "i", (), "exact", 0, "forward", "host")
+    with pytest.raises(OddInput, match="unknown field 'colour'"):
+        PlannedItem.of({**item.fields(), "colour": "red"})
+
+
 @given(plan=PLANS, data=st.data())
 def test_the_id_is_that_of_the_work_not_of_its_order(plan: Plan, data: st.DataObject) -> None:
     shuffled = replace(plan, cases=tuple(data.draw(st.permutations(plan.cases))))
-    slower = replace(plan, cases=tuple(replace(item, seconds=item.seconds + 1) for item in plan.cases))
+    slower = replace(plan, cases=tuple(structs.replace(item, seconds=item.seconds + 1) for item in plan.cases))
     assert shuffled.id == plan.id == slower.id
     assert replace(plan, target=plan.target + "x").id != plan.id
     if plan.cases:

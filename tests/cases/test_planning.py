@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from bitgate.cases.durations import Durations
-from bitgate.cases.planning import PlannedTest, Setting, check_setting, plan_rows
+from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
+from bitgate.verify.planned import PlannedCase
 
-Planner = Callable[..., list[PlannedTest]]
+Planner = Callable[..., list[PlannedCase]]
 
 ROW = """[[case]]
 name = "r"
@@ -33,7 +34,7 @@ def setting(family: KernelFamily) -> Setting:
 
 @pytest.fixture
 def plan(tmp_path: Path, setting: Setting) -> Planner:
-    def _plan(text: str, **changes: object) -> list[PlannedTest]:
+    def _plan(text: str, **changes: object) -> list[PlannedCase]:
         path = tmp_path / "cases.toml"
         path.write_text(text)
         return plan_rows(load_set(path), replace(setting, **changes), suite="toy_suite")  # type: ignore[arg-type]
@@ -41,8 +42,8 @@ def plan(tmp_path: Path, setting: Setting) -> Planner:
     return _plan
 
 
-def instances(tests: list[PlannedTest]) -> Counter[str]:
-    return Counter(test.planned.instance for test in tests)
+def instances(tests: list[PlannedCase]) -> Counter[str]:
+    return Counter(test.key.instance for test in tests)
 
 
 def test_every_instance_that_supports_a_case_runs_it(plan: Planner) -> None:
@@ -72,13 +73,13 @@ def test_ids_are_safe_and_unique(plan: Planner) -> None:
 def test_settings_of_the_whole_run_change_the_case_but_not_its_id(plan: Planner) -> None:
     plain, gated = plan(ROW), plan(ROW, options=(("gate", "off"),), seed=9, schedule="reverse")
     assert [test.id for test in plain] == [test.id for test in gated]
-    assert {test.planned.options for test in gated} == {(("gate", "off"),)}
-    assert {(test.planned.seed, test.planned.schedule) for test in gated} == {(9, "reverse")}
+    assert {test.key.options for test in gated} == {(("gate", "off"),)}
+    assert {(test.seed, test.schedule) for test in gated} == {(9, "reverse")}
 
 
 def test_schedules_are_the_hosts_only(plan: Planner) -> None:
     row = ROW + 'schedules = ["reverse", "random:3"]\n'
-    assert {test.planned.schedule for test in plan(row)} == {"reverse", "random:3"}
+    assert {test.schedule for test in plan(row)} == {"reverse", "random:3"}
     on_gpu = plan(row, platform="amd", target="gfx942")
     assert len(on_gpu) == len(plan(ROW, platform="amd", target="gfx942"))
 
@@ -93,8 +94,8 @@ def test_smoke_keeps_a_part_and_regression_all(plan: Planner) -> None:
     everything, smoke = plan(row), plan(row, tier="smoke")
     assert len(everything) == 8
     assert len(smoke) == 2
-    assert [test.id for test in smoke] == [test.id for test in everything if test.planned.tier == "smoke"]
-    assert {str(test.planned.problem.dtypes) for test in smoke} == {"f16"}
+    assert [test.id for test in smoke] == [test.id for test in everything if test.tier == "smoke"]
+    assert {str(test.problem.dtypes) for test in smoke} == {"f16"}
 
 
 def test_a_tier_can_depend_on_the_kind_of_target(plan: Planner) -> None:
@@ -106,7 +107,7 @@ def test_a_tier_can_depend_on_the_kind_of_target(plan: Planner) -> None:
 def test_a_refusal_is_expected_of_those_who_predict_it_by_its_clause(plan: Planner) -> None:
     tests = plan(ROW.replace('"n1k8c8_y3x3_h8x8", ', "") + "expect = { refused = 'vector' }\n")
     assert instances(tests) == {"v8": 2}
-    assert {test.planned.expect.clause for test in tests} == {"vector"}
+    assert {test.refused for test in tests} == {"vector"}
 
 
 def test_a_case_that_nobody_runs_is_planned_as_such(plan: Planner) -> None:
@@ -173,5 +174,5 @@ def test_keywords_tell_the_derived_factors(plan: Planner) -> None:
 def test_recorded_seconds_come_along(plan: Planner) -> None:
     dear = "bwd_data_f32_nhwgc_g1n1k12c8_y3x3_h9x9_s2x2_d1x1_p0x0_q0x0"
     tests = plan(ROW, durations=Durations({f"{dear}__toy_v4__exact": 7.0}))
-    assert {test.seconds for test in tests if test.planned.case == dear} == {7.0}
-    assert sum(test.item().seconds for test in tests) > 7.0
+    assert {test.seconds for test in tests if test.case == dear} == {7.0}
+    assert sum(line_of(test).seconds for test in tests) > 7.0

@@ -117,27 +117,27 @@ def test_ids_are_unique_and_regression_contains_smoke(smoke: Plan, regression: P
 
 def test_smoke_is_broad_and_compares(smoke: Plan) -> None:
     assert len(smoke.cases) >= 200
-    assert len({item.case for item in smoke.cases}) >= 60
+    assert len({item.key.case for item in smoke.cases}) >= 60
     refused = sum(bool(item.refused) for item in smoke.cases)
     assert refused / len(smoke.cases) < 0.05
-    assert not [item.id for item in smoke.cases if item.kernel == "none"]
+    assert not [item.id for item in smoke.cases if item.key.kernel == "none"]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("count", [4, 9, 36])
 def test_the_founding_bug_is_in_smoke_for_every_type(smoke: Plan, dtype: str, count: int) -> None:
-    ids = [item.id for item in smoke.cases if item.pin.startswith("ALMIOPEN-1959") and f"_{dtype}_" in item.case]
+    ids = [item.id for item in smoke.cases if item.pin.startswith("ALMIOPEN-1959") and f"_{dtype}_" in item.key.case]
     shapes = {4: "_y3x3_h8x8_s2x2_", 9: "_g1n4k128c64_y3x3_h28x28_s3x3_", 36: "_g1n2k64c64_y6x6_h28x28_s6x6_"}
     assert any(shapes[count] in name for name in ids)
 
 
 def test_the_reported_shape_runs_in_smoke_on_a_gpu_and_in_regression_on_the_host(smoke: Plan, regression: Plan) -> None:
     shape = "_g1n16k256c128_y5x5_h40x175_s2x2_"
-    assert not any(shape in item.case for item in smoke.cases)
+    assert not any(shape in item.key.case for item in smoke.cases)
     on_a_gpu = plan("smoke", "gfx942", "amd").cases
     for kernel in ("grouped_bwd_data", "nongrouped_bwd_data"):
-        assert sum(shape in item.case and item.kernel == kernel for item in regression.cases) == 6
-        assert sum(shape in item.case and item.kernel == kernel for item in on_a_gpu) == 3
+        assert sum(shape in item.key.case and item.key.kernel == kernel for item in regression.cases) == 6
+        assert sum(shape in item.key.case and item.key.kernel == kernel for item in on_a_gpu) == 3
 
 
 TARGETS = ("host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_90")
@@ -146,7 +146,7 @@ TARGETS = ("host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_90")
 @pytest.mark.parametrize("target", TARGETS)
 def test_smoke_touches_every_instance_of_the_target(target: str) -> None:
     platform = platform_of(target)
-    used = {(item.kernel, item.instance) for item in plan("smoke", target, platform).cases if not item.refused}
+    used = {(item.key.kernel, item.key.instance) for item in plan("smoke", target, platform).cases if not item.refused}
     families = [family.on(target) for family in registry.families().values() if platform in family.platforms]
     every = {(family.name, instance.name) for family in families for instance in family.instances}
     assert len(every) > 200

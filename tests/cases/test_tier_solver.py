@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.tier_solver import Candidate, covered_by, solve
 from bitgate.cli.main import run
 from bitgate.coverage.features import features, read_killers
 from bitgate.errors import UsageError
+from bitgate.record import Key
 
 SMALL = "bwd_data_f32_nhwgc_g1n1k8c8_y3x3_h6x6_s2x2_d1x1_p1x1_q1x1"
 DENSE = "bwd_data_f32_nhwgc_g2n1k8c8_y3x3_h6x6_s1x1_d1x1_p1x1_q1x1"
 
 
 def item(name: str, seconds: float = 1.0, pin: str = "", case: str = SMALL, instance: str = "i") -> PlannedItem:
-    return PlannedItem(
-        name, case, "k", instance, (), "exact", 0, "forward", "host", "regression", "s", why=name, pin=pin,
-        seconds=seconds,
-    )  # fmt: skip
+    key = Key(case, "k", instance, (), "exact", 0, "forward", "host")
+    return PlannedItem(name, key, "regression", "s", why=name, pin=pin, seconds=seconds)
 
 
 def candidate(name: str, *numbers: int, seconds: float = 1.0, pin: str = "") -> Candidate:
@@ -41,8 +41,7 @@ def test_most_for_its_seconds_and_nothing_for_what_others_have():
 
 def test_pinned_cases_are_in_whatever_they_cost_each_once():
     pinned = [candidate("p1", 0, seconds=8, pin="#1"), candidate("p2", 0, seconds=7, pin="#2")]
-    same = Candidate(item("p3", 5, "#2"), np.array([0]))
-    object.__setattr__(same.item, "why", "p2")
+    same = Candidate(structs.replace(item("p3", 5, "#2"), why="p2"), np.array([0]))
     solution = solve([*pinned, same, candidate("x", 1, 2, 3)], np.ones(4), budget=1)
     assert solution.ids == {"p1", "p3"}  # of the two cases of one pinned row the cheaper
     assert all(one.is_pinned for one in solution.chosen)

@@ -12,7 +12,7 @@ from junitparser import JUnitXml
 
 from bitgate.cases.plan import Plan, PlannedItem
 from bitgate.cases.run_plan import RunPlan, make
-from bitgate.record import Outcome, Stamp, Verdict, append
+from bitgate.record import Key, Outcome, Stamp, Verdict, append
 from bitgate.report import merge
 from bitgate.report.ledger import read_night
 from bitgate.report.summary import summarise
@@ -27,8 +27,8 @@ def _item(target: str, number: int) -> PlannedItem:
     name = f"fwd_f32_nhwgc_g1n{number}k1c1_y1x1_h1x1_s1x1_d1x1_p0x0_q0x0"
     test_id = f"{name}__naive_conv_fwd_f32__exact"
     test = f"suites/conv_fwd/test_correctness.py::test_correctness[{test_id}]"
-    fields = {"options": (), "fill": "exact", "seed": 0, "schedule": "forward", "target": target, "tier": "smoke"}
-    return PlannedItem(test_id, name, "naive_conv", "fwd_f32", suite="conv_fwd", test=test, seconds=0.1, **fields)
+    key = Key(name, "naive_conv", "fwd_f32", (), "exact", 0, "forward", target)
+    return PlannedItem(test_id, key, "smoke", "conv_fwd", test=test, seconds=0.1)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from bitgate.coverage.ran import Ran, predicted, read_ran
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict, append
 from bitgate.verify.planned import PlannedCase
@@ -82,7 +83,7 @@ def test_an_option_that_moves_a_threshold_makes_its_far_side_possible():
 
 def test_results_and_plans_are_read_alike(tmp_path, capsys):
     problem = parse_case_id(SEVERAL)
-    planned = PlannedCase(problem, "grouped_bwd_data", INSTANCE)
+    planned = PlannedCase(problem, kernel_called(known(), "grouped_bwd_data", INSTANCE))
     said = {"path": "grouped", "gemms_count": 4, "launches": 1, "buckets": 1, "split_k": 1, "zero_fill": True}
     results = tmp_path / "results.jsonl"
     append(results, Verdict(planned.key, Outcome.PASS, dispatch=said))

@@ -11,6 +11,7 @@ from bitgate.fuzz.failure import Found, is_failure, write_rows
 from bitgate.fuzz.shrink import Shrinker
 from bitgate.fuzz.smaller import measure, smaller
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import gemms_count
 from bitgate.record import Diagnosis, Outcome, Verdict
@@ -40,20 +41,20 @@ def judge_of(bug):
 
 
 def shrink(bug, case: str):
-    planned = PlannedCase(parse_case_id(case), "grouped_bwd_data", "f32_32x32x16_a1b1c1", seed=5, schedule="random:3")
-    judge, family = judge_of(bug), families(target="host")["grouped_bwd_data"]
-    return Shrinker(judge, family, Found(planned, judge(planned))).run(), judge, family
+    kernel = kernel_called(families(target="host"), "grouped_bwd_data", "f32_32x32x16_a1b1c1")
+    planned, judge = PlannedCase(parse_case_id(case), kernel, seed=5, schedule="random:3"), judge_of(bug)
+    return Shrinker(judge, Found(planned, judge(planned))).run(), judge
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_what_is_left_fails_is_minimal_and_has_passing_neighbours(name):
-    shrunk, judge, family = shrink(BUGS[name], STARTS[name])
+    shrunk, judge = shrink(BUGS[name], STARTS[name])
     assert shrunk.minimal
     assert shrunk.multiply_adds <= 1000
     assert is_failure(judge(shrunk.planned))
     assert (shrunk.planned.seed, shrunk.planned.schedule) == (0, "forward")
-    for candidate in smaller(shrunk.planned, family):
-        assert measure(candidate, family) < measure(shrunk.planned, family)
+    for candidate in smaller(shrunk.planned):
+        assert measure(candidate) < measure(shrunk.planned)
         assert not BUGS[name](candidate.problem)
     assert shrunk.neighbours
     for neighbour in shrunk.neighbours:
@@ -62,7 +63,7 @@ def test_what_is_left_fails_is_minimal_and_has_passing_neighbours(name):
 
 
 def test_neighbours_name_the_conditions():
-    shrunk, _, _ = shrink(BUGS["K in vectors"], STARTS["K in vectors"])
+    shrunk, _ = shrink(BUGS["K in vectors"], STARTS["K in vectors"])
     named = {neighbour.quantity: neighbour.passes for neighbour in shrunk.neighbours}
     assert named["g"] == "2"
     assert named["k"] == "8"
@@ -72,16 +73,17 @@ def test_neighbours_name_the_conditions():
 
 
 def test_of_the_founding_bug_one_multiply_add_a_sub_gemm_is_left():
-    shrunk, _, _ = shrink(BUGS["the founding one"], STARTS["the founding one"])
+    shrunk, _ = shrink(BUGS["the founding one"], STARTS["the founding one"])
     assert shrunk.multiply_adds == 2
     assert {"g", "ndim", "operation"} <= {neighbour.quantity for neighbour in shrunk.neighbours}
 
 
 def test_the_row_is_one_that_the_table_reader_takes(tmp_path):
-    shrunk, _, _ = shrink(BUGS["ragged"], STARTS["ragged"])
+    shrunk, _ = shrink(BUGS["ragged"], STARTS["ragged"])
+    kernel = replace(shrunk.planned.kernel, options=(("bucket_size", "2"),))
     odd = replace(
         shrunk,
-        planned=replace(shrunk.planned, seed=3, schedule="random:9", fill="decimal", options=(("bucket_size", "2"),)),
+        planned=replace(shrunk.planned, seed=3, schedule="random:9", fill="decimal", kernel=kernel),
         verdict=replace(shrunk.verdict, diagnosis=Diagnosis(("other",), 'a "quoted" \\ sentence')),
     )
     path = tmp_path / "cases.toml"

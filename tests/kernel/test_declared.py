@@ -13,6 +13,7 @@ from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.kernel.declared import declared_refusal, harness_refusal, is_own, refusal_of
 from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.verify.selection import select_for
@@ -72,8 +73,8 @@ def test_what_is_declared_is_the_predicates_business() -> None:
 
 
 def test_verify_plans_a_refusal_by_the_declared_set() -> None:
-    selection = select_for(parse_case_id("fwd_f32_nhwgc_n1k8c8_y1x1_h4x4"), [(THEIRS, INSTANCE)], {})
-    assert [expect.clause for _, _, expect in selection.refusing] == ["dtypes"]
+    selection = select_for(parse_case_id("fwd_f32_nhwgc_n1k8c8_y1x1_h4x4"), [Kernel(THEIRS, INSTANCE)])
+    assert [expect.clause for _, expect in selection.refusing] == ["dtypes"]
     assert not selection.supporting
 
 
@@ -105,9 +106,9 @@ def test_fuzzing_keeps_to_the_layout_that_each_instance_declares() -> None:
     gemm = replace(THEIRS, operations=("gemm",), instances=instances, supports=takes_all)
     (lane,) = set(lanes([(gemm, instance) for instance in instances]))
     planned = list(lane.cases(seed=0, visit=0, target="host"))
-    assert {case.instance for case in planned} == {"rrr", "rcr"}
-    assert {case.problem.layout for case in planned if case.instance == "rrr"} == {"rrr"}
-    assert {case.problem.layout for case in planned if case.instance == "rcr"} == {"rcr"}
+    assert {case.key.instance for case in planned} == {"rrr", "rcr"}
+    assert {case.problem.layout for case in planned if case.key.instance == "rrr"} == {"rrr"}
+    assert {case.problem.layout for case in planned if case.key.instance == "rcr"} == {"rcr"}
 
 
 def test_declarations_come_from_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

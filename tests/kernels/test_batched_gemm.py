@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.operations.gemm import GEMM_LAYOUTS
 from bitgate.record import Outcome
@@ -68,7 +69,7 @@ def test_supported_means_that_it_runs_and_verifies(session, case):
     declared = {i.name: FAMILY.supports(problem, i, {}) is None for i in FAMILY.instances}
     assert {name: library.is_supported(problem, name) is None for name in declared} == declared
     runs = {
-        name: verify(PlannedCase(problem=problem, family=FAMILY.name, instance=name, target="host"), session)
+        name: verify(PlannedCase(problem, kernel_called(session.families, FAMILY.name, name)), session)
         for name, supported in declared.items()
         if supported
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
@@ -25,7 +26,7 @@ def session() -> Session:
 def run(session: Session, kernel: tuple[str, str], split: str, fill: str = "exact") -> Verdict:
     dtype = kernel[1].partition("_")[0]
     problem = parse_case_id(f"bwd_weight_{dtype}_{SHAPE}{split and '_' + split}")
-    return verify(PlannedCase(problem, *kernel, fill=fill), session)
+    return verify(PlannedCase(problem, kernel_called(session.families, *kernel), fill=fill), session)
 
 
 @pytest.mark.parametrize("split", ["", "sk2", "sk3", "sk7", "sk128", "skauto"])

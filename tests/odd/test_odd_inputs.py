@@ -196,7 +196,7 @@ def test_records(hold: Any) -> None:
 def _item(number: int) -> PlannedItem:
     case = f"fwd_f32_nhwgc_g1n{number}k1c1_y1x1_h1x1_s1x1_d1x1_p0x0_q0x0"
     test_id = f"{case}__naive_conv_fwd__exact"
-    return PlannedItem(test_id, case, "naive_conv", "fwd", (), "exact", 0, "forward", "host", "smoke", "conv_fwd")
+    return PlannedItem(test_id, Key(case, "naive_conv", "fwd", (), "exact", 0, "forward", "host"), "smoke", "conv_fwd")
 
 
 def test_plans(hold: Any, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from bitgate import rooms
 from bitgate.cases.planning import Setting, plan_rows
 from bitgate.cases.table import load_set
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
 from bitgate.platform import PROBES, Finding, Fragment, Workbench, sentence_of
 from bitgate.platform.accumulators import accumulators
@@ -63,7 +64,9 @@ def wide(tile):
 
 @pytest.mark.parametrize("instance", PROBES)
 def test_the_host_is_as_declared(session, instance):
-    verdict = verify(PlannedCase(PROBLEM, "platform_probe", instance, fill="probe"), session)
+    verdict = verify(
+        PlannedCase(PROBLEM, kernel_called(session.families, "platform_probe", instance), fill="probe"), session
+    )
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.human == f"{instance} of host"
     assert verdict.fingerprint["build"]
@@ -96,7 +99,8 @@ def test_the_case_id_says_what_is_probed():
 
 
 def test_a_probe_is_no_place_for_another_problem(session):
-    planned = PlannedCase(parse_case_id("fwd_f32_nwgc_g1n1k1c1_y1_h1"), "platform_probe", "lanes", fill="probe")
+    kernel = kernel_called(session.families, "platform_probe", "lanes")
+    planned = PlannedCase(parse_case_id("fwd_f32_nwgc_g1n1k1c1_y1_h1"), kernel, fill="probe")
     verdict = verify(planned, session)
     assert verdict.outcome is Outcome.REFUSED
     assert verdict.reason == "operation: platform_probe.lanes does not compute fwd"
@@ -113,7 +117,7 @@ def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
     rows = load_set(rooms.room("suites") / "platform" / "cases.toml")
     planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
     assert list(renamed.values()) == [test.id for test in planned]
-    assert all(test.planned.fill == "probe" and test.planned.tier == "smoke" for test in planned)
+    assert all(test.fill == "probe" and test.tier == "smoke" for test in planned)
 
 
 def rows_swapped(a, b):

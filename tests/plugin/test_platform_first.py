@@ -25,8 +25,8 @@ from bitgate.plugin import cases
 def test_probe(planned, gate):
     gate(planned)
 """
-RED = '    assert planned.instance != "lanes", "B is transposed"\n'
-DEADLY = '    planned.instance == "lanes" and os.kill(os.getpid(), signal.SIGKILL)\n'
+RED = '    assert planned.key.instance != "lanes", "B is transposed"\n'
+DEADLY = '    planned.key.instance == "lanes" and os.kill(os.getpid(), signal.SIGKILL)\n'
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def _verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
 
 def _item(one: Verdict) -> PlannedItem:
     test = {"tier": one.tier, "suite": one.suite, "test": one.test, "human": one.human, "row": one.row}
-    return PlannedItem(id=f"{one.key.case}__{one.key.seed}", **vars(one.key), **test)
+    return PlannedItem(f"{one.key.case}__{one.key.seed}", one.key, **test)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import pytest
 
 from bitgate.device.errors import HipError
 from bitgate.device.ledger import HipLedger, Incident
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome, Verdict
@@ -29,9 +30,10 @@ def session() -> Session:
 
 
 def verdict(session: Session, option: str, value: str, instance: str = "f32", case: str = CASE, **more) -> Verdict:
-    planned = PlannedCase(parse_case_id(case), "careless", instance, options=((option, value),), **more)
+    kernel = kernel_called(session.families, "careless", instance, [(option, value)])
+    planned = PlannedCase(parse_case_id(case), kernel, **more)
     found = verify(planned, session)
-    healthy = verify(PlannedCase(parse_case_id(CASE), "careless", "f32"), session)
+    healthy = verify(PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32")), session)
     assert healthy.outcome is Outcome.PASS, "what the case left behind hurt the next one"
     return found
 
@@ -114,7 +116,7 @@ def test_a_changed_floating_point_environment_is_corruption_and_does_not_reach_t
     assert found.outcome is Outcome.CORRUPTED
     assert "kernel set_control, block (0,0,0)" in found.reason
     assert f"the floating-point environment was changed and left so: {words}" in found.reason
-    special = PlannedCase(parse_case_id(CASE), "careless", "f32", fill="special")
+    special = PlannedCase(parse_case_id(CASE), kernel_called(session.families, "careless", "f32"), fill="special")
     assert verify(special, session).outcome is Outcome.PASS
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from bitgate import rooms
 from bitgate.faults.fault import Fault, read_faults
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome
@@ -19,6 +21,7 @@ from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
 FOLDER = Path(__file__).parent / "block_sums"
+FAMILIES = families(ours().loading([FOLDER / "declaration.py"]), "host", here=True)
 DEFECTS = read_faults([FOLDER / "defects.toml"])
 INSTANCES = [f"w{wave}_b{block}" for wave in (32, 64) for block in (64, 128, 256, 512, 1024)]
 HEALTHY_SCHEDULES = ["forward", "reverse", "lockstep", *(f"random:{seed}" for seed in range(1, 7))]
@@ -48,7 +51,7 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
 
 def planned(instance: str, schedule: str = "forward", seed: int = 0) -> PlannedCase:
     problem = parse_case_id("gemm_f32_rcr_b1m2n3k1100")
-    return PlannedCase(problem, "block_sums", instance, seed=seed, schedule=schedule)
+    return PlannedCase(problem, kernel_called(FAMILIES, "block_sums", instance), seed=seed, schedule=schedule)
 
 
 @pytest.mark.parametrize("schedule", HEALTHY_SCHEDULES)

@@ -12,6 +12,7 @@ import pytest
 
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import F32_ACCUMULATION
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
@@ -111,7 +112,10 @@ def session() -> Session:
 
 def verdict_on(session: Session, function: Callable[..., None], fill: str = "peaked", **more) -> Verdict:
     problem = more.pop("problem", CASE)
-    return verify(PlannedCase(problem, FAMILY.name, function.__name__, fill=fill, **more), session)
+    return verify(
+        PlannedCase(problem, kernel_called(session.families, FAMILY.name, function.__name__), fill=fill, **more),
+        session,
+    )
 
 
 def test_a_right_function_passes_on_exact_bits_and_within_the_stated_bound(session) -> None:
@@ -127,8 +131,8 @@ def test_a_right_function_passes_on_exact_bits_and_within_the_stated_bound(sessi
 def test_what_could_not_be_looked_at_is_stated(session) -> None:
     told = verdict_on(session, right).fingerprint
     assert told["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
-    assert told["build"] == session.runner(FAMILY.name, "right").content_key
-    assert told["build"] != session.runner(FAMILY.name, "idle").content_key
+    assert told["build"] == session.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
+    assert told["build"] != session.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
 
 
 @pytest.mark.parametrize(

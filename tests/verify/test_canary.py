@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome
@@ -17,11 +19,12 @@ from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 
 SICK = Path(__file__).parent / "sick" / "declaration.py"
+FAMILIES = families(ours().loading([SICK]), "host", here=True)
 
 
 def planned(illness: str) -> PlannedCase:
     problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
-    return PlannedCase(problem, "sick", "fwd_f32", options=(("illness", illness),))
+    return PlannedCase(problem, kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]))
 
 
 def test_a_sound_device_has_nothing_to_say() -> None:
@@ -30,7 +33,7 @@ def test_a_sound_device_has_nothing_to_say() -> None:
 
 def test_a_device_that_computes_wrongly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session("host", project=ours().loading([SICK]))
-    kernel = session.family("sick"), session.family("sick").instances[0]
+    kernel = kernel_called(session.families, "sick", "fwd_f32")
     monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)
     monkeypatch.setattr(canary, "CASE", "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3_s1")
     monkeypatch.setattr(canary, "verify", lambda case, session: _wrong(case))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.operation import parse_case_id
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.compare import compare
@@ -50,8 +53,8 @@ def test_what_does_not_match_is_refused():
 
 def test_names_of_a_planned_case():
     problem = parse_case_id("fwd_f32_nhwgc_n1k8c4_y1_h4")
-    planned = PlannedCase(problem, "conv", "small", options=(("b", "-1"), ("a", "x")), fill="exact", seed=3)
-    assert planned.options == (("a", "x"), ("b", "-1"))
+    family, instance = replace(NO_KERNEL.family, name="conv"), replace(NO_KERNEL.instance, name="small")
+    planned = PlannedCase(problem, Kernel(family, instance, (("a", "x"), ("b", "-1"))), fill="exact", seed=3)
     assert planned.id == "fwd_f32_nhwgc_g1n1k8c4_y1x1_h4x4_s1x1_d1x1_p0x0_q0x0__conv_small_a_x_b__1__exact"
     assert planned.key.kernel == "conv"
     assert repro_line(planned) == (

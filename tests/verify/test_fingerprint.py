@@ -14,13 +14,14 @@ import pytest
 from bitgate import checkout, rooms
 from bitgate.build.builder import Builder
 from bitgate.device.targets import Target
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions
 from bitgate.verify.laws import hold
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
@@ -35,8 +36,13 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def planned(session: Session, illness: str = "none", **more) -> PlannedCase:
+    kernel = kernel_called(session.families, "sick", "fwd_f32", [("illness", illness)])
+    return PlannedCase(parse_case_id(CASE), kernel, **more)
+
+
 def sick(session: Session, illness: str = "none", **more) -> Verdict:
-    return verify(PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", illness),), **more), session)
+    return verify(planned(session, illness, **more), session)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +58,8 @@ def forgetful() -> None:
 
 def test_every_verdict_tells_all_of_it(session: Session) -> None:
     passed, crashed = sick(session), sick(session, "fail")
-    refused = sick(session, expect=Expectation("refused", "mood"))
-    law = hold(PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", "none"),)), session)
+    refused = sick(session, refused="mood")
+    law = hold(planned(session), session)
     for verdict in (passed, crashed, refused, law):
         assert tuple(verdict.fingerprint) == FINGERPRINT
         assert all(verdict.fingerprint.values())
@@ -148,16 +154,16 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sessions, "content_of", slowly(content_of))
     monkeypatch.setattr(sessions, "fingerprint", slowly(sessions.fingerprint))
     session = Session("host", project=ours().loading([SICK / "declaration.py"]))
-    case = PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", "none"),))
+    case = planned(session)
     for verdict in (hold(case, session), verify(case, session), sick(session, "wrong")):
         assert verdict.seconds["total"] < 1000
     assert late >= 3000
 
 
-def test_a_process_that_died_leaves_a_fingerprint_all_the_same() -> None:
-    planned = PlannedCase(parse_case_id(CASE), "sick", "fwd_f32", (("illness", "abort"),))
+def test_a_process_that_died_leaves_a_fingerprint_all_the_same(session: Session) -> None:
+    aborting = planned(session, "abort")
     with CaseProcess(Opening("host", ours().loading([SICK / "declaration.py"]))) as process:
-        verdict = process.verify(planned)
+        verdict = process.verify(aborting)
     assert verdict.outcome is Outcome.CRASHED
     assert tuple(verdict.fingerprint) == FINGERPRINT
     assert verdict.fingerprint["host"] == platform.node()

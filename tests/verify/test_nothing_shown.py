@@ -15,6 +15,8 @@ from bitgate.cli.main import run
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, has_products
 from bitgate.exact.digest import digest_of_zeros
 from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Outcome, from_event, to_event
@@ -30,6 +32,7 @@ NOTHING = "bwd_data_f16_nhwgc_g1n1k8c8_y2x2_h1x1_s1x1_d3x3_p2x2"
 SOMETHING = "bwd_data_f16_nhwgc_g1n1k8c8_y2x2_h2x2_s1x1_d3x3_p2x2"
 LOOSE = "bwd_weight_bf16_nhwgc_g1n4k16c16_y3x3_h16x16_p1x1_sk64"
 """64 slices that meet in bf16: each cell may be off by half of the sum of its terms' magnitudes."""
+FAMILIES = families(target="host")
 BWD_DATA = ("grouped_bwd_data", "f16_32x32x32_a1b1c1")
 BWD_WEIGHT = ("grouped_bwd_weight", "bf16_32x32x32_a1b1c1")
 
@@ -40,7 +43,7 @@ def session() -> Session:
 
 
 def plan(case: str, kernel: tuple[str, str] = BWD_DATA, **more: object) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), *kernel, **more)  # type: ignore[arg-type]
+    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, *kernel), **more)  # type: ignore[arg-type]
 
 
 def relu(seed: int) -> PlannedCase:

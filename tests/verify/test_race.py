@@ -16,6 +16,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.kernel.arguments import find_instance
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome
@@ -54,20 +55,22 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
     return open_
 
 
-def planned(instance: str) -> PlannedCase:
+def planned(session: Session, instance: str) -> PlannedCase:
     problem = parse_case_id("gemm_f32_rcr_b1m2n3k300")
-    return PlannedCase(problem, "block_sums", instance, schedule="race")
+    return PlannedCase(problem, kernel_called(session.families, "block_sums", instance), schedule="race")
 
 
 @pytest.mark.parametrize("instance", ["w32_b64", "w32_b1024", "w64_b64", "w64_b512"])
 def test_a_right_reduction_is_green(open_with, instance: str) -> None:
-    assert verify(planned(instance), open_with(None)).outcome is Outcome.PASS
+    session = open_with(None)
+    assert verify(planned(session, instance), session).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("instance", ["w32_b64", "w32_b1024", "w64_b512"])
 @pytest.mark.parametrize("fault", DEFECTS, ids=lambda fault: fault.name)
 def test_a_missing_synchronisation_is_named(open_with, fault: Fault, instance: str) -> None:
-    verdict = verify(planned(instance), open_with(fault))
+    session = open_with(fault)
+    verdict = verify(planned(session, instance), session)
     assert verdict.outcome is Outcome.CRASHED
     assert verdict.diagnosis is not None
     assert verdict.diagnosis.kinds == ("race",)
@@ -87,7 +90,7 @@ def test_slices_that_meet_without_atomics_are_named(open_with, fault: Fault) -> 
     session.device.set_threads(1)
     whole = session.families[family]
     session.families[family] = whole.only(find_instance(whole, instance).group)  # the others need not be built
-    asked = PlannedCase(parse_case_id(case), family, instance)
+    asked = PlannedCase(parse_case_id(case), kernel_called(session.families, family, instance))
     assert verify(asked, session).outcome is Outcome.PASS
     verdict = verify(replace(asked, schedule="race"), session)
     assert verdict.outcome is Outcome.CRASHED
@@ -113,7 +116,7 @@ def test_a_prebuilt_library_cannot_be_watched(open_with) -> None:
 
     session = open_with(None)
     session.families["block_sums"] = replace(session.families["block_sums"], sources=(), library=Path("/nowhere.so"))
-    verdict = verify(planned("w32_b64"), session)
+    verdict = verify(planned(session, "w32_b64"), session)
     assert verdict.outcome is Outcome.BUILD_FAILED
     assert "prebuilt: --race builds from sources" in verdict.reason
 
@@ -122,8 +125,8 @@ def test_a_gpu_is_not_watched(open_with) -> None:
     session = open_with(None)
     session.target = Target("gfx942", "amd", "hardware", "none")
     with pytest.raises(UsageError, match="races can be watched on the host target only"):
-        verify(planned("w32_b64"), session)
+        verify(planned(session, "w32_b64"), session)
 
 
-def test_it_is_run_again_by_its_line() -> None:
-    assert repro_line(planned("w32_b64")).endswith("--seed 0 --race --target host")
+def test_it_is_run_again_by_its_line(open_with) -> None:
+    assert repro_line(planned(open_with(None), "w32_b64")).endswith("--seed 0 --race --target host")

@@ -13,6 +13,7 @@ from bitgate.diagnose import Finding, Role, Scene, diagnose
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
 from bitgate.exact.reference import exact_results
+from bitgate.kernel.resolved import Kernel
 from bitgate.record import Outcome, Verdict
 from bitgate.record.view import wrong_cells
 from bitgate.verify.dump import Dump
@@ -35,7 +36,7 @@ def session() -> Session:
 
 
 def plan(illness: str = "none", problem: RowMaximumProblem = CASE, **more) -> PlannedCase:
-    return PlannedCase(problem, "row_maximum", "f32", options=(("illness", illness),), **more)
+    return PlannedCase(problem, Kernel(FAMILY, FAMILY.instances[0], (("illness", illness),)), **more)
 
 
 def red(session: Session, illness: str, outcome: Outcome, problem: RowMaximumProblem = CASE) -> Verdict:

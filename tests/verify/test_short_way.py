@@ -10,6 +10,8 @@ import pytest
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import plan_fill
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import F32_ACCUMULATION, parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome, Verdict, from_event, to_event
@@ -20,12 +22,13 @@ from bitgate.verify.spine import verify
 from bitgate.verify.stored import FILE, StoredDigest, key_of, read, write
 
 DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 OTHER_DIGEST = "bg1:" + "0" * 32
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), "sick", "fwd_f32", options=(("illness", illness),), **more)
+    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +133,14 @@ def test_the_reference_on_the_device_gives_the_digest_of_the_cpus(book, exact):
     assert verdict.certificate.bound >= exact.certificate.bound
 
 
-@pytest.mark.parametrize("kernel", ["sick", "naive_conv"])
-def test_large_cases_are_held_to_the_checksum(book, exact, kernel):
+@pytest.mark.parametrize("family", ["sick", "naive_conv"])
+def test_large_cases_are_held_to_the_checksum(book, exact, family):
     """Large by the option that lowers the threshold; naive kernels are not held to themselves."""
     session = book(OTHER_DIGEST, large_bytes=1024)
-    planned = replace(plan(seed=5), family=kernel, options=())
+    planned = replace(plan(seed=5), kernel=kernel_called(FAMILIES, family, "fwd_f32"))
     verdict = verify(planned, session)
     assert verdict.outcome is Outcome.PASS
-    assert verdict.reference == ("gpu+checksum" if kernel == "sick" else "checksum")
+    assert verdict.reference == ("gpu+checksum" if family == "sick" else "checksum")
 
 
 def test_the_checksum_alone_finds_a_wrong_cell(book):

@@ -10,16 +10,19 @@ import psutil
 import pytest
 
 from bitgate.errors import UsageError
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel, kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify.memory import memory_shortage
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
 DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
+FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
 
 
@@ -34,7 +37,7 @@ def verify_alone(planned: PlannedCase, load: tuple[Path, ...], time_limit: float
 
 
 def plan(illness: str = "none", case: str = CASE, **more) -> PlannedCase:
-    return PlannedCase(parse_case_id(case), "sick", "fwd_f32", options=(("illness", illness),), **more)
+    return PlannedCase(parse_case_id(case), kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]), **more)
 
 
 def test_pass_carries_all_that_a_results_line_needs(session):
@@ -110,13 +113,13 @@ ODD = "fwd_f32_nhwgc_g1n1k8c3_y3_h6_p1"
 
 
 def test_an_expected_refusal_is_green_with_its_clause_only(session):
-    assert verify(plan(case=ODD, expect=Expectation("refused", "c_even")), session).green
-    other = verify(plan(case=ODD, expect=Expectation("refused", "k_even")), session)
+    assert verify(plan(case=ODD, refused="c_even"), session).green
+    other = verify(plan(case=ODD, refused="k_even"), session)
     assert (other.outcome, other.green) == (Outcome.REFUSED, False)
     assert "refused by c_even, expected k_even" in other.reason
     unexpected = verify(plan(case=ODD), session)
     assert (unexpected.outcome, unexpected.green) == (Outcome.REFUSED, False)
-    accepted = verify(plan(expect=Expectation("refused", "c_even")), session)
+    accepted = verify(plan(refused="c_even"), session)
     assert not accepted.green
     assert "was to be refused (c_even), and is supported" in accepted.reason
 
@@ -141,8 +144,8 @@ def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
     broken = tmp_path / "sick.hip.cpp"
     broken.write_text("this is no C++\n")
     family = session.families["sick"]
-    session.families["sick"] = replace(family, name="sick", sources=(str(broken),))
-    verdict = verify(plan(), session)
+    kernel = Kernel(replace(family, sources=(str(broken),)), family.instances[0])
+    verdict = verify(replace(plan(), kernel=kernel), session)
     assert verdict.outcome is Outcome.BUILD_FAILED
     assert "error" in verdict.reason
 
@@ -150,10 +153,6 @@ def test_a_source_that_does_not_compile_is_a_verdict(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"family": "sic"}, "no kernel family 'sic'"),
-        ({"instance": "fwd_f16"}, "no instance 'fwd_f16'"),
-        ({"options": (("illnes", "none"),)}, "no option 'illnes'; did you mean 'illness'"),
-        ({"options": (("illness", "flu"),)}, "option illness=flu"),
         ({"schedule": "backwards"}, "give forward, reverse, lockstep or random:N"),
         ({"fill": "exotic"}, "unknown fill 'exotic'"),
         ({"fill": "decimal", "reference": "ordered"}, "bits depend on the order of summation"),
@@ -168,7 +167,7 @@ def test_a_mistake_of_the_user_is_no_verdict(session, change, message):
 
 def test_the_naive_kernels_take_real_numbers(session):
     problem = parse_case_id("bwd_weight_f32_nhwgc_g2n2k4c4_y3_h6_p1")
-    planned = PlannedCase(problem, "naive_conv", "bwd_weight_f32", fill="decimal")
+    planned = PlannedCase(problem, kernel_called(FAMILIES, "naive_conv", "bwd_weight_f32"), fill="decimal")
     verdict = verify(planned, session)
     assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "ordered")
     assert not verdict.certificate.holds
@@ -188,7 +187,9 @@ def test_the_devices_naive_kernel_is_a_reference_too(session):
     assert (there.outcome, there.reference, there.digest) == (Outcome.PASS, "gpu", here.digest)
     assert verify(plan("wrong", reference="gpu"), session).outcome is Outcome.MISMATCH
     with pytest.raises(UsageError, match="is the kernel that --reference gpu compares with"):
-        verify(PlannedCase(parse_case_id(CASE), "naive_conv", "fwd_f32", reference="gpu"), session)
+        verify(
+            PlannedCase(parse_case_id(CASE), kernel_called(FAMILIES, "naive_conv", "fwd_f32"), reference="gpu"), session
+        )
 
 
 def test_the_dump_sees_every_tensor(session):

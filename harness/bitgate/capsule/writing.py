@@ -69,13 +69,13 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     if platform_of(order.target) != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
-    chosen = [(family, instance) for family, instance in chosen if "host" in family.platforms]
-    selection = select_for(order.problem, chosen, dict(order.options))
+    chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]
+    selection = select_for(order.problem, chosen)
     if not selection.supporting:
-        told = [f"{f.name}.{i.name}: {e.clause}" for f, i, e in selection.refusing[:3]] or ["none does this operation"]
+        told = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
         raise UsageError(f"no kernel for {order.target} takes {case_id(order.problem)} ({'; '.join(told)})")
-    family, instance, _ = selection.supporting[0]
-    return family, instance, tuple(f"{f.name}.{i.name}" for f, i, _ in selection.supporting[1:])
+    kernel, *others = selection.supporting
+    return kernel.family, kernel.instance, tuple(other.name for other in others)
 
 
 def write(order: Order, out: Path) -> Made:

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from bitgate.cases.planning import PlannedTest, Setting
+from bitgate.cases.planning import Setting
 from bitgate.cases.row import SMOKE
-from bitgate.cases.suites import planned_tests, with_tables
+from bitgate.cases.suites import planned_tests
 from bitgate.errors import UsageError
 from bitgate.exact.certificate import ZERO_RESULT, blind, certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import defined_reference, exact_reference
-from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.stored import FILE, Reason, StaleDigests, StoredDigest, key_of, read, read_reasons, write
 
@@ -80,10 +80,9 @@ def wishes(settings: Sequence[Setting], tables: Sequence[Path], tier: str = "") 
     """Every digest that the plans of a tier (empty: of all) ask for under any of the settings, each once."""
     seen: set[str] = set()
     for setting in settings:
-        families = with_tables(setting, tables).families
         for test in planned_tests(setting, tables):
-            wish = _wish(test, families)
-            if wish is not None and wish.key not in seen and (tier != SMOKE or test.planned.tier == SMOKE):
+            wish = _wish(test)
+            if wish is not None and wish.key not in seen and (tier != SMOKE or test.tier == SMOKE):
                 seen.add(wish.key)
                 yield wish
 
@@ -204,16 +203,14 @@ def _book(path: Path) -> Book:
         return Book(error.digests, read_reasons(path), is_stale=True)
 
 
-def _wish(test: PlannedTest, families: Mapping[str, KernelFamily]) -> Wish | None:
+def _wish(planned: PlannedCase) -> Wish | None:
     """None for a case without an exact reference: other fills, refusals, what nobody runs, what is too large."""
-    planned, problem = test.planned, test.planned.problem
+    problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
     if len(problem.outputs) != 1:
         return None  # the short way, which goes by stored digests, is closed to it (verify/shortcut.py)
-    if test.nobody or planned.fill != "exact" or planned.expect.kind != "pass" or too_large:
+    if planned.nobody or planned.fill != "exact" or planned.refused or too_large:
         return None
-    instance = families[planned.family].instance(planned.instance)
-    assert instance is not None
-    accumulation = instance.accumulation_for(problem)
+    accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
     return Wish(planned.suite, key_of(planned.case, plan), problem, plan, accumulation)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 from bitgate.cases.row import AXES, Row, RowError
 from bitgate.cases.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties, value_of
-from bitgate.operation import Problem, ProblemError, operation_called, parse_case_id
+from bitgate.operation import Problem, ProblemError, case_id, operation_called, parse_case_id
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class Candidate:
     """None: the row does not say."""
     in_smoke: bool
     """False: the row's ``smoke`` table leaves this product to regression."""
+
+    @cached_property
+    def case(self) -> str:
+        return case_id(self.problem)
 
 
 def expand(row: Row) -> Iterator[Candidate]:

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.cases.known_bug_fields import Wanted, read_entries
-from bitgate.cases.planning import PlannedTest
-from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import Project
 from bitgate.record import Outcome, Verdict
+from bitgate.verify.planned import PlannedCase
 
 FILE = "known_bugs.toml"
 
@@ -47,16 +46,16 @@ class KnownBug:
         """What it records, in words."""
         return f"{self.verdict} {self.kind}".strip()
 
-    def covers(self, test: PlannedTest, options: Mapping[str, str]) -> bool:
-        """Is the entry about this case, run with these options? A case that is to be refused does not fail otherwise
+    def covers(self, planned: PlannedCase) -> bool:
+        """Is the entry about this case? A case that is to be refused does not fail otherwise
         than by its refusal."""
-        planned = test.planned
+        kernel = planned.kernel
         return (
-            any(fnmatchcase(planned.family, glob) or fnmatchcase(planned.kernel, glob) for glob in self.kernels)
+            any(fnmatchcase(kernel.family.name, glob) or fnmatchcase(kernel.name, glob) for glob in self.kernels)
             and any(fnmatchcase(planned.target, glob) for glob in self.targets)
-            and (planned.expect.kind == "pass" or self.verdict is Outcome.REFUSED)
+            and (not planned.refused or self.verdict is Outcome.REFUSED)
             and (not self.fills or planned.fill in self.fills)
-            and all(options.get(name) in values for name, values in self.options.items())
+            and all(kernel.settings.get(name) in values for name, values in self.options.items())
             and (not self.cases or planned.case in self.cases)
             and all(wanted.fits(planned.problem) for wanted in self.where.values())
         )
@@ -87,17 +86,13 @@ class KnownBugs:
         for path in (*project.known_bugs, *beside):
             self.of_all[path] = read(path)
 
-    def judged(
-        self, verdict: Verdict, test: PlannedTest, families: Mapping[str, KernelFamily], today: date | None = None
-    ) -> Verdict:
+    def judged(self, verdict: Verdict, planned: PlannedCase, today: date | None = None) -> Verdict:
         """The verdict as the ledgers see it: the same, unless an entry is about the case. ``today`` by UTC."""
-        family = families.get(test.planned.family)
         # Of a case without an answer nothing is known: the bug may be there or not.
-        if family is None or verdict.outcome.is_unanswered or verdict.known_bug:
+        if verdict.outcome.is_unanswered or verdict.known_bug:
             return verdict
-        options = {option.name: option.production for option in family.options} | dict(test.planned.options)
-        ledgers = {**self.by_suite.get(test.planned.suite, {}), **self.of_all}
-        covering = [bug for bugs in ledgers.values() for bug in bugs if bug.covers(test, options)]
+        ledgers = {**self.by_suite.get(planned.suite, {}), **self.of_all}
+        covering = [bug for bugs in ledgers.values() for bug in bugs if bug.covers(planned)]
         if not covering:
             return verdict
         day = today or datetime.now(timezone.utc).date()

@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from bitgate.cases.shard import ShardText
-from bitgate.outside import Count, Name, NameOrNone, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.record.verdict import Key
+from bitgate.outside import Name, NameOrNone, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.record.key import FIELDS, Key, stated
 
 SCHEMA = 1
 
@@ -27,48 +28,41 @@ class PlanError(ValueError):
     """A plan file that cannot be read; the message names the file and what is wrong in it."""
 
 
-@dataclass(frozen=True)
-class PlannedItem:
-    """One verdict to be had: the key's fields, where it comes from, why it is there, and how long it should take."""
+class PlannedItem(Struct, frozen=True, forbid_unknown_fields=True):
+    """One verdict to be had: of which key, where it comes from, why it is there, and how long it should take.
 
-    id: str
+    In a file the key's fields stand among the others.
+    """
+
+    id: Name
     """``<case>__<instance>__<fill>``, unique in the plan."""
-    case: str
-    kernel: str
-    instance: str
-    options: tuple[tuple[str, str], ...]
-    fill: str
-    seed: int
-    schedule: str
-    target: str
-    tier: str
+    key: Key
+    tier: Short = ""
     """The smallest tier that holds it: ``smoke``, else ``regression``."""
-    suite: str
-    test: str = ""
+    suite: NameOrNone = ""
+    test: Text = ""
     """pytest node id, empty in a plan that was made without collecting tests."""
-    why: str = ""
-    pin: str = ""
+    why: Text = ""
+    pin: Text = ""
     """The fixed bug that the case guards, if it guards one."""
-    human: str = ""
-    refused: str = ""
+    human: Text = ""
+    refused: Text = ""
     """The clause by which the kernel must refuse it; empty: it must pass."""
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     """Estimated."""
-    row: str = ""
+    row: Text = ""
     """``file:line`` of the table's row that asks for it."""
 
-    @property
-    def key(self) -> Key:
-        return Key(
-            case=self.case,
-            kernel=self.kernel,
-            instance=self.instance,
-            options=self.options,
-            fill=self.fill,
-            seed=self.seed,
-            schedule=self.schedule,
-            target=self.target,
-        )
+    def fields(self) -> dict[str, Any]:
+        """As a file states it."""
+        rest = asdict(self)
+        return {"id": rest.pop("id"), **rest.pop("key").fields(), **rest}
+
+    @classmethod
+    def of(cls, flat: Mapping[str, Any]) -> PlannedItem:
+        """From what a file states; options, seed and schedule may be left out. OddInput for what is none."""
+        key = {"seed": 0, "schedule": "forward", **stated(flat)}
+        return shaped(cls, {name: value for name, value in flat.items() if name not in FIELDS} | {"key": key})
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class Plan:
             "shard": self.shard,
             "whole": self.whole,
             "seconds": round(self.seconds, 3),
-            "cases": [{**asdict(item), "options": dict(item.options)} for item in self.cases],
+            "cases": [item.fields() for item in self.cases],
         }
 
     @classmethod
@@ -116,9 +110,9 @@ class Plan:
             raise PlanError(f"schema {schema!r:.40} is not {SCHEMA}: no plan, or written by another version of bitgate")
         try:
             shape = shaped(_PlanShape, document)
+            cases = items_of(shape.cases)
         except OddInput as error:
             raise PlanError(f"not a plan: {error}") from None
-        cases = tuple(case.item() for case in shape.cases)
         plan = cls(shape.tier, shape.target, cases, shape.created, shape.shard, shape.whole)
         if shape.id != plan.id:
             raise PlanError(f"its id {shape.id:.80} is not that of its cases: edited by hand, or cut short")
@@ -139,31 +133,15 @@ class Plan:
             raise PlanError(f"{path}: {error}") from None
 
 
-class ItemShape(Struct, forbid_unknown_fields=True):
-    """A planned case as a file states it."""
-
-    id: Name
-    case: Name
-    kernel: Name
-    instance: Name
-    fill: Name
-    target: Name
-    suite: NameOrNone
-    options: dict[Short, Short] = {}
-    seed: Count = 0
-    schedule: Short = "forward"
-    tier: Short = ""
-    test: Text = ""
-    why: Text = ""
-    pin: Text = ""
-    human: Text = ""
-    refused: Text = ""
-    row: Text = ""
-    seconds: Seconds = 0.0
-
-    def item(self) -> PlannedItem:
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
-        return PlannedItem(**{**fields, "options": tuple(sorted(self.options.items()))})
+def items_of(cases: Iterable[Mapping[str, Any]]) -> tuple[PlannedItem, ...]:
+    """The cases of a file. OddInput names the one that is none by its number, from 0."""
+    found: list[PlannedItem] = []
+    for case in cases:
+        try:
+            found.append(PlannedItem.of(case))
+        except OddInput as error:
+            raise OddInput(f"case {len(found)}: {error}") from None
+    return tuple(found)
 
 
 class _PlanShape(Struct):
@@ -171,7 +149,7 @@ class _PlanShape(Struct):
     id: Short
     tier: Short
     target: Name
-    cases: list[ItemShape]
+    cases: list[dict[str, Any]]
     created: Short = ""
     shard: ShardText = ""
     whole: Short = ""

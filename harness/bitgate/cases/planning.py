@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bitgate.cases.durations import Durations
 from bitgate.cases.expand import Candidate, expand
@@ -16,15 +18,14 @@ from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.cases.table import loads
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
-from bitgate.operation import Problem, case_id, human
+from bitgate.kernel.resolved import NO_KERNEL, Kernel
+from bitgate.operation import Problem
 from bitgate.project import ours
-from bitgate.verify.planned import Expectation, PlannedCase
-
-Runner = tuple[KernelFamily, Instance]
+from bitgate.verify.planned import PlannedCase
 
 
 @dataclass(frozen=True)
@@ -56,58 +57,50 @@ class Setting:
     def globs(self) -> tuple[str, ...]:
         return tuple(filter(None, self.kernel.split(",")))
 
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every instance, with no option named."""
+        return tuple(Kernel(family, instance) for family in self.families.values() for instance in family.instances)
+
     def lets_run(self, family: KernelFamily) -> bool:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
 
 
-@dataclass(frozen=True)
-class PlannedTest:
-    """One verdict to be had, with the row that asks for it."""
-
-    id: str
-    planned: PlannedCase
-    row: Row
-    seconds: float
-    keywords: tuple[str, ...]
-    nobody: str = ""
-    """Why no kernel instance runs the case; then there is nothing to verify, and the verdict says so."""
-
-    def item(self, test: str = "") -> PlannedItem:
-        """This test in the form in which a plan records it."""
-        planned = self.planned
-        return PlannedItem(
-            id=self.id,
-            case=planned.case,
-            kernel=planned.family,
-            instance=planned.instance,
-            options=planned.options,
-            fill=planned.fill,
-            seed=planned.seed,
-            schedule=planned.schedule,
-            target=planned.target,
-            tier=planned.tier,
-            suite=planned.suite,
-            test=test,
-            why=planned.why,
-            pin=self.row.pin,
-            human=human(planned.problem),
-            refused=planned.expect.clause,
-            seconds=round(self.seconds, 5),
-            row=self.row.origin.place,
-        )
+def line_of(planned: PlannedCase, test: str = "") -> PlannedItem:
+    """The case as a plan records it; ``test`` is the node id of its test."""
+    return PlannedItem(
+        id=planned.id,
+        key=planned.key,
+        tier=planned.tier,
+        suite=planned.suite,
+        test=test,
+        why=planned.why,
+        pin=row_of(planned).pin,
+        human=planned.human,
+        refused=planned.refused,
+        seconds=round(planned.seconds, 5),
+        row=planned.row,
+    )
 
 
-def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedTest]:
+def row_of(planned: PlannedCase) -> Row:
+    """The row that asks for a case of a table."""
+    assert isinstance(planned.asked_by, Row)
+    return planned.asked_by
+
+
+def plan_rows(rows: Iterable[Row], setting: Setting, *, suite: str) -> list[PlannedCase]:
     """Every row's product on every kernel instance that is to run it. Raises UsageError for a table that cannot be
     right: an unknown kernel or option, or two rows that plan the same id."""
-    tests: dict[str, PlannedTest] = {}
+    tests: dict[str, PlannedCase] = {}
     for row in rows:
         for test in _plan_row(row, setting, suite):
             other = tests.setdefault(test.id, test)
             # Off the host, rows that differ in thread orders only are one case.
-            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *other.row.axes}
-            if other is not test and other.row is not row and not orders:
-                raise UsageError(f"{row.origin}: plans {test.id}, and so does {other.row.origin}; remove one of them")
+            rival = row_of(other)
+            orders = setting.target_kind != "host" and "schedules" in {*row.axes, *rival.axes}
+            if other is not test and rival is not row and not orders:
+                raise UsageError(f"{row.origin}: plans {test.id}, and so does {rival.origin}; remove one of them")
     return list(tests.values())
 
 
@@ -129,10 +122,10 @@ def for_table(setting: Setting, table: Path) -> Setting:
 
 def check_setting(setting: Setting) -> None:
     """Raises UsageError, with the nearest name, for a kernel glob that matches nothing or an option nobody has."""
-    runners = [runner for runner in _runners(setting.families.values()) if setting.lets_run(runner[0])]
-    selected = [f for f, i in runners if _matches(f, i, setting.globs or ("*",))]
+    kernels = [kernel for kernel in setting.kernels if setting.lets_run(kernel.family)]
+    selected = [kernel.family for kernel in kernels if _matches(kernel, setting.globs or ("*",))]
     if not selected:
-        raise UsageError(_no_kernel(setting.kernel, setting.families.values()))
+        raise UsageError(_no_kernel(setting.kernel, setting))
     for name, value in setting.options:
         options = [option for family in selected if (option := family.option(name))]
         if not options:
@@ -142,60 +135,67 @@ def check_setting(setting: Setting) -> None:
             raise UsageError(f"option {name}={value}: {near(value, options[0].values)}")
 
 
-def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedTest]:
+def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
     tier = row.tier[setting.target_kind]
     named = _named(row, setting)
-    if tier == NEVER or setting.tier == SMOKE != tier or not any(i.fits(setting.target) for _, i in named):
+    if (
+        tier == NEVER
+        or setting.tier == SMOKE != tier
+        or not any(kernel.instance.fits(setting.target) for kernel in named)
+    ):
         return  # a row that names instances of another wave size only is not for this target
-    meant = [runner for runner in named if _is_meant(*runner, row, setting)]
+    meant = [kernel for kernel in named if _is_meant(kernel, row, setting)]
     if setting.kernel:
-        meant = [runner for runner in meant if _matches(*runner, setting.globs)]
+        meant = [kernel for kernel in meant if _matches(kernel, setting.globs)]
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
-    is_elsewhere = bool(setting.loaded) and (is_ours(row) or not any(setting.lets_run(f) for f, _ in named))
-    if setting.of_table and not setting.kernel and not any(setting.lets_run(family) for family, _ in named):
+    takes_some = any(setting.lets_run(kernel.family) for kernel in named)
+    is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
+    if setting.of_table and not setting.kernel and not takes_some:
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
-    offering: dict[str, list[Runner]] = {}
+    offering: dict[str, list[Kernel]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         operation = candidate.problem.operation.name
         if operation not in offering:
-            offering[operation] = [(f, i) for f, i in meant if operation in f.operations_of(i)]
+            offering[operation] = [k for k in meant if operation in k.family.operations_of(k.instance)]
         asked, refusals = _eligible(candidate, offering[operation])
         if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
-        once = {runner[1].name for runner in _one_each(candidate.problem, asked)}
-        for runner in asked if row.instances == "all" else _one_each(candidate.problem, asked):
-            in_smoke = candidate.in_smoke and (smoke_policy == "all" or runner[1].name in once)
+        once = _one_each(candidate, asked)
+        names = {kernel.instance.name for kernel in once}
+        for kernel in asked if row.instances == "all" else once:
+            in_smoke = candidate.in_smoke and (smoke_policy == "all" or kernel.instance.name in names)
             if in_smoke or setting.tier != SMOKE:
-                yield _test(candidate, runner, setting, suite, tier if in_smoke else REGRESSION)
+                yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
 
-def _eligible(candidate: Candidate, meant: Sequence[Runner]) -> tuple[list[Runner], list[str]]:
+def _eligible(candidate: Candidate, meant: Sequence[Kernel]) -> tuple[list[Kernel], list[str]]:
     """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
     predicates; and what the others say against it."""
     wanted = candidate.row.refused
-    found: list[Runner] = []
+    found: list[Kernel] = []
     refusals: dict[str, None] = {}
     problem = candidate.problem
-    options: dict[str, dict[str, str]] = {}
-    for family, instance in meant:
+    settings: dict[str, Mapping[str, str]] = {}
+    for kernel in meant:
+        family, instance = kernel.family, kernel.instance
         if beyond := harness_refusal(family, instance, problem):
             refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
             continue
         if lacking := [name for name, value in candidate.options if not _has(family, name, value)]:
             refusals[f"{family.name} has no such option: {', '.join(lacking)}"] = None
             continue
-        if family.name not in options:
-            options[family.name] = {**{o.name: o.production for o in family.options}, **dict(candidate.options)}
-        refusal = family.supports(problem, instance, options[family.name])
+        if family.name not in settings:
+            settings[family.name] = replace(kernel, options=candidate.options).settings
+        refusal = family.supports(problem, instance, settings[family.name])
         if (refusal.clause if refusal else "") == wanted:
-            found.append((family, instance))
+            found.append(kernel)
         elif refusal:
             refusals[f"{family.name}: {refusal.clause}: {refusal.text}"] = None
         else:
-            refusals[f"{family.name}.{instance.name} supports it"] = None
+            refusals[f"{kernel.name} supports it"] = None
     return found, list(refusals)
 
 
@@ -209,8 +209,9 @@ def is_ours(row: Row) -> bool:
     return ours().holds(row.origin.path)
 
 
-def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setting) -> bool:
+def _is_meant(kernel: Kernel, row: Row, setting: Setting) -> bool:
     """Of the target; and a row that names no kernel is not for references and probes."""
+    family, instance = kernel.family, kernel.instance
     return (
         setting.lets_run(family)
         and setting.platform in family.platforms
@@ -219,62 +220,66 @@ def _is_meant(family: KernelFamily, instance: Instance, row: Row, setting: Setti
     )
 
 
-def _one_each(problem: Problem, runners: Sequence[Runner]) -> list[Runner]:
+def _one_each(candidate: Candidate, kernels: Sequence[Kernel]) -> list[Kernel]:
     """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
-    by_family: dict[str, list[Runner]] = {}
-    for runner in runners:
-        by_family.setdefault(runner[0].name, []).append(runner)
-    draw = zlib.crc32(case_id(problem).encode())
+    by_family: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        by_family.setdefault(kernel.family.name, []).append(kernel)
+    draw = zlib.crc32(candidate.case.encode())
     return [group[draw % len(group)] for group in by_family.values()]
 
 
-def _test(candidate: Candidate, runner: Runner, setting: Setting, suite: str, tier: str) -> PlannedTest:
-    family, instance = runner
-    row = candidate.row
-    everywhere = tuple((name, value) for name, value in setting.options if family.option(name))
-    planned = PlannedCase(
-        problem=candidate.problem,
-        family=family.name,
-        instance=instance.name,
-        options=tuple(sorted({**dict(candidate.options), **dict(everywhere)}.items())),
-        fill=candidate.fill,
+def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
+    everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
+    own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
+    row, problem, (family, instance, _) = candidate.row, candidate.problem, kernel.names
+    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, problem.flops)
+    return _planned(
+        candidate,
+        setting,
+        suite,
+        tier,
+        kernel=own,
         seed=candidate.seed if setting.seed is None else setting.seed,
+        refused=row.refused,
+        zero_result=row.zero_result,
+        stated_id=_id(candidate, f"{family}_{instance}", setting.target_kind == "host"),
+        seconds=0.0 if row.refused else seconds,
+        keywords=_keywords(problem, own, row),
+    )
+
+
+def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedCase:
+    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
+    row = candidate.row
+    wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
+    return _planned(
+        candidate,
+        setting,
+        suite,
+        row.tier[setting.target_kind],
+        kernel=NO_KERNEL,
+        stated_id=_id(candidate, "no_kernel", setting.target_kind == "host"),
+        keywords=(_plain(row.name),),
+        nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3]),
+    )
+
+
+def _planned(candidate: Candidate, setting: Setting, suite: str, tier: str, **more: Any) -> PlannedCase:
+    """A candidate's case, with what its kernel adds."""
+    row = candidate.row
+    return PlannedCase(
+        problem=candidate.problem,
+        fill=candidate.fill,
         schedule=_schedule(candidate, setting),
         target=setting.target,
         tier=tier,
         why=row.why,
-        expect=Expectation("refused", row.refused) if row.refused else Expectation(),
         suite=suite,
-        zero_result=row.zero_result,
+        row=row.origin.place,
+        asked_by=row,
+        **more,
     )
-    seconds = setting.durations.estimate(planned.case, family.name, instance.name, planned.fill, planned.problem.flops)
-    return PlannedTest(
-        id=_id(candidate, planned.case, f"{family.name}_{instance.name}", setting.target_kind == "host"),
-        planned=planned,
-        row=row,
-        seconds=0.0 if row.refused else seconds,
-        keywords=_keywords(planned, row, runner),
-    )
-
-
-def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedTest:
-    """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
-    row = candidate.row
-    wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
-    reason = f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3])
-    planned = PlannedCase(
-        problem=candidate.problem,
-        family="none",
-        instance="none",
-        fill=candidate.fill,
-        schedule=_schedule(candidate, setting),
-        target=setting.target,
-        tier=row.tier[setting.target_kind],
-        why=row.why,
-        suite=suite,
-    )
-    test_id = _id(candidate, planned.case, "no_kernel", setting.target_kind == "host")
-    return PlannedTest(test_id, planned, row, 0.0, (_plain(row.name),), nobody=reason)
 
 
 def _schedule(candidate: Candidate, setting: Setting) -> str:
@@ -284,7 +289,7 @@ def _schedule(candidate: Candidate, setting: Setting) -> str:
     return candidate.schedule or setting.schedule or PlannedCase.schedule
 
 
-def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
+def _id(candidate: Candidate, kernel: str, on_host: bool) -> str:
     """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
 
     Settings of the whole run stay out: a case keeps its id when a run toggles a gate.
@@ -292,36 +297,33 @@ def _id(candidate: Candidate, case: str, kernel: str, on_host: bool) -> str:
     options = "".join(f"_{name}_{value}" for name, value in candidate.options)
     schedule = f"_{candidate.schedule}" if candidate.schedule and on_host else ""
     seed = f"_seed{candidate.seed}" if candidate.seed else ""
-    return "__".join([case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
+    return "__".join([candidate.case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _keywords(planned: PlannedCase, row: Row, runner: Runner) -> tuple[str, ...]:
+def _keywords(problem: Problem, kernel: Kernel, row: Row) -> tuple[str, ...]:
     """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
-    problem, (family, instance) = planned.problem, runner
-    words = [*problem.operation.space.keywords(problem), family.name, instance.name, _plain(row.name)]
+    words = [*problem.operation.space.keywords(problem), kernel.family.name, kernel.instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
-    if not row.refused:
-        options = {**{o.name: o.production for o in family.options}, **dict(planned.options)}
-        if prediction := family.dispatch(problem, instance, options):
-            words.append(prediction.path)
+    if not row.refused and (prediction := kernel.prediction(problem)):
+        words.append(prediction.path)
     return tuple(dict.fromkeys(words))
 
 
-def _named(row: Row, setting: Setting) -> list[Runner]:
+def _named(row: Row, setting: Setting) -> list[Kernel]:
     """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
-    runners = list(_runners(setting.families.values()))
+    kernels = setting.kernels
     for glob in row.kernels:
-        if not any(_matches(family, instance, (glob,)) for family, instance in runners):
-            raise RowError(row.origin, "kernels", _no_kernel(glob, setting.families.values()))
-    named = [runner for runner in runners if not row.kernels or _matches(*runner, row.kernels)]
+        if not any(_matches(kernel, (glob,)) for kernel in kernels):
+            raise RowError(row.origin, "kernels", _no_kernel(glob, setting))
+    named = [kernel for kernel in kernels if not row.kernels or _matches(kernel, row.kernels)]
     for name, values in row.options.items():
-        option = next((option for family, _ in named if (option := family.option(name))), None)
+        option = next((option for kernel in named if (option := kernel.family.option(name))), None)
         if option is None:
-            every = sorted({option.name for family, _ in runners for option in family.options})
+            every = sorted({option.name for family in setting.families.values() for option in family.options})
             raise RowError(row.origin, "options", f"no kernel of the row has an option '{name}'; {near(name, every)}")
         for value in values:
             if not option.allows(value):
@@ -329,23 +331,13 @@ def _named(row: Row, setting: Setting) -> list[Runner]:
     return named
 
 
-def _no_kernel(glob: str, families: Iterable[KernelFamily]) -> str:
-    close = get_close_matches(glob.strip("*."), _names(families), 1, 0.6)
+def _no_kernel(glob: str, setting: Setting) -> str:
+    names = [*setting.families, *(kernel.name for kernel in setting.kernels)]
+    close = get_close_matches(glob.strip("*."), names, 1, 0.6)
     meant = f"; did you mean '{close[0]}'?" if close else ""
     return f"no kernel is called '{glob}'{meant}; {HINT}"
 
 
-def _runners(families: Iterable[KernelFamily]) -> Iterator[Runner]:
-    return ((family, instance) for family in families for instance in family.instances)
-
-
-def _names(families: Iterable[KernelFamily]) -> list[str]:
-    listed = list(families)
-    return [family.name for family in listed] + [
-        f"{family.name}.{instance.name}" for family, instance in _runners(listed)
-    ]
-
-
-def _matches(family: KernelFamily, instance: Instance, globs: Iterable[str]) -> bool:
-    names = (family.name, f"{family.name}.{instance.name}")
+def _matches(kernel: Kernel, globs: Iterable[str]) -> bool:
+    names = (kernel.family.name, kernel.name)
     return any(fnmatchcase(name, glob) for glob in globs for name in names)

@@ -6,22 +6,25 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct, structs
 
-from bitgate.cases.plan import ItemShape, Plan, PlanError, PlannedItem
+from bitgate.cases.plan import Plan, PlanError, PlannedItem, items_of
 from bitgate.cases.shard import Shard, ShardText, split
+from bitgate.errors import UsageError
 from bitgate.outside import Name, OddInput, Short, parse_json, read_bytes, shaped
 
 SCHEMA = 1
 KIND = "bitgate run plan"
 
-_DEFAULTS = {field.name: field.default for field in fields(PlannedItem) if field.default is not MISSING}
+_DEFAULTS = {"seed": 0, "schedule": "forward"} | {
+    field.name: field.default for field in structs.fields(PlannedItem) if field.default is not NODEFAULT
+}
 _LEFT_OUT = ("target", "why", "pin", "seconds")
 """Said by the plan around the cases, or of no use to a merge: a night has 200,000 cases."""
 
@@ -41,7 +44,7 @@ class RunPlan:
         lines = [f"{self.tier}\n{self.commit}"]
         for plan in sorted(self.shards, key=lambda plan: (plan.target, plan.shard)):
             lines.append(f"{plan.target} {plan.shard} {len(plan.cases)}")
-            lines += sorted(json.dumps([item.id, *map(str, vars(item.key).values())]) for item in plan.cases)
+            lines += sorted(json.dumps([item.id, *map(str, item.key.values)]) for item in plan.cases)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property
@@ -78,7 +81,7 @@ class RunPlan:
         """PlanError names the file and what is wrong in it."""
         try:
             return _read(parse_json(read_bytes(path)))
-        except (OddInput, PlanError) as error:
+        except (OddInput, PlanError, UsageError) as error:
             raise PlanError(f"{path}: {error}; write it with `bitgate ci plan`") from None
 
 
@@ -125,7 +128,7 @@ def _read(document: Any) -> RunPlan:
     plans = []
     for shard in shape.shards:
         Shard.parse(shard.shard)
-        cases = tuple(_item(case, shard.target) for case in shard.cases)
+        cases = tuple(map(_node, items_of({**case, "target": shard.target} for case in shard.cases)))
         plan = Plan(shape.tier, shard.target, cases, shape.created, shard.shard, shape.id)
         if plan.id != shard.id:
             raise OddInput(f"{shard.target} {shard.shard}: its id is not that of its cases: edited, or cut short")
@@ -154,11 +157,11 @@ def _check_whole(plan: RunPlan) -> None:
 
 def _brief(item: PlannedItem) -> dict[str, Any]:
     """Without what is as always, and without the id a second time: a test is ``<node>[<id>]``."""
-    fields = {**vars(item), "options": dict(item.options), "test": item.test.removesuffix(f"[{item.id}]")}
+    fields = item.fields() | {"test": item.test.removesuffix(f"[{item.id}]")}
     kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     return {name: value for name, value in kept.items() if value not in (_DEFAULTS.get(name), {}, "")}
 
 
-def _item(case: dict[str, Any], target: str) -> PlannedItem:
-    item = shaped(ItemShape, {"suite": "", **case, "target": target}).item()
-    return replace(item, test=f"{item.test}[{item.id}]" if item.test else "")
+def _node(item: PlannedItem) -> PlannedItem:
+    """With the whole node id again."""
+    return structs.replace(item, test=f"{item.test}[{item.id}]") if item.test else item

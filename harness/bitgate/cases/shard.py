@@ -61,7 +61,7 @@ def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, 
     cases = list(items)
     seconds: dict[str, float] = {}
     for item in cases:
-        seconds[item.case] = seconds.get(item.case, 0.0) + item.seconds
+        seconds[item.key.case] = seconds.get(item.key.case, 0.0) + item.seconds
     if len(seconds) < count:
         raise UsageError(f"{count} shards for {len(seconds)} problems: one would compare nothing; ask for fewer")
     loads = [0.0] * count
@@ -71,7 +71,7 @@ def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, 
         least = loads.index(min(loads))
         place[name] = least
         loads[least] += max(seconds[name], 1e-3)
-    return _parts(cases, [place[item.case] for item in cases], count)
+    return _parts(cases, [place[item.key.case] for item in cases], count)
 
 
 def _parts(cases: Sequence[PlannedItem], places: Sequence[int], count: int) -> tuple[tuple[PlannedItem, ...], ...]:

@@ -8,9 +8,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import PlannedTest, Setting, for_table, plan_rows
+from bitgate.cases.planning import Setting, for_table, line_of, plan_rows, row_of
 from bitgate.cases.table import load_set, set_names
 from bitgate.errors import UsageError
+from bitgate.verify.planned import PlannedCase
 
 
 def plan_suites(setting: Setting, tier: str, tables: Iterable[Path]) -> Plan:
@@ -18,10 +19,10 @@ def plan_suites(setting: Setting, tier: str, tables: Iterable[Path]) -> Plan:
     suites plan."""
     tests = planned_tests(setting, tables)
     if twice := repeated(test.id for test in tests):
-        rows = [str(test.row.origin) for test in tests if test.id == twice[0]]
+        rows = [str(row_of(test).origin) for test in tests if test.id == twice[0]]
         raise UsageError(f"{twice[0]} is planned by {' and by '.join(rows)}; an id stands for one case only")
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Plan(tier, setting.target, tuple(test.item() for test in tests), now)
+    return Plan(tier, setting.target, tuple(line_of(test) for test in tests), now)
 
 
 def with_tables(setting: Setting, tables: Iterable[Path]) -> Setting:
@@ -32,7 +33,7 @@ def with_tables(setting: Setting, tables: Iterable[Path]) -> Setting:
     return replace(setting, families=known)
 
 
-def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedTest]:
+def planned_tests(setting: Setting, tables: Iterable[Path]) -> list[PlannedCase]:
     """Every test of every set of these tables. Raises UsageError for a bad table."""
     return [
         test

@@ -84,7 +84,7 @@ def cases(
     for item in plan.cases:
         refused = f"  must be refused: {item.refused}" if item.refused else ""
         typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
-    problems = len({item.case for item in plan.cases})
+    problems = len({item.key.case for item in plan.cases})
     cores = rooms.threads()
     about = f"about {plan.seconds:.0f} s on one worker" + (f", {plan.seconds / cores:.0f} s on {cores}" * (cores > 1))
     typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")

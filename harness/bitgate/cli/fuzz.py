@@ -72,7 +72,7 @@ def fuzz(
 def print_failure(shrunk: Shrunk) -> None:
     """What fails, the smallest such case, what makes it pass, and the lines to go on with."""
     found = shrunk.found
-    print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel}  {shrunk.verdict.human or shrunk.planned.case}")
+    print(f"\n{shrunk.verdict.outcome}  {shrunk.planned.kernel.name}  {shrunk.verdict.human or shrunk.planned.case}")
     print(f"  {shrunk.sentence}")
     print(
         f"  {shrunk.multiply_adds} multiply-adds (found with {found.planned.problem.flops // 2},"

@@ -44,7 +44,7 @@ def kernels(
     # In an owner's repository the kernels are the owner's, unless a glob asks for others.
     mine = loaded_names(project.load) if not kernel else frozenset()
     plan = make_plan(project.tiers[-1], name, project, kernel, of_all=not mine)
-    planned = Counter((c.kernel, c.instance) for c in plan.cases if not c.refused)
+    planned = Counter((c.key.kernel, c.key.instance) for c in plan.cases if not c.refused)
     rows = [
         _row(family, instance, name, passed[family.name, instance.name], planned[family.name, instance.name])
         for family, instance in registry.select(kernel or None, project, name)

@@ -10,12 +10,12 @@ import typer
 from bitgate.cli.verify import OF_VERIFICATION, exit_code, print_verdict, progress
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
-from bitgate.kernel.declared import refusal_of
 from bitgate.operation import Problem, ProblemError
 from bitgate.operation.foreign import Controls, controls_of, parse_foreign
 
 if TYPE_CHECKING:
-    from bitgate.verify.selection import Choice
+    from bitgate.kernel.declaration import Refusal
+    from bitgate.kernel.resolved import Kernel
 
 app = typer.Typer(add_completion=False)
 
@@ -52,15 +52,14 @@ def run_example(
         raise UsageError(f"example '{example}' does not run here; known: {', '.join(KERNELS)}")
     problem, controls = _read(example, arguments or [])
     where, project = (named(target) if target else best()).name, find()
-    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where, project), {})
+    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where, project))
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
-    family, instance, _ = max(selection.supporting, key=lambda choice: _size(choice[1]))
+    largest = max(selection.supporting, key=lambda kernel: _size(kernel.instance))
     planned = PlannedCase(
         problem,
-        family.name,
-        instance.name,
+        largest,
         fill=(ZEROS, "exact", "decimal")[controls.init],
         target=where,
         reference=_reference(controls),
@@ -108,11 +107,7 @@ def _size(instance: Instance) -> tuple[int, ...]:
     return m * n, *(instance.vector or ())
 
 
-def _nearest_refusal(problem: Problem, refusing: Sequence[Choice]) -> str:
+def _nearest_refusal(problem: Problem, refusing: Sequence[tuple[Kernel, Refusal]]) -> str:
     """Why the instances of the problem's own types do not take it."""
-    texts = {
-        f"{refusal.clause}: {refusal.text}"
-        for family, instance, _ in refusing
-        if (refusal := refusal_of(family, instance, problem, {})) and refusal.clause != "dtypes"
-    }
+    texts = {f"{refusal.clause}: {refusal.text}" for _, refusal in refusing if refusal.clause != "dtypes"}
     return " | ".join(sorted(texts)) or f"no kernel takes {problem.dtypes}"

@@ -59,7 +59,7 @@ def shrink(
         problems = problems_of(case)
     except ProblemError as error:
         raise UsageError(str(error)) from None
-    options = tuple(sorted(_pair(text) for text in option or ()))
+    options = dict(_pair(text) for text in option or ())
     name = (named(target) if target else best()).name
     process = CaseProcess(Opening(name, project), progress=progress)
 
@@ -71,28 +71,24 @@ def shrink(
                 process.end()
 
     with process:
-        chosen = candidates(kernel, dict(options), name, project)
+        chosen = candidates(kernel, options, name, project)
         green = silent = 0
         for problem in problems:
             compared = False
-            selection = select_for(problem, chosen, dict(options))
-            for family, instance, expect in (*selection.supporting, *selection.refusing):
+            selection = select_for(problem, chosen)
+            for chosen_kernel, clause in (*((kernel, "") for kernel in selection.supporting), *selection.clauses):
                 planned = PlannedCase(
                     problem,
-                    family.name,
-                    instance.name,
-                    options=options,
+                    chosen_kernel,
                     fill=fill,
                     seed=seed,
                     schedule=schedule,
                     target=name,
-                    expect=expect,
+                    refused=clause,
                 )
                 verdict = verdict_on(planned)
                 if is_failure(verdict):
-                    return _tell(
-                        [Shrinker(verdict_on, family, Found(planned, verdict), seconds).run()], green, silent, as_json
-                    )
+                    return _tell([Shrinker(verdict_on, Found(planned, verdict), seconds).run()], green, silent, as_json)
                 green += verdict.green
                 compared = compared or verdict.compared
             silent += not compared

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -17,7 +17,8 @@ from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import Problem, ProblemError, human
+from bitgate.kernel.resolved import NO_KERNEL
+from bitgate.operation import Problem, ProblemError
 from bitgate.operation.foreign import (
     Refused,
     controls_of,
@@ -30,7 +31,7 @@ from bitgate.operation.foreign import (
 )
 from bitgate.project import Project
 from bitgate.project_file import find
-from bitgate.record import Outcome, Verdict, to_event
+from bitgate.record import Outcome, Verdict, to_event, verdict_on
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
@@ -206,43 +207,34 @@ def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Pro
     """What is to be verified, by the number of its case; a problem alone if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
-    options = dict(asked.options)
-    chosen = candidates(asked.kernel, options, target, asked.project)
+    chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
     for number, (problem, reference) in enumerate(asked.problems):
-        selection = select_for(problem, chosen, options)
+        selection = select_for(problem, chosen)
         if not selection.supporting and not selection.refusing:
             yield number, problem
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
-        for family, instance, expect in selection.supporting or selection.refusing:
+        for kernel, clause in [(kernel, "") for kernel in selection.supporting] or selection.clauses:
             planned = PlannedCase(
                 problem,
-                family.name,
-                instance.name,
-                options=asked.options,
+                kernel,
                 fill=asked.fill,
                 seed=asked.seed,
                 schedule=asked.schedule,
                 target=target,
                 reference=reference,
-                expect=expect,
+                refused=clause,
             )
             yield number, planned
 
 
 def _nobody(problem: Problem, asked: Asked, target: Target) -> Verdict:
     """Of a case whose operation no kernel that was asked for computes."""
-    nobody = PlannedCase(problem, "none", "none", asked.options, asked.fill, asked.seed, target=target.name)
+    nobody = replace(NO_KERNEL, options=asked.options)
+    planned = PlannedCase(problem, nobody, asked.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
     which = f"'{asked.kernel}'" if asked.kernel else mine
-    return Verdict(
-        nobody.key,
-        Outcome.NOT_RUN,
-        f"no kernel that was asked for ({which}) does this operation ({problem.operation})",
-        platform=target.platform,
-        device_kind=target.kind,
-        device_name=target.device_name,
-        human=human(problem),
-    )
+    reason = f"no kernel that was asked for ({which}) does this operation ({problem.operation})"
+    return verdict_on(planned, target, Outcome.NOT_RUN, reason)
 
 
 def _verdict(asked: Asked, planned: PlannedCase, process: CaseProcess | ThisProcess, trace: TextIO) -> Verdict:
@@ -332,7 +324,7 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 def print_verdict(verdict: Verdict) -> None:
     """One line for a verdict; for a red one what is wrong, its first cells, and how to run it again."""
     key = verdict.key
-    where = f"{key.kernel}.{key.instance}" + "".join(f" {name}={value}" for name, value in key.options)
+    where = key.name + "".join(f" {name}={value}" for name, value in key.options)
     colour, plain = verdict.outcome.facts.colour if sys.stdout.isatty() else "", verdict.outcome.value
     shown = f"\x1b[{colour}m{plain}\x1b[0m" if colour else plain
     dispatch = verdict.dispatch

@@ -52,16 +52,16 @@ def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]])
     for item in items:
         named: list[Feature] = [("kill", fault) for fault in killed.get(item.id, [])]
         if item.refused:
-            named.append(("refusal", item.kernel, item.refused))
+            named.append(("refusal", item.key.kernel, item.refused))
         else:
-            named += [("instance", item.suite, item.kernel, item.instance), *pairs[item.case]]
+            named += [("instance", item.suite, item.key.kernel, item.key.instance), *pairs[item.key.case]]
         candidates.append(Candidate(item, np.array([numbers.setdefault(n, len(numbers)) for n in named], np.int64)))
     return Features(tuple(numbers), tuple(candidates))
 
 
 def _pairs(items: Sequence[PlannedItem]) -> dict[str, list[Feature]]:
     """The pairs of factor classes of every problem."""
-    problems = {item.case: parse_case_id(item.case) for item in items}
+    problems = {item.key.case: parse_case_id(item.key.case) for item in items}
     by_operation: dict[str, list[str]] = {}
     for case, problem in problems.items():
         by_operation.setdefault(problem.operation.name, []).append(case)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import selectors
 import subprocess
 import sys
@@ -16,9 +15,11 @@ from bitgate import rooms
 from bitgate.build.builder import Builder
 from bitgate.device.targets import named
 from bitgate.errors import UsageError
+from bitgate.fuzz import exchange
 from bitgate.fuzz.failure import Found, Shrunk, write_rows
+from bitgate.fuzz.lane import families_of
 from bitgate.fuzz.state import State
-from bitgate.fuzz.worker import RoundDone, RoundJob, RoundPart, Setting, ShrinkJob, complete
+from bitgate.fuzz.worker import RoundDone, RoundJob, RoundPart, Setting, ShrinkJob
 
 POLL_SECONDS = 0.25
 SAVE_SECONDS = 5.0
@@ -41,8 +42,7 @@ class _Child:
         self.job = job
         self.next_case = job.start if isinstance(job, RoundJob) else 0
         assert self.process.stdin is not None
-        pickle.dump(job, self.process.stdin)
-        self.process.stdin.flush()
+        exchange.write(job, self.process.stdin)
 
     def end(self) -> None:
         """Its own child goes with it: it asks the kernel for that."""
@@ -67,7 +67,7 @@ class Campaign:
         self.setting, self.state, self.folder = setting, state, folder
         self._workers, self._first_only = workers, first_only
         self._failed, self._progress = failed, progress
-        self._turn = setting.lanes()
+        self._families = families_of(setting.lanes())
         self._children: list[_Child] = []
         self._selector = selectors.DefaultSelector()
         self._to_shrink: list[ShrinkJob] = []
@@ -110,7 +110,7 @@ class Campaign:
         builder = Builder(target.platform, self._progress, arch=None if target.platform == "host" else target.name)
         builder.runtime()
         builder.native()
-        for family in {lane.family.name: lane.family for lane in self._turn}.values():
+        for family in self._families.values():
             builder.family(family)
         self._children = [self._spawn() for _ in range(self._workers)]
         for child in self._children:
@@ -131,8 +131,7 @@ class Campaign:
         assert process.stdin is not None
         assert process.stdout is not None
         child = _Child(process)
-        pickle.dump(self.setting, process.stdin)
-        process.stdin.flush()
+        exchange.write(self.setting, process.stdin)
         self._selector.register(process.stdout, selectors.EVENT_READ, child)
         return child
 
@@ -158,7 +157,7 @@ class Campaign:
             # Kernels cannot do that: they run in a child of the worker.
             raise UsageError(f"a worker ended with {child.process.wait()}; what is known is in {self.folder}")
         child.inbox += data
-        for answer in complete(child.inbox):
+        for answer in exchange.complete(child.inbox, self._families):
             self._take(child, answer)
 
     def _take(self, child: _Child, answer: object) -> None:

@@ -27,7 +27,7 @@ class Found:
     @property
     def signature(self) -> tuple[str, str, str]:
         """Failures that agree in this are taken for the same bug until someone has looked at the first."""
-        return self.planned.family, *signature(self.verdict)
+        return self.planned.key.kernel, *signature(self.verdict)
 
 
 def is_failure(verdict: Verdict) -> bool:
@@ -90,7 +90,7 @@ class Shrunk:
         fields: dict[str, Any] = {
             "name": self.name,
             "case": planned.case,
-            "kernels": planned.kernel,
+            "kernels": planned.kernel.name,
             "tier": "smoke",
             "pin": f"{self.verdict.outcome}: {self.sentence}",
             "why": f"found by bitgate fuzz{condition}",
@@ -102,8 +102,8 @@ class Shrunk:
         if planned.schedule != "forward":
             fields["schedules"] = planned.schedule
         lines = [f"{key} = {_toml(value)}" for key, value in fields.items()]
-        if planned.options:
-            options = ", ".join(f"{name} = {_toml(value)}" for name, value in planned.options)
+        if planned.kernel.options:
+            options = ", ".join(f"{name} = {_toml(value)}" for name, value in planned.kernel.options)
             lines.append(f"options = {{ {options} }}")
         return "\n".join([f"# {human(planned.problem)}", "[[case]]", *lines]) + "\n"
 
@@ -116,7 +116,7 @@ class Shrunk:
             "like_it": self.like_it,
             "id": self.planned.id,
             "case": self.planned.case,
-            "kernel": self.planned.kernel,
+            "kernel": self.planned.kernel.name,
             "multiply_adds": self.multiply_adds,
             "found_multiply_adds": self.found.planned.problem.flops // 2,
             "minimal": self.minimal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from bitgate.fuzz.draw import SIZES, Size, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.declared import harness_refusal, refusal_of
+from bitgate.kernel.declared import harness_refusal
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem, operation_called
 from bitgate.operation.space import Space
 from bitgate.operation.space.candidates import problems_of
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 
 THRESHOLDS = {"bucket_size": ("1", "2", "3", "31"), "split_n_bytes": ("1", "256", "4096", "65536")}
 """Options that move a threshold, so that small tensors meet what in production only large ones do. Options that turn
@@ -34,6 +35,10 @@ OTHER_FILLS = 0.06
 FITTED = 0.15
 """Share of problems that are made to fit the instance with the fewest cases so far, as one with wide vectors or for
 1x1 filters has by chance."""
+
+
+Choice = tuple[Instance, str]
+"""An instance, and the clause by which it must refuse the problem; empty: it must pass."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +86,16 @@ class Lane:
             else:
                 continue
             supporting.sort(key=lambda choice: met[choice[0].name])
-            for instance, expect in self._chosen(supporting, refusing, choices[1]):
-                met[instance.name] += expect.kind == "pass"
+            for instance, clause in self._chosen(supporting, refusing, choices[1]):
+                met[instance.name] += not clause
                 yield PlannedCase(
                     problem,
-                    self.family.name,
-                    instance.name,
-                    options=options,
+                    Kernel(self.family, instance, options),
                     fill=_other(_fills(problem), choices[2], OTHER_FILLS),
                     seed=int(choices[4] * 1000),
                     schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
                     target=target,
-                    expect=expect,
+                    refused=clause,
                 )
             if taken >= size.problems:
                 return
@@ -108,7 +111,7 @@ class Lane:
         """The problem, bent until the instance takes it, or as far as that goes."""
         bent: Problem = self.space.typed(problem, self.space.types(instance.dtypes[0]))
         for bend in self.space.bends(instance.layouts):
-            if refusal_of(self.family, instance, bent, dict(options)) is None:
+            if Kernel(self.family, instance, options).refusal(bent) is None:
                 break
             bent = bend(bent)
         return bent
@@ -117,26 +120,24 @@ class Lane:
         known = [(o.name, value) for o in self.family.options for value in THRESHOLDS.get(o.name, ())]
         return (known[int(choice / 0.12 * len(known))],) if known and choice < 0.12 else ()
 
-    def _split(
-        self, problem: Problem, options: tuple[tuple[str, str], ...]
-    ) -> tuple[list[tuple[Instance, Expectation]], list[tuple[Instance, Expectation]]]:
+    def _split(self, problem: Problem, options: tuple[tuple[str, str], ...]) -> tuple[list[Choice], list[Choice]]:
         supporting, refusing = [], []
         for instance in self.instances:
             if problem.dtypes.canonical not in instance.dtypes or harness_refusal(self.family, instance, problem):
                 continue  # no library is asked about it, so that nothing can be learned
-            refusal = refusal_of(self.family, instance, problem, dict(options))
+            refusal = Kernel(self.family, instance, options).refusal(problem)
             if refusal is None:
-                supporting.append((instance, Expectation()))
+                supporting.append((instance, ""))
             else:
-                refusing.append((instance, Expectation("refused", refusal.clause)))
+                refusing.append((instance, refusal.clause))
         return supporting, refusing
 
     def _chosen(
         self,
-        supporting: Sequence[tuple[Instance, Expectation]],
-        refusing: Sequence[tuple[Instance, Expectation]],
+        supporting: Sequence[Choice],
+        refusing: Sequence[Choice],
         choice: float,
-    ) -> Iterator[tuple[Instance, Expectation]]:
+    ) -> Iterator[Choice]:
         """The instance with the fewest cases so far of those that take the problem, now and then all of them; and one
         that refuses it."""
         yield from supporting if choice < 0.1 else supporting[:1]
@@ -157,6 +158,11 @@ def lanes(chosen: Sequence[tuple[KernelFamily, Instance]]) -> tuple[Lane, ...]:
     references = [lane for lane in found.values() if lane.family.is_reference]
     kernels = [lane for lane in found.values() if not lane.family.is_reference]
     return tuple(kernels * KERNELS_A_REFERENCE + references) if kernels else tuple(references)
+
+
+def families_of(turn: Iterable[Lane]) -> dict[str, KernelFamily]:
+    """The kernel families that are fuzzed, by name."""
+    return {lane.family.name: lane.family for lane in turn}
 
 
 def _fills(problem: Problem) -> tuple[str, ...]:

@@ -9,12 +9,11 @@ from time import perf_counter
 from bitgate.errors import UsageError
 from bitgate.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
 from bitgate.fuzz.smaller import change, smaller
-from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.declared import harness_refusal, refusal_of
+from bitgate.kernel.declared import harness_refusal
 from bitgate.operation import Problem
 from bitgate.operation.descent import descend
 from bitgate.record import Outcome, Verdict
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 
 Judge = Callable[[PlannedCase], Verdict]
 
@@ -25,9 +24,8 @@ MANY_NEIGHBOURS = 400_000_000
 class Shrinker:
     """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
 
-    def __init__(self, judge: Judge, family: KernelFamily, found: Found, seconds: float = 60.0) -> None:
+    def __init__(self, judge: Judge, found: Found, seconds: float = 60.0) -> None:
         self._judge = judge
-        self._family = family
         self._found = found
         self._wanted = signature(found.verdict)[0], signature(found.verdict)[1] == "support"
         self._begin = perf_counter()
@@ -38,7 +36,7 @@ class Shrinker:
     def run(self) -> Shrunk:
         found = descend(
             self._found.planned,
-            lambda planned: smaller(planned, self._family),
+            smaller,
             self._fails_alike,
             change=change,
             is_over=lambda: perf_counter() >= self._end,
@@ -64,18 +62,18 @@ class Shrinker:
         return self._known[planned]
 
     def _ask(self, planned: PlannedCase) -> Verdict | None:
-        instance = self._family.instance(planned.instance)
-        if instance is None or planned.problem.dtypes.canonical not in instance.dtypes:
+        kernel = planned.kernel
+        if planned.problem.dtypes.canonical not in kernel.instance.dtypes:
             return None
-        if harness_refusal(self._family, instance, planned.problem) is not None:
+        if harness_refusal(kernel.family, kernel.instance, planned.problem) is not None:
             return None
-        refusal = refusal_of(self._family, instance, planned.problem, dict(planned.options))
+        refusal = kernel.refusal(planned.problem)
         if refusal is not None and not self._wanted[1]:
             return None
-        expect = Expectation() if refusal is None else Expectation("refused", refusal.clause)
+        refused = "" if refusal is None else refusal.clause
         self.tried += 1
         try:
-            return self._judge(replace(planned, expect=expect))
+            return self._judge(replace(planned, refused=refused))
         except UsageError:
             return None  # a reference that cannot be had for these types or data
 
@@ -102,5 +100,5 @@ class Shrinker:
         if problem.dtypes == planned.problem.dtypes:
             yield replace(planned, problem=problem)
             return
-        for instance in self._family.instances:
-            yield replace(planned, problem=problem, instance=instance.name)
+        for instance in planned.kernel.family.instances:
+            yield replace(planned, problem=problem, kernel=replace(planned.kernel, instance=instance))

@@ -6,20 +6,18 @@ It reads jobs from stdin and answers on what was stdout, both pickled: no kernel
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-import struct
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, BinaryIO
 
 from bitgate.errors import UsageError
+from bitgate.fuzz import exchange
 from bitgate.fuzz.failure import Found, is_failure
-from bitgate.fuzz.lane import Lane, lanes
+from bitgate.fuzz.lane import Lane, families_of, lanes
 from bitgate.fuzz.shrink import Shrinker
 from bitgate.kernel.loading import with_operations
 from bitgate.project import Project, ours
@@ -27,9 +25,6 @@ from bitgate.record import Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.selection import candidates
-
-LENGTH = struct.Struct("<Q")
-"""Stands before each answer: how many bytes it has."""
 
 TELL_SECONDS = 0.05
 """How often a worker tells what it has done, so that little is uncounted when it dies."""
@@ -49,7 +44,8 @@ class Setting:
     def lanes(self) -> tuple[Lane, ...]:
         """Every instance that the glob names; without one what is loaded, or all there are, references among them."""
         glob = self.kernel if self.kernel is not None or self.project.runs_on else "*"
-        return lanes(candidates(glob, {}, self.target, self.project))
+        chosen = candidates(glob, {}, self.target, self.project)
+        return lanes([(kernel.family, kernel.instance) for kernel in chosen])
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ class Tally:
         self.compared += verdict.compared
         self.outcomes[verdict.outcome.value] += 1
         if verdict.compared:
-            self.instances[f"{verdict.key.kernel}.{verdict.key.instance}"] += 1
+            self.instances[verdict.key.name] += 1
 
     def join(self, other: Tally) -> None:
         self.problems += other.problems
@@ -127,12 +123,13 @@ class Worker:
         self._process = CaseProcess(Opening(setting.target, setting.project, repeats_all=False), progress=_to_stderr)
         with_operations(setting.project)
         self._turn = setting.lanes()
+        self.families = families_of(self._turn)
 
     def end(self) -> None:
         self._process.end()
 
     def send(self, answer: object) -> None:
-        _send(self._answers, answer)
+        exchange.answer(answer, self._answers)
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
@@ -145,7 +142,7 @@ class Worker:
             try:
                 verdict = self._process.verify(planned, self._setting.case_seconds)
             except UsageError as error:
-                raise UsageError(f"{planned.case} on {planned.kernel}, fill {planned.fill}: {error}") from None
+                raise UsageError(f"{planned.case} on {planned.kernel.name}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
             if monotonic() - told > TELL_SECONDS:
@@ -156,9 +153,7 @@ class Worker:
         return RoundDone(job.number, None, tally)
 
     def shrink(self, job: ShrinkJob) -> Any:
-        name = job.found.planned.family
-        family = next(lane.family for lane in self._turn if lane.family.name == name)
-        return Shrinker(self._verdict, family, job.found, job.seconds).run()
+        return Shrinker(self._verdict, job.found, job.seconds).run()
 
     def _verdict(self, planned: PlannedCase) -> Verdict:
         return self._process.verify(planned, self._setting.case_seconds / 2)
@@ -172,37 +167,21 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the other side's business, which then ends this one
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    setting = pickle.load(sys.stdin.buffer)
+    setting = exchange.read(sys.stdin.buffer, {})
     worker: Worker | None = None
     try:
         worker = Worker(setting, answers)
         worker.send("ready")
         while True:
-            job = pickle.load(sys.stdin.buffer)
+            job = exchange.read(sys.stdin.buffer, worker.families)
             worker.send(worker.round(job) if isinstance(job, RoundJob) else worker.shrink(job))
     except EOFError:
         return
     except UsageError as error:
-        _send(answers, UsageError(str(error)))
+        exchange.answer(UsageError(str(error)), answers)
     except Exception:
         # No kernel's doing: a case that Python itself cannot do must not pass for a crash of the kernel.
-        _send(answers, RuntimeError(traceback.format_exc()))
+        exchange.answer(RuntimeError(traceback.format_exc()), answers)
     finally:
         if worker is not None:
             worker.end()
-
-
-def _send(answers: BinaryIO, answer: object) -> None:
-    data = pickle.dumps(answer)
-    answers.write(LENGTH.pack(len(data)) + data)
-    answers.flush()
-
-
-def complete(inbox: bytearray) -> Iterator[Any]:
-    """The answers that have arrived as a whole; they leave the inbox."""
-    while len(inbox) >= LENGTH.size:
-        end = LENGTH.size + LENGTH.unpack_from(inbox)[0]
-        if len(inbox) < end:
-            return
-        yield pickle.loads(inbox[LENGTH.size : end])
-        del inbox[:end]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import PlannedTest, Setting, check_setting, plan_rows
+from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE, near
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
@@ -17,6 +17,7 @@ from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
 from bitgate.plugin.run import Run, as_pytest_error
 from bitgate.plugin.sharding import own_cases
+from bitgate.verify.planned import PlannedCase
 
 PARAMETER = "bitgate_test"
 
@@ -27,7 +28,7 @@ class Collecting:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.errors: list[UsageError] = []
-        self.planned: dict[tuple[str, str, str], list[PlannedTest]] = {}
+        self.planned: dict[tuple[str, str, str], list[PlannedCase]] = {}
         self.hoped: dict[tuple[str, str], None] = {}
         """Loaded family and suite, in order."""
 
@@ -36,25 +37,23 @@ class Collecting:
         if mark is None:
             return
         factors: list[str] = []
-        tests: list[PlannedTest] = []
+        tests: list[PlannedCase] = []
         try:
             ask = Ask.of(mark, metafunc.definition.path, self.run.project)
             factors = [name for name in ask.factors if name in metafunc.fixturenames]
-            tests = [test for test in self._planned(ask) if ask.has_factors(test.planned.problem)]
+            tests = [test for test in self._planned(ask) if ask.has_factors(test.problem)]
         except UsageError as error:
             # Here pytest would wrap it into a traceback; it is told in one line when all is collected.
             self.errors.append(error)
         metafunc.parametrize(
             (PARAMETER, *factors),
             [
-                pytest.param(
-                    test, *(value_of(test.planned.problem, name) for name in factors), id=test.id, marks=_marks(test)
-                )
+                pytest.param(test, *(value_of(test.problem, name) for name in factors), id=test.id, marks=_marks(test))
                 for test in tests
             ],
         )
 
-    def _planned(self, ask: Ask) -> list[PlannedTest]:
+    def _planned(self, ask: Ask) -> list[PlannedCase]:
         name = (str(ask.table), ask.set_name, ask.suite)
         if name not in self.planned:
             rows = load_set(ask.table, ask.set_name)
@@ -119,7 +118,7 @@ class Collecting:
         run = self.run
         if run.shard is None and run.whole is None:
             return ""
-        tests = {item.nodeid: test.item(item.nodeid) for item in items if (test := planned_test(item))}
+        tests = {item.nodeid: line_of(test, item.nodeid) for item in items if (test := planned_test(item))}
         with as_pytest_error():
             mine, whole = own_cases(run, tests)
         # A test of no case is the first shard's.
@@ -129,10 +128,10 @@ class Collecting:
 
     def _make_plan(self, items: list[pytest.Item], whole: str) -> None:
         run = self.run
-        cases = tuple(test.item(item.nodeid) for item in items if (test := planned_test(item)))
+        cases = tuple(line_of(test, item.nodeid) for item in items if (test := planned_test(item)))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now, str(run.shard or ""), whole)
-        taken = {(case.kernel, case.suite) for case in cases}
+        taken = {(case.key.kernel, case.suite) for case in cases}
         idle: dict[str, list[str]] = {}
         for family, suite in self.hoped:
             if (family, suite) not in taken:
@@ -143,14 +142,14 @@ class Collecting:
         """Probes of the platform come first: if one is red, nothing else can run. Then what the others rest on, the
         reference kernels: one library, which tells soonest what is wrong with a header of all."""
         test = planned_test(item)
-        family = self.run.setting.families.get(test.planned.family) if test else None
-        if family is not None and family.is_probe:
-            return 0
-        return 1 if family is not None and family.is_reference else 2
+        if test is None:
+            return 2
+        family = test.kernel.family
+        return 0 if family.is_probe else 1 if family.is_reference else 2
 
     def _is_done(self, item: pytest.Item) -> bool:
         test = planned_test(item)
-        return test is not None and (item.nodeid, test.planned.key) in self.run.done
+        return test is not None and (item.nodeid, test.key) in self.run.done
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, Any, Any]:
@@ -165,16 +164,16 @@ class Collecting:
         return result
 
 
-def planned_test(item: pytest.Item) -> PlannedTest | None:
+def planned_test(item: pytest.Item) -> PlannedCase | None:
     """The planned test behind an item; None for an ordinary one."""
     callspec = getattr(item, "callspec", None)
     value = callspec.params.get(PARAMETER) if callspec else None
-    return value if isinstance(value, PlannedTest) else None
+    return value if isinstance(value, PlannedCase) else None
 
 
-def _marks(test: PlannedTest) -> list[pytest.MarkDecorator]:
+def _marks(test: PlannedCase) -> list[pytest.MarkDecorator]:
     """Regression contains smoke, so ``-m regression`` must find both."""
-    in_smoke = test.planned.tier == SMOKE
+    in_smoke = test.tier == SMOKE
     return [pytest.mark.smoke, pytest.mark.regression] if in_smoke else [pytest.mark.regression]
 
 

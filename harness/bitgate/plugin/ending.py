@@ -52,7 +52,7 @@ class Ending:
             for box in left_behind(self.run.folder):
                 box.clear()
         self.run.write_reports()
-        flops = {test.planned.case: test.planned.problem.flops for test in self.run.tests.values()}
+        flops = {test.case: test.problem.flops for test in self.run.tests.values()}
         if self.run.results.is_file():
             self._learn(flops)
         if self.run.broken:

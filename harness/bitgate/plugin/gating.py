@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bitgate.build.overlay import quick_build
-from bitgate.cases.planning import PlannedTest, is_ours
+from bitgate.cases.planning import is_ours, row_of
 from bitgate.cases.row import Row
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
@@ -47,17 +47,17 @@ class Gating:
         self.built: set[tuple[str, str]] = set()
 
     @pytest.fixture
-    def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> PlannedCase:
+    def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> PlannedCase:
         """The planned case of this test."""
-        return replace(bitgate_test.planned, test=request.node.nodeid)
+        return replace(bitgate_test, test=request.node.nodeid)
 
     @pytest.fixture
-    def row(self, bitgate_test: PlannedTest) -> Row:
+    def row(self, bitgate_test: PlannedCase) -> Row:
         """The table's row behind the planned case."""
-        return bitgate_test.row
+        return row_of(bitgate_test)
 
     @pytest.fixture
-    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedTest) -> Callable[..., Verdict]:
+    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
         """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
         ``verify``; the test fails here if it is red."""
 
@@ -76,7 +76,7 @@ class Gating:
         return _gate
 
     @pytest.fixture
-    def took(self, bitgate_test: PlannedTest) -> Callable[..., None]:
+    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
         """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
 
         bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
@@ -84,19 +84,19 @@ class Gating:
 
         def _took(verdict: Verdict, **stated: Any) -> None:
             family = self.run.setting.families.get(verdict.key.kernel)
-            if not is_ours(bitgate_test.row) or (family is not None and is_own(family)):
-                hold_to_the_way(verdict, bitgate_test.row, stated)
+            if not is_ours(row_of(bitgate_test)) or (family is not None and is_own(family)):
+                hold_to_the_way(verdict, row_of(bitgate_test), stated)
 
         return _took
 
-    def _verdict(self, planned: PlannedCase, test: PlannedTest, node_id: str, by: Judge | None) -> Verdict:
+    def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
         if obstacle := self.platform.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(self._judged(planned, test, by), test, node_id)
 
-    def _judged(self, planned: PlannedCase, test: PlannedTest, by: Judge | None) -> Verdict:
+    def _judged(self, planned: PlannedCase, test: PlannedCase, by: Judge | None) -> Verdict:
         with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
@@ -115,7 +115,7 @@ class Gating:
         if not self.run.is_probe(test):
             self.platform.wait()
         if not self.run.builds_ahead:
-            self._build(test.planned)
+            self._build(test)
         self.box.write(item.nodeid)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):
@@ -126,13 +126,11 @@ class Gating:
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
         groups: most are found by the first, and the others then need not be built."""
-        family = self.run.setting.families.get(planned.family)
-        found = family.instance(planned.instance) if family is not None and quick_build() else None
-        group = found.group if found is not None else ""
-        if (planned.family, group) not in self.built:
-            self.built.add((planned.family, group))
+        family, group = planned.key.kernel, planned.kernel.instance.group if quick_build() else ""
+        if (family, group) not in self.built:
+            self.built.add((family, group))
             with as_pytest_error():
-                build(self.run, (planned.family,), group)
+                build(self.run, (family,), group)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -149,7 +147,7 @@ class Gating:
                 getattr(item.config, "workeroutput", {})[BROKEN] = str(error)
         return report
 
-    def _record(self, item: pytest.Item, test: PlannedTest, report: pytest.TestReport) -> None:
+    def _record(self, item: pytest.Item, test: PlannedCase, report: pytest.TestReport) -> None:
         """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree."""
         verdicts = item.stash.get(VERDICTS, [])
         if report.failed and not verdicts:
@@ -177,7 +175,7 @@ class Gating:
 
 def _in_words(verdict: Verdict) -> str:
     """What a person needs of a red verdict."""
-    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.kernel}.{verdict.key.instance}"]
+    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
     said = sentence_of(verdict)
     lines += [f"  {said}"] if said else []
     lines += [f"    {cell}" for cell in cell_lines(verdict)]

@@ -9,11 +9,11 @@ import json
 import time
 from functools import cached_property
 
-from bitgate.cases.planning import PlannedTest
 from bitgate.platform import NEEDS
 from bitgate.plugin.run import Run
 from bitgate.record import Outcome, Verdict
 from bitgate.record.event import from_event
+from bitgate.verify.planned import PlannedCase
 
 POLL_SECONDS = 0.02
 
@@ -27,7 +27,7 @@ class Platform:
         """True once all probes are green: that never changes."""
 
     @cached_property
-    def probes(self) -> dict[str, PlannedTest]:
+    def probes(self) -> dict[str, PlannedCase]:
         """The run's probes by node id."""
         planned = {item.test for item in self.run.plan.cases} if self.run.plan else set()
         return {name: test for name, test in self.run.tests.items() if name in planned and self.run.is_probe(test)}
@@ -41,20 +41,20 @@ class Platform:
                 return
             time.sleep(POLL_SECONDS)
 
-    def obstacle(self, test: PlannedTest) -> str:
+    def obstacle(self, test: PlannedCase) -> str:
         """Why the test cannot say anything on this platform; empty if there is no reason. A probe has its say unless
         it needs one that is red."""
         if self._clear or not self.probes:
             return ""
         verdicts = self._verdicts()
-        needs = NEEDS.get(test.planned.instance, ()) if self.run.is_probe(test) else None
+        needs = NEEDS.get(test.key.instance, ()) if self.run.is_probe(test) else None
         red = [verdict for verdict in verdicts.values() if not verdict.green]
         for verdict in red:
             if needs is None or verdict.key.instance in needs:
                 found = next((other for other in red if other.outcome is not Outcome.NOT_RUN), verdict)
                 return f"the platform is not as declared: {found.key.instance}: {found.reason or found.outcome}"
         if needs is None and len(verdicts) < len(self.probes):
-            missing = next(test.planned.instance for name, test in self.probes.items() if name not in verdicts)
+            missing = next(test.key.instance for name, test in self.probes.items() if name not in verdicts)
             return f"the platform's probe '{missing}' has come to no verdict"
         self._clear = needs is None
         return ""
@@ -64,7 +64,7 @@ class Platform:
         found: dict[str, Verdict] = {}
         if not self.run.results.is_file():
             return found
-        kernels = [f'"kernel":"{test.planned.family}"'.encode() for test in self.probes.values()]
+        kernels = [f'"kernel":"{test.key.kernel}"'.encode() for test in self.probes.values()]
         settled = {name for name, _ in self.run.done}
         offset = 0
         for line in self.run.results.read_bytes().split(b"\n")[:-1]:

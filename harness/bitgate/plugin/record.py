@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from bitgate.build.errors import BuildError
-from bitgate.cases.planning import PlannedTest
+from bitgate.cases.planning import row_of
 from bitgate.errors import UsageError
-from bitgate.operation import human
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.lock import hold
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
-from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read
+from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
+from bitgate.verify.planned import PlannedCase
 
 RESUME = "resume.json"
 DIED = "its process died in a run before this one"
@@ -34,7 +33,7 @@ def begin(run: Run) -> None:
         run.results.touch()
         if run.plan:
             run.plan.write(run.folder / PLAN)
-        needed = {item.kernel for item in run.plan.cases} if run.plan else set()
+        needed = {item.key.kernel for item in run.plan.cases} if run.plan else set()
         libraries = build(run, needed) if run.builds_ahead or run.resume else {}
     for box in left_behind(run.folder):
         test = run.tests.get(box.test())
@@ -55,7 +54,7 @@ def _check_same_work(run: Run) -> None:
     """Resuming with other options, seed or schedule would mix two runs into one report."""
     keys = {item.test: item.key for item in run.earlier}
     for test_id, test in run.tests.items():
-        if keys.get(test_id, test.planned.key) != test.planned.key:
+        if keys.get(test_id, test.key) != test.key:
             raise pytest.UsageError(
                 f"--resume: {run.folder} holds a run with other options, seed or schedule ({test_id} differs);"
                 " repeat them, or start afresh without --resume"
@@ -124,35 +123,28 @@ def hand_down(run: Run) -> None:
     """Leave what is settled for the workers: the record grows while they run, and a replaced one must collect as the
     first did."""
     run.folder.mkdir(parents=True, exist_ok=True)
-    document = [[test, {**vars(key), "options": list(key.options)}] for test, key in sorted(run.done, key=str)]
+    document = [[test, key.fields()] for test, key in sorted(run.done, key=str)]
     (run.folder / RESUME).write_text(json.dumps(document))
 
 
 def handed_down(run: Run) -> Done:
     document = json.loads((run.folder / RESUME).read_text())
-    return frozenset((test, _key(fields)) for test, fields in document)
+    return frozenset((test, Key.of(fields)) for test, fields in document)
 
 
-def _key(fields: dict[str, Any]) -> Key:
-    return Key(**{**fields, "options": tuple((name, value) for name, value in fields["options"])})
-
-
-def stand_in(run: Run, test: PlannedTest, node_id: str, outcome: Outcome, reason: str) -> Verdict:
+def stand_in(run: Run, test: PlannedCase, node_id: str, outcome: Outcome, reason: str) -> Verdict:
     """A verdict on a case that has none of its own: it hung, its process died, or no kernel takes it."""
     from bitgate.verify.fingerprint import fingerprint
     from bitgate.verify.repro import repro_line
 
-    family = run.setting.families.get(test.planned.family)
-    suites = test.row.origin.path.parent
-    verdict = Verdict(
-        test.planned.key,
+    suites = row_of(test).origin.path.parent
+    places = (suites,) if test.nobody else (test.kernel.family.folder, suites)
+    verdict = verdict_on(
+        test,
+        run.target,
         outcome,
-        reason=reason,
-        human=human(test.planned.problem),
-        repro="" if test.nobody else repro_line(test.planned, run.project.added),
-        platform=run.target.platform,
-        device_kind=run.target.kind,
-        device_name=run.target.device_name,
-        fingerprint=fingerprint(run.target, (family.folder, suites) if family else (suites,)),
+        reason,
+        repro="" if test.nobody else repro_line(test, run.project.added),
+        fingerprint=fingerprint(run.target, places),
     )
     return run.placed(verdict, test, node_id)

@@ -17,7 +17,7 @@ from filelock import FileLock
 from bitgate import rooms
 from bitgate.cases.known_bugs import KnownBugs
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
-from bitgate.cases.planning import PlannedTest, Setting, for_table
+from bitgate.cases.planning import Setting, for_table, row_of
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.cases.table import loads
@@ -25,6 +25,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.project import Project
 from bitgate.record import Key, Stamp, Verdict
+from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
@@ -79,7 +80,7 @@ class Run:
     """Kernels run in this process, for debuggers: nothing can be vouched for then."""
     builds_ahead: bool = True
     """False in a run that ends at its first red cases: most of what it might load it never does."""
-    tests: dict[str, PlannedTest] = field(default_factory=dict)
+    tests: dict[str, PlannedCase] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
     plan: Plan | None = None
     done: Done = frozenset()
@@ -108,7 +109,7 @@ class Run:
         """The process that kernels run in, started at the first verdict."""
         from bitgate.verify.process import CaseProcess, Opening, ThisProcess
 
-        suites = {test.row.origin.path.parent.parent for test in self.tests.values()}
+        suites = {row_of(test).origin.path.parent.parent for test in self.tests.values()}
         opening = Opening(self.target.name, self.project, suites=tuple(sorted(suites)), repeats_all=False)
         return (ThisProcess if self.in_process else CaseProcess)(opening, progress=progress)
 
@@ -120,30 +121,28 @@ class Run:
         except (OSError, PlanError):
             return ()
 
-    def is_probe(self, test: PlannedTest) -> bool:
+    def is_probe(self, test: PlannedCase) -> bool:
         """Does the test measure the platform?"""
-        family = self.setting.families.get(test.planned.family)
-        return family is not None and family.is_probe
+        return test.kernel.family.is_probe
 
-    def patience(self, test: PlannedTest) -> float:
+    def patience(self, test: PlannedCase) -> float:
         """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
         return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
 
-    def placed(self, verdict: Verdict, test: PlannedTest, node_id: str) -> Verdict:
+    def placed(self, verdict: Verdict, test: PlannedCase, node_id: str) -> Verdict:
         """The verdict with where it belongs, and as a known bug if it is one: the spine does not know which test of
         which plan asked."""
-        planned = test.planned
-        place, stamp = test.row.origin.place, self.stamp.now()
+        stamp = self.stamp.now()
         verdict = replace(
             verdict,
-            suite=planned.suite,
+            suite=test.suite,
             test=node_id,
-            tier=planned.tier,
+            tier=test.tier,
             plan=self.plan_id,
-            row=place,
+            row=test.row,
             run=stamp,
         )
-        return self.known_bugs.judged(verdict, test, self.setting.families)
+        return self.known_bugs.judged(verdict, test)
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session

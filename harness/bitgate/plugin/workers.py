@@ -82,7 +82,7 @@ class ByProblem(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
     def _split_scope(self, nodeid: str) -> str:
         """``suites/a/test_b.py::test_c[<case>__<instance>__<fill>]`` -> the case; other tests by module."""
         test = self.run.tests.get(nodeid)
-        return test.planned.case if test else nodeid.rsplit("::", 1)[0]
+        return test.case if test else nodeid.rsplit("::", 1)[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if not self._in_order:

@@ -1,6 +1,8 @@
 """Verdicts and the events that record them. Merging them needs no HIP."""
 
 from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
+from bitgate.record.key import Key
+from bitgate.record.making import DeviceOfRecord, verdict_on
 from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import (
@@ -10,7 +12,6 @@ from bitgate.record.verdict import (
     UNKNOWN,
     Certificate,
     Diagnosis,
-    Key,
     Verdict,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "UNKNOWN",
     "BadLine",
     "Certificate",
+    "DeviceOfRecord",
     "Diagnosis",
     "Key",
     "Outcome",
@@ -32,4 +34,5 @@ __all__ = [
     "read",
     "scan",
     "to_event",
+    "verdict_on",
 ]

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.outside import LONGEST_LINE, OddInput, parse_json, read_bytes
+from bitgate.record.key import Key
 from bitgate.record.line import check_types
 from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
-from bitgate.record.verdict import Certificate, Diagnosis, Key, Verdict
+from bitgate.record.verdict import Certificate, Diagnosis, Verdict
 
 SCHEMA = 1
 
@@ -30,18 +31,11 @@ def to_event(verdict: Verdict) -> dict[str, Any]:
         "plan": verdict.plan,
         "suite": verdict.suite,
         "test": verdict.test,
-        "case": key.case,
+        **key.fields(),
         "human": verdict.human,
-        "kernel": key.kernel,
-        "instance": key.instance,
-        "options": dict(key.options),
         "platform": verdict.platform,
-        "target": key.target,
         "device": {"kind": verdict.device_kind, "name": verdict.device_name},
         "tier": verdict.tier,
-        "fill": key.fill,
-        "seed": key.seed,
-        "schedule": key.schedule,
         "verdict": verdict.outcome.value,
         "expected": verdict.expected,
         "green": verdict.green,
@@ -73,20 +67,10 @@ def from_event(event: dict[str, Any]) -> Verdict:
         if event["schema"] != SCHEMA:
             raise RecordError(f"schema {event['schema']!r:.40} is not {SCHEMA}: written by another version of bitgate")
         check_types(event)
-        key = Key(
-            case=event["case"],
-            kernel=event["kernel"],
-            instance=event["instance"],
-            options=tuple(sorted(event["options"].items())),
-            fill=event["fill"],
-            seed=event["seed"],
-            schedule=event["schedule"],
-            target=event["target"],
-        )
         certificate = event["certificate"]
         diagnosis = event["diagnosis"]
         return Verdict(
-            key=key,
+            key=Key.of(event),
             outcome=Outcome(event["verdict"]),
             reason=event["reason"],
             expected=event["expected"],

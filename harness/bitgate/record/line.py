@@ -39,24 +39,17 @@ class StampLine(Struct):
 
 
 class Line(Struct):
-    """Keys that are not listed are left alone: a newer bitgate may say more under the same schema."""
+    """Beside the fields of ``Key``. What is not listed is left alone: a newer bitgate may say more under the same
+    schema."""
 
     schema: int
     plan: Short
     suite: NameOrNone
     test: Text
-    case: Name
     human: Text
-    kernel: Name
-    instance: Name
-    options: dict[Short, Short]
     platform: Short
-    target: Name
     device: DeviceLine
     tier: Short
-    fill: Name
-    seed: Count
-    schedule: Short
     verdict: Outcome
     expected: bool
     reason: Text

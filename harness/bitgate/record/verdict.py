@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitgate.record.key import Key
 from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
 
@@ -55,20 +56,6 @@ class Certificate:
     sensitivity: float
     holds: bool
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Key:
-    """What a verdict is about. Two records with the same key are attempts at the same thing."""
-
-    case: str
-    kernel: str
-    instance: str
-    options: tuple[tuple[str, str], ...]
-    fill: str
-    seed: int
-    schedule: str
-    target: str
 
 
 FINGERPRINT: tuple[str, ...] = (

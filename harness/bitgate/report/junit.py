@@ -238,7 +238,7 @@ def _system_out(entry: Entry) -> str:
         "verdict": verdict.outcome,
         "case": key.case,
         "human": verdict.human,
-        "kernel": f"{key.kernel}.{key.instance}",
+        "kernel": key.name,
         "options": " ".join(f"{name}={value}" for name, value in key.options),
         "fill": key.fill,
         "seed": key.seed,

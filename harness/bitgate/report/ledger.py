@@ -9,7 +9,7 @@ from pathlib import Path
 from bitgate.cases.plan import Plan, PlannedItem
 from bitgate.cases.run_plan import RunPlan
 from bitgate.project import TIERS
-from bitgate.record import FINGERPRINT, UNKNOWN, Key, Outcome, Verdict
+from bitgate.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.report import wholeness
 from bitgate.report.attempts import Entry, Settled, Try, jobs_of, settle
 from bitgate.report.finding import Finding, some
@@ -155,19 +155,13 @@ def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, inter
             f"planned{where}, but no result was found: the worker died, or its results file did not arrive",
         )
     )
-    return Verdict(
-        key,
+    return verdict_on(
+        planned,
+        DeviceOfRecord.of(sibling) if sibling else DeviceOfRecord(),
         outcome,
         reason,
-        suite=planned.suite,
-        test=planned.test,
         tier=planned.tier or plan.tier,
-        human=planned.human,
         plan=plan.id,
-        row=planned.row,
-        platform=sibling.platform if sibling else "",
-        device_kind=sibling.device_kind if sibling else "",
-        device_name=sibling.device_name if sibling else "",
         fingerprint=dict.fromkeys(FINGERPRINT, UNKNOWN),
-        repro=f"bitgate verify {key.case} --kernel '{key.kernel}.{key.instance}' --target {key.target}",
+        repro=f"bitgate verify {key.case} --kernel '{key.name}' --target {key.target}",
     )

@@ -225,7 +225,7 @@ def _red(verdict: Verdict) -> Red:
         target=key.target,
         case=key.case,
         human=verdict.human,
-        kernel=f"{key.kernel}.{key.instance}",
+        kernel=key.name,
         options=" ".join(f"{name}={value}" for name, value in key.options),
         test=verdict.test,
         outcome=verdict.outcome,
@@ -251,7 +251,7 @@ def _known(verdicts: Iterable[Verdict]) -> list[Known]:
 def _changed(entry: Entry) -> str:
     key = entry.verdict.key
     attempts = ", then ".join(str(outcome) for outcome in (*entry.earlier, entry.verdict.outcome))
-    return f"{key.case} {key.kernel}.{key.instance} on {key.target}: {attempts}"
+    return f"{key.case} {key.name} on {key.target}: {attempts}"
 
 
 def _environment(ledger: Ledger) -> dict[str, str]:

@@ -155,7 +155,7 @@ def _unplanned(target: str, verdicts: Sequence[Verdict], plan: RunPlan) -> Itera
 
 def _first(verdicts: Iterable[Verdict]) -> str:
     verdict = min(verdicts, key=lambda verdict: (verdict.key.case, verdict.key.kernel, verdict.key.instance))
-    return f"{verdict.key.case} of {verdict.key.kernel}.{verdict.key.instance}"
+    return f"{verdict.key.case} of {verdict.key.name}"
 
 
 def _commits(sources: Sequence[Source]) -> list[dict[str, set[object]]]:

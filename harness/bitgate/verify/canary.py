@@ -17,8 +17,7 @@ def distress(session: Session) -> str:
     kernel = session.reference_kernel(problem)
     if kernel is None:
         return f"no naive kernel for {session.target.name} could try it"
-    family, instance = kernel
-    verdict = verify(PlannedCase(problem, family.name, instance.name, target=session.target.name), session)
+    verdict = verify(PlannedCase(problem, kernel, target=session.target.name), session)
     if verdict.outcome is Outcome.PASS:
         return ""
     return f"the naive kernel ends in {verdict.outcome} on {CASE}: {verdict.reason}"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.runner import Capability, Runner
-from bitgate.operation import Problem, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor
-from bitgate.record import Certificate, Diagnosis, Outcome, Verdict
+from bitgate.record import Certificate, Diagnosis, Outcome, Verdict, verdict_on
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
 from bitgate.verify.running import Run
@@ -29,8 +26,6 @@ class Case:
     session: Session
     started: float
     """By the session's clock."""
-    family: KernelFamily
-    instance: Instance
     seconds: dict[str, float] = field(
         default_factory=lambda: {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
     )
@@ -69,25 +64,20 @@ def verdict_of(
     compared = outcome in (Outcome.PASS, Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED)
     record = next((run.record for run in case.runs if run.record is not None), None)
     seconds = {**case.seconds, "total": session.clock() - case.started}
-    fingerprint = session.fingerprint(planned.family, planned.instance, race=planned.raced)
+    fingerprint = session.fingerprint(planned.kernel, race=planned.raced)
     if case.runs:
         guards = "both" if len(case.runs) == 2 else case.runs[0].how.placement
         fingerprint = {**fingerprint, "guards": guards}
-        if case.family.changes:
-            fingerprint["changes"] = ",".join(case.family.changes)
+        if changes := planned.kernel.family.changes:
+            fingerprint["changes"] = ",".join(changes)
     if case.runner is not None and (unchecked := set(Capability) - case.runner.capabilities):
         fingerprint = {**fingerprint, "unchecked": ",".join(sorted(unchecked))}
     seconds = {part: round(value, 6) for part, value in seconds.items()}
-    return Verdict(
-        key=planned.key,
-        outcome=outcome,
-        reason=reason,
-        suite=planned.suite,
-        test=planned.test,
-        tier=planned.tier,
-        platform=session.target.platform,
-        device_kind=session.target.kind,
-        device_name=session.target.device_name,
+    return verdict_on(
+        planned,
+        session.target,
+        outcome,
+        reason,
         digest=_digest(case, results or {}) if compared else "",
         reference=_kind(case),
         certificate=_certificate(case),
@@ -96,8 +86,7 @@ def verdict_of(
         seconds=seconds,
         diagnosis=diagnosis,
         repro=repro_line(planned, session.project.added) + (f" --{case.by}" if case.by else ""),
-        foreign=_foreign(planned.problem),
-        human=_human(planned.problem),
+        foreign=planned.foreign,
         fingerprint=fingerprint,
     )
 
@@ -121,13 +110,3 @@ def _certificate(case: Case) -> Certificate | None:
     if case.inputs is not None:
         return case.inputs.certificate
     return None if case.look is None else case.look.route.certificate
-
-
-@lru_cache(maxsize=1024)
-def _human(problem: Problem) -> str:
-    return human(problem)
-
-
-@lru_cache(maxsize=1024)
-def _foreign(problem: Problem) -> str:
-    return foreign_line(problem) or ""

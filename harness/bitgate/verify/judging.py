@@ -43,7 +43,7 @@ def question_of(case: Case) -> Question | None:
     if case.inputs is None or case.reference is None:
         return None
     problem, inputs = case.planned.problem, case.inputs.tensors
-    return Question(problem, inputs, case.reference, case.instance.tile, case.session.rules)
+    return Question(problem, inputs, case.reference, case.planned.kernel.instance.tile, case.session.rules)
 
 
 def _weighed(case: Case, verdict: Verdict) -> Verdict:
@@ -94,10 +94,10 @@ def check_dispatch(case: Case) -> Verdict:
     """The bits are right: is what ran what the problem needs?"""
     record = case.runs[0].record
     assert record is not None
-    options = {option.name: option.production for option in case.family.options} | dict(case.planned.options)
-    production = all(options[option.name] == option.production for option in case.family.options)
-    decomposes = production and not case.family.is_reference  # a naive kernel has one thread a cell, no sub-GEMMs
-    predicted = case.family.dispatch(case.planned.problem, case.instance, dict(case.planned.options))
+    kernel = case.planned.kernel
+    # A naive kernel has one thread a cell, no sub-GEMMs.
+    decomposes = kernel.is_production and not kernel.family.is_reference
+    predicted = kernel.prediction(case.planned.problem)
     reason = dispatch_disagreement(case.planned.problem, record, predicted, decomposes)
     if not reason:
         return verdict_of(case, Outcome.PASS)

@@ -31,6 +31,6 @@ def measured(case: Case, measurement: Measurement) -> Verdict:
     diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:FINDINGS])}) if sentence else None
     return replace(
         verdict_of(case, outcome, sentence, diagnosis),
-        human=f"{planned.instance} of {session.target.name}",
+        human=f"{planned.key.instance} of {session.target.name}",
         dispatch={"path": "probe", **measurement.found},
     )

@@ -4,56 +4,66 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
-from bitgate.operation import Problem, case_id
+from bitgate.kernel.resolved import Kernel
+from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.record import Key
 
 _UNSAFE = re.compile("[^a-z0-9_]")
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """What the plan expects: ``pass``, or ``refused`` with the clause of the predicate that must refuse."""
-
-    kind: str = "pass"
-    clause: str = ""
-
-
-@dataclass(frozen=True)
 class PlannedCase:
-    """One problem on one kernel instance with one fill on one target.
+    """One problem on one kernel with one fill on one target.
 
-    ``options`` holds (name, value) pairs, sorted by name; options that are not named keep their production value.
     ``schedule`` forward, the default: a cheap case's second run on the host is reverse; ``race``: the same, and each
     access is watched; any other holds for both runs.
     """
 
     problem: Problem
-    family: str
-    instance: str
-    options: tuple[tuple[str, str], ...] = ()
+    kernel: Kernel
     fill: str = "exact"
     seed: int = 0
     schedule: str = "forward"
     target: str = "host"
     tier: str = ""
     why: str = ""
-    expect: Expectation = field(default=Expectation())
+    refused: str = ""
+    """The clause by which the kernel must refuse it; empty: it must pass."""
     reference: str = "auto"
     zero_result: bool = False
     """The row states that its result may be zero in every cell: what is held is that it is written."""
     suite: str = ""
     test: str = ""
-
-    def __post_init__(self) -> None:
-        if list(self.options) != sorted(self.options):
-            object.__setattr__(self, "options", tuple(sorted(self.options)))
+    """pytest node id of the test that asks, if one does."""
+    row: str = ""
+    """``file:line`` of the table's row behind it, if there is one."""
+    asked_by: object = field(default=None, repr=False, compare=False)
+    """That row (``cases.planning.row_of``)."""
+    stated_id: str = ""
+    """Its id in a plan, which says nothing of what is the whole run's."""
+    seconds: float = 0.0
+    """Estimated."""
+    keywords: tuple[str, ...] = ()
+    """What ``-k`` finds it by, beside the id."""
+    nobody: str = ""
+    """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
     @cached_property
     def case(self) -> str:
         return case_id(self.problem)
+
+    @property
+    def human(self) -> str:
+        """The problem in the words that people read."""
+        return _human(self.problem)
+
+    @property
+    def foreign(self) -> str:
+        """The problem as a ckProfiler command line, if there is one."""
+        return _foreign(self.problem)
 
     @property
     def raced(self) -> bool:
@@ -61,25 +71,24 @@ class PlannedCase:
         return self.schedule == RACE
 
     @property
-    def kernel(self) -> str:
-        """``family.instance``, the name that globs select on."""
-        return f"{self.family}.{self.instance}"
-
-    @property
     def id(self) -> str:
         """``<case>__<instance>__<fill>``, characters ``[a-z0-9_]`` only."""
-        kernel = "_".join([self.family, self.instance, *(f"{name}_{value}" for name, value in self.options)])
+        if self.stated_id:
+            return self.stated_id
+        family, instance, options = self.kernel.names
+        kernel = "_".join([family, instance, *(f"{name}_{value}" for name, value in options)])
         return f"{self.case}__{_UNSAFE.sub('_', kernel)}__{self.fill}"
 
     @cached_property
     def key(self) -> Key:
-        return Key(
-            case=self.case,
-            kernel=self.family,
-            instance=self.instance,
-            options=self.options,
-            fill=self.fill,
-            seed=self.seed,
-            schedule=self.schedule,
-            target=self.target,
-        )
+        return Key(self.case, *self.kernel.names, self.fill, self.seed, self.schedule, self.target)
+
+
+@lru_cache(maxsize=1024)
+def _human(problem: Problem) -> str:
+    return human(problem)
+
+
+@lru_cache(maxsize=1024)
+def _foreign(problem: Problem) -> str:
+    return foreign_line(problem) or ""

@@ -16,13 +16,12 @@ from typing import Any
 
 from bitgate.device.targets import named, platform_of
 from bitgate.isolation.child import Child, Ended, Output
-from bitgate.operation import foreign_line, human
 from bitgate.project import Project, ours
-from bitgate.record import Outcome, RecordError, Verdict, from_event
+from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
-from bitgate.verify.server import ENTRY, Hear, judged, open_session, to_json
+from bitgate.verify.server import ENTRY, Hear, from_json, judged, open_session, to_json
 from bitgate.verify.session import Session
 
 TIME_LIMIT = 600.0
@@ -110,8 +109,8 @@ class CaseProcess:
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
-        if planned.family in self._broken:
-            return self._ended(planned, Outcome.CRASHED, self._broken[planned.family], started)
+        if broken := self._broken.get(planned.key.kernel):
+            return self._ended(planned, Outcome.CRASHED, broken, started)
         if distress := self._sound_out():
             return self._ended(planned, Outcome.INFRA, f"the device is not sound: {distress}", started)
         child = self._prepare(planned)
@@ -160,10 +159,11 @@ class CaseProcess:
         """A child that has the case's library loaded; Ended if loading it ends the child, and always will."""
         child = self._opened()
         # Where an instance has a library of its own, it is asked for by that; elsewhere asking again costs nothing new.
-        family, part = planned.family, (planned.family, planned.instance, planned.raced)
+        family, instance, _ = planned.kernel.names
+        part = (family, instance, planned.raced)
         if part in self._prepared:
             return child
-        question = {"ask": "prepare", "family": family, "instance": planned.instance, "race": planned.raced}
+        question = {"ask": "prepare", "family": family, "instance": instance, "race": planned.raced}
         try:
             child.ask(question, OPEN_SECONDS, self._hear)
         except Ended as ended:
@@ -202,20 +202,14 @@ class CaseProcess:
         target = named(planned.target)
         places = [path.resolve().parent for path in self.opening.project.declarations]
         places += self.opening.suites or self.opening.project.shelves
-        return Verdict(
-            key=planned.key,
-            outcome=outcome,
-            reason=reason,
-            suite=planned.suite,
-            test=planned.test,
-            tier=planned.tier,
-            platform=target.platform,
-            device_kind=target.kind,
-            device_name=target.device_name,
+        return verdict_on(
+            planned,
+            target,
+            outcome,
+            reason,
             seconds={"total": perf_counter() - started},
             repro=repro_line(planned, self.opening.project.added),
-            foreign=foreign_line(planned.problem) or "",
-            human=human(planned.problem),
+            foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
 
@@ -251,4 +245,6 @@ class ThisProcess:
         trace: Hear | None = None,
     ) -> Verdict:
         """As ``CaseProcess.verify``, without a deadline."""
-        return judged(planned, self._session, by, dump, trace)
+        # An owner's declaration is data where cases are planned, and code where they run.
+        here = from_json(to_json(planned), self._session.families)
+        return judged(here, self._session, by, dump, trace)

@@ -26,7 +26,7 @@ def is_repeated(case: Case) -> bool:
     """Cheap cases are, as often as the session asks for: all, or the first of each instance in this process."""
     planned, session = case.planned, case.session
     cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
-    return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel)
+    return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel.name)
 
 
 def is_affordable(problem: Problem) -> bool:
@@ -38,9 +38,9 @@ def repeat(case: Case, launch: Launch, how: How) -> Verdict | None:
     """The verdict if the launch shows something wrong. The case then speaks of it alone."""
     planned, session, problem = case.planned, case.session, case.planned.problem
     seed = planned.seed + OTHER_SEED
-    inputs = session.inputs(problem, case.instance, planned.fill, seed)
-    kind = reference_kind(problem, inputs.certificate.holds, case.family.is_reference)
-    reference = session.reference(problem, case.instance, planned.fill, seed, kind)
+    inputs = session.inputs(problem, planned.kernel.instance, planned.fill, seed)
+    kind = reference_kind(problem, inputs.certificate.holds, planned.kernel.family.is_reference)
+    reference = session.reference(problem, planned.kernel.instance, planned.fill, seed, kind)
     run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
     reference.settle(run)
     for part, value in run.seconds.items():

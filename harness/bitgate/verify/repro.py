@@ -13,11 +13,11 @@ from bitgate.verify.planned import PlannedCase
 def repro_line(planned: PlannedCase, added: Sequence[Path] = ()) -> str:
     """``bitgate verify <case> --kernel ...``: defaults that cannot be mistaken are left out, and so are declarations
     that the project's file names: in any checkout of it they are found. ``added``: those that a command named."""
-    words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel]
+    words = ["bitgate", "verify", planned.case, "--kernel", planned.kernel.name]
     for path in added:
         words += ["--load", str(path)]
     words += ["--fill", planned.fill, "--seed", str(planned.seed)]
-    for name, value in planned.options:
+    for name, value in planned.kernel.options:
         words += ["--option", f"{name}={value}"]
     if planned.schedule == RACE:
         words += ["--race"]

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options, nearest
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.declared import refusal_of
+from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem
 from bitgate.project import Project
-from bitgate.verify.planned import Expectation
-
-Choice: TypeAlias = tuple[KernelFamily, Instance, Expectation]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Instances by whether their declaration supports the problem, each with what its library is to say of it."""
+    """Kernels by whether their declaration supports the problem, each with what its library is to say of it."""
 
-    supporting: tuple[Choice, ...]
-    refusing: tuple[Choice, ...]
+    supporting: tuple[Kernel, ...]
+    refusing: tuple[tuple[Kernel, Refusal], ...]
+
+    @property
+    def clauses(self) -> tuple[tuple[Kernel, str], ...]:
+        """Of the refusing ones, as a planned case states them."""
+        return tuple((kernel, refusal.clause) for kernel, refusal in self.refusing)
 
 
 def candidates(
     glob: str | None, options: Mapping[str, str], target: str, project: Project | None = None
-) -> list[tuple[KernelFamily, Instance]]:
+) -> list[Kernel]:
     """The instances that a glob names, or those of what a project runs on, or every one that is not a reference, on a
-    target.
+    target, each with the options.
 
     An option must be known to one of their families at least; families that lack it are left out. UsageError with the
     nearest name otherwise.
@@ -57,22 +58,19 @@ def candidates(
             if name not in known:
                 raise UsageError(f"no selected kernel has an option '{name}'{nearest(name, known)}")
         raise UsageError(f"no kernel has all of the options {', '.join(options)}")
-    for name in sorted(knowing):
-        check_options(families[name], options)
-    return [(family, instance) for family, instance in chosen if family.name in knowing]
+    stated = {name: check_options(families[name], options) for name in sorted(knowing)}
+    return [Kernel(family, instance, stated[family.name]) for family, instance in chosen if family.name in knowing]
 
 
-def select_for(
-    problem: Problem, chosen: Sequence[tuple[KernelFamily, Instance]], options: Mapping[str, str]
-) -> Selection:
-    supporting: list[Choice] = []
-    refusing: list[Choice] = []
-    for family, instance in chosen:
-        if problem.operation.name not in family.operations_of(instance):
+def select_for(problem: Problem, chosen: Sequence[Kernel]) -> Selection:
+    supporting: list[Kernel] = []
+    refusing: list[tuple[Kernel, Refusal]] = []
+    for kernel in chosen:
+        if not kernel.computes(problem):
             continue
-        refusal = refusal_of(family, instance, problem, options)
+        refusal = kernel.refusal(problem)
         if refusal is None:
-            supporting.append((family, instance, Expectation()))
+            supporting.append(kernel)
         else:
-            refusing.append((family, instance, Expectation("refused", refusal.clause)))
+            refusing.append((kernel, refusal))
     return Selection(tuple(supporting), tuple(refusing))

@@ -16,14 +16,16 @@ from typing import Any
 from bitgate.build.errors import BuildError
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.owned_operation import add_here
+from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import Problem, parse_case_id
 from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
 from bitgate.verify.dump import Dump
-from bitgate.verify.planned import Expectation, PlannedCase
+from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 
@@ -40,32 +42,33 @@ Hear = Callable[[dict[str, Any]], None]
 
 def to_json(planned: PlannedCase) -> dict[str, Any]:
     """All that decides the verdict, and whose test it is: a suite takes no PASS that shows nothing."""
-    key: Key = planned.key
     return {
-        **{**vars(key), "options": list(key.options)},
+        **planned.key.fields(),
         "tier": planned.tier,
         "suite": planned.suite,
         "test": planned.test,
-        "expect": [planned.expect.kind, planned.expect.clause],
+        "row": planned.row,
+        "refused": planned.refused,
         "reference": planned.reference,
         "zero_result": planned.zero_result,
     }
 
 
-def from_json(document: Mapping[str, Any]) -> PlannedCase:
+def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
+    """UsageError for a family, instance or option that there is not."""
+    key = Key.of(document)
     return PlannedCase(
-        problem=_problem(document["case"]),
-        family=document["kernel"],
-        instance=document["instance"],
-        options=tuple((name, value) for name, value in document["options"]),
-        fill=document["fill"],
-        seed=document["seed"],
-        schedule=document["schedule"],
-        target=document["target"],
+        problem=_problem(key.case),
+        kernel=kernel_called(families, key.kernel, key.instance, key.options),
+        fill=key.fill,
+        seed=key.seed,
+        schedule=key.schedule,
+        target=key.target,
         tier=document["tier"],
         suite=document["suite"],
         test=document["test"],
-        expect=Expectation(*document["expect"]),
+        row=document["row"],
+        refused=document["refused"],
         reference=document["reference"],
         zero_result=document["zero_result"],
     )
@@ -154,7 +157,8 @@ class Server:
             host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question["seconds"]))
         dump = Path(question["dump"]) if question["dump"] else None
         trace = self._channel.note if question["trace"] else None
-        verdict = judged(from_json(question["planned"]), self.session, question["by"], dump, trace)
+        planned = from_json(question["planned"], self.session.families)
+        verdict = judged(planned, self.session, question["by"], dump, trace)
         return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
 
     def _is_spent(self, verdict: Verdict) -> bool:

@@ -30,10 +30,11 @@ from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_results
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.declared import is_own, refusal_of
+from bitgate.kernel.declared import is_own
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel, family_called
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.operation.host_tensor import HostTensor
@@ -43,7 +44,6 @@ from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import DeviceReference, reference_on_device
-from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, Run, compute_on_device
 from bitgate.verify.stored import DigestBook
@@ -126,7 +126,7 @@ class Session:
         self._repeated: set[str] = set()
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
-        self._opened: dict[tuple[str, str, tuple[tuple[str, str], ...]], Runner] = {}
+        self._opened: dict[Kernel, Runner] = {}
         self._fingerprints: dict[tuple[str, str, bool], dict[str, str]] = {}
         self._prepared = 0.0
         self._inputs: ByteCache[Inputs] = ByteCache(CACHE_BYTES)
@@ -172,42 +172,34 @@ class Session:
         return is_first or self._repeats_all
 
     def family(self, name: str) -> KernelFamily:
-        try:
-            return self.families[name]
-        except KeyError:
-            raise UsageError(f"no kernel family '{name}': known are {', '.join(self.families)}") from None
+        return family_called(self.families, name)
 
     def library(self, name: str, instance: str = "", *, race: bool = False) -> KernelLibrary:
         """The family's library, built if need be; of the instance's group alone where that is all that is built for
         it: with ``race``, the flavour that tells of accesses, and for a seeded defect. BuildError or LibraryError, the
         same at each call."""
         family = self.family(name)
-        group = _group(family, instance, race)
-        library = self._libraries.get((name, group, race))
+        return self._library(family, _group(find_instance(family, instance), race) if instance else "", race)
+
+    def _library(self, family: KernelFamily, group: str, race: bool) -> KernelLibrary:
+        library = self._libraries.get((family.name, group, race))
         if library is None:
             with self._preparing():
                 library = self._load(family.only(group) if group else family, race)
-            self._libraries[name, group, race] = library
+            self._libraries[family.name, group, race] = library
         if isinstance(library, Exception):
             raise library
         return library
 
-    def runner(
-        self, name: str, instance: str, options: Mapping[str, str] | None = None, *, race: bool = False
-    ) -> Runner:
-        """An instance of a family, ready to be launched with options. Errors as ``library``."""
-        family, chosen = self.family(name), dict(options or {})
+    def runner(self, kernel: Kernel, *, race: bool = False) -> Runner:
+        """The kernel, ready to be launched. Errors as ``library``."""
+        family, instance, options = kernel.family, kernel.instance, dict(kernel.options)
         if family.opens is None:
-            return LibraryRunner(self.library(name, instance, race=race), find_instance(family, instance), chosen)
-        part = (name, instance, tuple(sorted(chosen.items())))
-        if part not in self._opened:
+            return LibraryRunner(self._library(family, _group(instance, race), race), instance, options)
+        if kernel not in self._opened:
             with self._preparing():
-                self._opened[part] = family.opens(family, find_instance(family, instance), chosen)
-        return self._opened[part]
-
-    def runner_of(self, planned: PlannedCase) -> Runner:
-        """What the case runs on, as ``runner``."""
-        return self.runner(planned.family, planned.instance, dict(planned.options), race=planned.raced)
+                self._opened[kernel] = family.opens(family, instance, options)
+        return self._opened[kernel]
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:
         if family.opens is not None:
@@ -220,29 +212,27 @@ class Session:
         except (BuildError, LibraryError) as error:
             return error
 
-    def fingerprint(self, name: str, instance: str = "", *, race: bool = False) -> dict[str, str]:
+    def fingerprint(self, kernel: Kernel, *, race: bool = False) -> dict[str, str]:
         """Which library on which machine: two runs with the same fingerprint must agree."""
-        family = self.family(name)
-        part = (name, instance if family.opens else _group(family, instance, race), race)
+        family, instance = kernel.family, kernel.instance
+        part = (family.name, instance.name if family.opens else _group(instance, race), race)
         known = self._fingerprints.get(part)
         if known is None:
             with self._preparing():
-                known = self._fingerprint(family, self._libraries.get(part), race, instance)
+                known = self._fingerprint(kernel, self._libraries.get(part), race)
             if known["build"] != UNKNOWN:
                 self._fingerprints[part] = known
         return known
 
     def _fingerprint(
-        self,
-        family: KernelFamily,
-        library: KernelLibrary | BuildError | LibraryError | None,
-        race: bool,
-        instance: str,
+        self, kernel: Kernel, library: KernelLibrary | BuildError | LibraryError | None, race: bool
     ) -> dict[str, str]:
+        family = kernel.family
         places = (family.folder, *self.digests.folders)
         device: Device | None = self.__dict__.get("device")
-        if family.opens is not None and instance:
-            return fingerprint(self.target, places, build=self.runner(family.name, instance).content_key, device=device)
+        if family.opens is not None:
+            plain = Kernel(family, kernel.instance)
+            return fingerprint(self.target, places, build=self.runner(plain).content_key, device=device)
         if not isinstance(library, KernelLibrary):
             return fingerprint(self.target, places, device=device)
         build, compiler = content_of(library.path), self.builder.compiler_line(family, race=race)
@@ -299,13 +289,13 @@ class Session:
             return {problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, self._trusted(problem), tensors)
 
-    def reference_kernel(self, problem: Problem) -> tuple[KernelFamily, Instance] | None:
+    def reference_kernel(self, problem: Problem) -> Kernel | None:
         """bitgate's naive kernel of the target that takes the problem, if one does."""
         for family in self.families.values():
             trusted = family.is_reference and is_own(family) and self.target.platform in family.platforms
             for instance in family.instances if trusted else ():
-                if refusal_of(family, instance, problem, {}) is None:
-                    return family, instance
+                if (kernel := Kernel(family, instance)).refusal(problem) is None:
+                    return kernel
         return None
 
     def _trusted(self, problem: Problem) -> Launch:
@@ -313,7 +303,7 @@ class Session:
         if kernel is None:
             name = case_id(problem)
             raise UsageError(f"no reference kernel for {self.target.name} takes {name}: use --reference exact")
-        runner = self.runner(kernel[0].name, kernel[1].name)
+        runner = self.runner(kernel)
         return Launch(runner, problem, runner.workspace(problem))
 
     def device_reference(self, problem: Problem, plan: FillPlan) -> DeviceReference:
@@ -335,9 +325,9 @@ class Session:
         return self._on_device is not None
 
 
-def _group(family: KernelFamily, instance: str, race: bool) -> str:
+def _group(instance: Instance, race: bool) -> str:
     """The group that a library for the instance is made of; empty: all of them."""
-    return find_instance(family, instance).group if instance and (race or quick_build()) else ""
+    return instance.group if race or quick_build() else ""
 
 
 ZEROS = "zeros"

@@ -12,7 +12,6 @@ from bitgate.exact import checksum
 from bitgate.exact.certificate import certify_plan
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import FillPlan, plan_fill
-from bitgate.kernel.declaration import Instance
 from bitgate.operation import Problem
 from bitgate.record import Certificate
 from bitgate.verify.memory import device_shortage
@@ -63,14 +62,14 @@ class Look:
         return next((run.damage or run.doubt for run in self.runs if run.damage or run.doubt), "")
 
 
-def route_of(planned: PlannedCase, session: Session, instance: Instance) -> Route | None:
+def route_of(planned: PlannedCase, session: Session) -> Route | None:
     """How the case can be judged without a reference in host memory; None: it cannot, or must not."""
     problem = planned.problem
     if len(problem.outputs) != 1:
         return None  # what is told of a result on the device, and what is stored, is told of one
     if planned.fill != "exact" or planned.reference not in ("auto", "gpu", "checksum"):
         return None
-    accumulation = instance.accumulation_for(problem)
+    accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
     stored = session.digests.find(planned.case, plan)
     if planned.reference == "auto" and stored is not None:
@@ -91,7 +90,7 @@ def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
     problem = planned.problem
     is_large = session.is_large(problem)
     # A naive kernel is not held to itself.
-    trusted = not session.family(planned.family).is_reference and session.reference_kernel(problem) is not None
+    trusted = not planned.kernel.family.is_reference and session.reference_kernel(problem) is not None
     if planned.reference != "auto":
         return planned.reference == "gpu" and trusted, planned.reference == "checksum"
     on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS

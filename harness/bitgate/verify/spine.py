@@ -10,9 +10,8 @@ from bitgate.device.errors import HipError
 from bitgate.device.host import RACE, parse_schedule
 from bitgate.errors import UsageError
 from bitgate.exact.checksum import why_not
-from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Refusal
-from bitgate.kernel.declared import harness_refusal, refusal_of
+from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation.host_tensor import HostTensor
@@ -48,7 +47,7 @@ def verify(
 ) -> Verdict:
     """The verdict of one planned case on the session's target, by its reference.
 
-    UsageError for an unknown family, instance, option, schedule, fill or reference: those are no verdicts.
+    UsageError for an unknown schedule, fill or reference: those are no verdicts.
     """
     return through(planned, session, lambda case, launch: _by_reference(case, launch, observer, on_run))
 
@@ -56,11 +55,8 @@ def verify(
 def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") -> Verdict:
     """The way of every case: a kernel that does not take the problem, that does harm before it is launched, or that
     fails is the spine's; what a result has to be is the judge's. ``by`` as in ``Case``."""
-    family = session.family(planned.family)
-    instance = find_instance(family, planned.instance)
-    check_options(family, dict(planned.options))
     _check_schedule(planned, session)
-    case = Case(planned, session, session.clock(), family, instance, by=by)
+    case = Case(planned, session, session.clock(), by=by)
     try:
         return _way(case, judge)
     except (BuildError, LibraryError) as error:
@@ -73,24 +69,24 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
 
 def _way(case: Case, judge: Judge) -> Verdict:
     planned, session = case.planned, case.session
-    runner = case.runner = session.runner_of(planned)
+    runner = case.runner = session.runner(planned.kernel, race=planned.raced)
     if runner.conduct.loading_changed:
         return _loading_harmed(case, runner.conduct.loading_changed)
     watch, mark = Watch(session.device, runner), before_launch(session.device)
     if planned.schedule != "forward" and not _is_scheduled(case):
-        raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel}")
+        raise UsageError(f"schedule {planned.schedule}: the host runtime orders no threads of {planned.kernel.name}")
     refused = _refusal(case, runner)
     if refused is not None:
         return _harmed(case, watch, mark) or refused
     insight = planned.problem.operation.insight
-    measurement = insight.measurement(planned.problem, planned.instance, session.device, runner)
+    measurement = insight.measurement(planned.problem, planned.key.instance, session.device, runner)
     if measurement is not None:
         return measured(case, measurement)
     try:
         workspace = runner.workspace(planned.problem)
         if harmed := _harmed(case, watch, mark):
             return harmed
-        predicted = case.family.dispatch(planned.problem, case.instance, dict(planned.options))
+        predicted = planned.kernel.prediction(planned.problem)
         if wrong := workspace_disagreement(planned.problem, workspace, predicted):
             evidence = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(case, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, evidence))
@@ -131,7 +127,7 @@ def _loading_harmed(case: Case, changes: list[str]) -> Verdict:
 def _short_way(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict | None:
     """The verdict of a case whose data stay on the device, if nothing is wrong with its bits."""
     planned, session = case.planned, case.session
-    route = route_of(planned, session, case.instance)
+    route = route_of(planned, session)
     if route is None:
         return None
     case.look = look(planned, session, route, launch, _hows(case))
@@ -159,7 +155,7 @@ def _long_way(case: Case, launch: Launch, observer: Observer | None, on_run: OnR
     if shortage:
         return replace(verdict_of(case, Outcome.NOT_RUN, shortage), expected=True)
     started = session.clock()
-    case.inputs = session.inputs(planned.problem, case.instance, planned.fill, planned.seed)
+    case.inputs = session.inputs(planned.problem, planned.kernel.instance, planned.fill, planned.seed)
     filled = session.clock()
     case.reference = _reference(case)
     case.seconds["fill"], case.seconds["reference"] = filled - started, session.clock() - filled
@@ -196,47 +192,47 @@ def _refusal(case: Case, runner: Runner) -> Verdict | None:
     """The verdict if the kernel rejects the problem, or if its declaration and its library disagree about that. A
     kernel that states nothing itself is taken at its declaration's word."""
     planned = case.planned
-    options = dict(planned.options)
-    declared = refusal_of(case.family, case.instance, planned.problem, options)
+    kernel = planned.kernel
+    declared = kernel.refusal(planned.problem)
     try:
-        told = harness_refusal(case.family, case.instance, planned.problem)
+        answered = harness_refusal(kernel.family, kernel.instance, planned.problem)
         states_it = Capability.INDEPENDENT_LISTING in runner.capabilities
-        told = told or (runner.supports(planned.problem) if states_it else declared)
+        answered = answered or (runner.supports(planned.problem) if states_it else declared)
     except KernelFailed as error:
         return verdict_of(case, Outcome.CRASHED, f"is_supported failed: {error}")
-    expected = planned.expect.clause if planned.expect.kind == "refused" else None
-    if declared is None and told is None:
-        if expected is None:
+    expected = planned.refused
+    if declared is None and answered is None:
+        if not expected:
             return None
         return verdict_of(case, Outcome.REFUSED, f"the problem was to be refused ({expected}), and is supported")
-    reason = _disagreement(declared, told)
+    reason = _disagreement(declared, answered)
     if reason:
         return verdict_of(case, Outcome.REFUSED, reason)
     assert declared is not None
-    if expected is not None and declared.clause != expected:
+    if expected and declared.clause != expected:
         reason = f"refused by {declared.clause}, expected {expected}: {declared.text}"
         return verdict_of(case, Outcome.REFUSED, reason)
     verdict = verdict_of(case, Outcome.REFUSED, f"{declared.clause}: {declared.text}")
-    return replace(verdict, expected=expected is not None)
+    return replace(verdict, expected=bool(expected))
 
 
-def _disagreement(declared: Refusal | None, told: Refusal | None) -> str:
-    if declared is None and told is not None:
-        return f"the library refuses ({told.clause}) what its declaration supports: {told.text}"
-    if declared is not None and told is None:
+def _disagreement(declared: Refusal | None, answered: Refusal | None) -> str:
+    if declared is None and answered is not None:
+        return f"the library refuses ({answered.clause}) what its declaration supports: {answered.text}"
+    if declared is not None and answered is None:
         return f"the library supports what its declaration refuses ({declared.clause}): {declared.text}"
-    if declared is not None and told is not None and declared.clause != told.clause:
-        return f"the library refuses for {told.clause}, its declaration for {declared.clause}: {told.text}"
+    if declared is not None and answered is not None and declared.clause != answered.clause:
+        return f"the library refuses for {answered.clause}, its declaration for {declared.clause}: {answered.text}"
     return ""
 
 
 def _reference(case: Case) -> Reference:
     planned, inputs = case.planned, case.inputs
     assert inputs is not None
-    holds, is_reference = inputs.certificate.holds, case.family.is_reference
+    holds, is_reference = inputs.certificate.holds, planned.kernel.family.is_reference
     if planned.reference not in REFERENCES:
         raise UsageError(f"reference '{planned.reference}': {', '.join(REFERENCES)} are known")
-    kind = planned.reference
+    kind, kernel = planned.reference, planned.kernel.name
     if kind == "none":
         return Reference({role: poisoned(planned.problem.tensors[role]) for role in planned.problem.outputs}, kind)
     if planned.fill == ZEROS:
@@ -247,7 +243,7 @@ def _reference(case: Case) -> Reference:
         raise UsageError(f"{planned.case}: no exact reference: {inputs.certificate.note}")
     elif not holds and not is_reference:
         raise UsageError(
-            f"{planned.case} on {planned.kernel}: bits depend on the order of summation ({inputs.certificate.note});"
+            f"{planned.case} on {kernel}: bits depend on the order of summation ({inputs.certificate.note});"
             " leave --reference out: each cell is then held to a bound"
         )
     elif kind == "checksum":
@@ -256,8 +252,8 @@ def _reference(case: Case) -> Reference:
             raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
         kind = "exact"  # the identity does not hold: which cells are wrong?
     elif kind == "gpu" and is_reference:
-        raise UsageError(f"{planned.kernel} is the kernel that --reference gpu compares with: take exact or ordered")
-    return case.session.reference(planned.problem, case.instance, planned.fill, planned.seed, kind)
+        raise UsageError(f"{kernel} is the kernel that --reference gpu compares with: take exact or ordered")
+    return case.session.reference(planned.problem, planned.kernel.instance, planned.fill, planned.seed, kind)
 
 
 CHEAP_RUNS = (("right", "forward"), ("left", "reverse"))

@@ -36,12 +36,13 @@ class Tracer:
         self._told = True
         lines: list[str] = []
         if run.record is not None:
-            planned, runner = self._planned, self._session.runner_of(self._planned)
+            planned = self._planned
+            runner = self._session.runner(planned.kernel, race=planned.raced)
             lds = runner.library.lds_bytes(runner.instance) if isinstance(runner, LibraryRunner) else 0
             launches = launch_lines(planned.problem, runner.instance, run.record, lds)
             tensors = planned.problem.operation.insight.tensor_lines(planned.problem)
             lines = [*tensors, *launches, summary_line(run.record)]
-            lines.insert(0, f"{planned.case}  {planned.kernel}")
+            lines.insert(0, f"{planned.case}  {planned.kernel.name}")
         self._tell({"lines": lines, "seconds": 0.0 if run.crash else run.seconds["kernel"]})
 
 

@@ -103,7 +103,7 @@ def break_of(law: Law, problem: Problem, kernel: Kernel, data: Data) -> Broken |
 def _data(case: Case) -> Data:
     problem = case.planned.problem
     _check_sums_alone(problem)
-    accumulation = case.instance.accumulation_for(problem)
+    accumulation = case.planned.kernel.instance.accumulation_for(problem)
     exact_to = min(accumulation.exact_range, *(tensor.dtype.exact_integer for tensor in problem.tensors.values()))
     # A sum of two operands has sums twice as large.
     return small_data(problem, case.planned.seed, exact_to // 2, problem.operation.insight.companions(problem))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.kernel.declared import is_own, refusal_of
+from bitgate.kernel.declared import is_own
+from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
 from bitgate.operation.law import Cells, Data
@@ -30,33 +29,23 @@ class CaseKernel:
     """The case's own instance, or with ``partner`` another one; what it launches is on the case's account."""
 
     case: Case
+    kernel: Kernel
     runner: Runner
     how: How
-    options: Mapping[str, str]
     on_run: OnRun | None = None
     has_summed: bool = False
     """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
 
     @classmethod
     def of(cls, case: Case, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
-        return cls(case, launch.runner, how, dict(case.planned.options), on_run)
-
-    @property
-    def family(self) -> KernelFamily:
-        return self.runner.family
-
-    @property
-    def instance(self) -> Instance:
-        return self.runner.instance
+        return cls(case, case.planned.kernel, launch.runner, how, on_run)
 
     @property
     def name(self) -> str:
-        return f"{self.family.name}.{self.instance.name}"
+        return self.kernel.name
 
     def takes(self, problem: Problem) -> bool:
-        if problem.operation.name not in self.family.operations_of(self.instance):
-            return False
-        return refusal_of(self.family, self.instance, problem, self.options) is None
+        return self.kernel.computes(problem) and self.kernel.refusal(problem) is None
 
     def __call__(self, problem: Problem, data: Data) -> Cells:
         """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
@@ -77,12 +66,11 @@ class CaseKernel:
         family or bitgate's, since another's defects would pass for this one's."""
         session = self.case.session
         for family in sorted(session.families.values(), key=lambda family: family.is_reference):
-            trusted = is_own(family) or family.name == self.family.name
+            trusted = is_own(family) or family.name == self.kernel.family.name
             if not trusted or session.target.platform not in family.platforms:
                 continue
             for instance in family.instances:
-                if problem.operation.name not in family.operations_of(instance):
-                    continue
-                if refusal_of(family, instance, problem, {}) is None:
-                    return replace(self, runner=session.runner(family.name, instance.name), options={}, on_run=None)
+                kernel = Kernel(family, instance)
+                if kernel.computes(problem) and kernel.refusal(problem) is None:
+                    return replace(self, kernel=kernel, runner=session.runner(kernel), on_run=None)
         return None

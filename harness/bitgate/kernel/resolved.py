@@ -1,0 +1,103 @@
+"""A kernel that a case runs on: family, instance and options are resolved from their names once, and carried as they
+are from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bitgate.errors import UsageError
+from bitgate.kernel.arguments import check_options, find_instance
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declared import refusal_of
+from bitgate.operation import DTYPES, Accumulation, Problem
+
+Options = tuple[tuple[str, str], ...]
+"""Names and values, sorted by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """An instance with the options that are named; the others keep their production value.
+
+    Two are equal if their names are.
+    """
+
+    family: KernelFamily
+    instance: Instance
+    options: Options = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    @property
+    def names(self) -> tuple[str, str, Options]:
+        """By which another process knows it."""
+        return self.family.name, self.instance.name, self.options
+
+    @cached_property
+    def name(self) -> str:
+        """``family.instance``, the name that globs select on."""
+        return f"{self.family.name}.{self.instance.name}"
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """Every option of the family."""
+        return {option.name: option.production for option in self.family.options} | dict(self.options)
+
+    @property
+    def is_production(self) -> bool:
+        """Does every option have its production value?"""
+        return all(self.settings[option.name] == option.production for option in self.family.options)
+
+    def computes(self, problem: Problem) -> bool:
+        """Is the problem's operation one that it offers?"""
+        return problem.operation.name in self.family.operations_of(self.instance)
+
+    def refusal(self, problem: Problem) -> Refusal | None:
+        """Why it does not take the problem: by what is declared, then by its predicate."""
+        return refusal_of(self.family, self.instance, problem, self.settings)
+
+    def prediction(self, problem: Problem) -> Dispatch | None:
+        """What its declaration says that it runs, if it says anything."""
+        return self.family.dispatch(problem, self.instance, self.settings)
+
+
+def family_called(families: Mapping[str, KernelFamily], name: str) -> KernelFamily:
+    """UsageError with what is known if there is none of this name."""
+    if name not in families:
+        raise UsageError(f"no kernel family '{name}': known are {', '.join(families)}")
+    return families[name]
+
+
+def kernel_called(
+    families: Mapping[str, KernelFamily], family: str, instance: str, options: Iterable[tuple[str, str]] = ()
+) -> Kernel:
+    """The kernel of these names. UsageError with the nearest name if there is none, or no such option."""
+    found = family_called(families, family)
+    return Kernel(found, find_instance(found, instance), check_options(found, dict(options)))
+
+
+def _no_kernel() -> Kernel:
+    instance = Instance("none", "", (), (), (), Accumulation(DTYPES["f32"]))
+    family = KernelFamily(
+        name="none",
+        operations=(),
+        sources=(),
+        folder=Path(),
+        platforms=(),
+        instances=(instance,),
+        options=(),
+        supports=lambda problem, instance, options: Refusal("none", "no kernel takes it"),
+        dispatch=lambda problem, instance, options: None,
+    )
+    return Kernel(family, instance)
+
+
+NO_KERNEL = _no_kernel()
+"""Of a case that nobody takes: it is planned, and its verdict says so."""
