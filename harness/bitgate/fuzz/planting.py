@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bitgate import rooms
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault
 from bitgate.operation import operation_called
 from bitgate.operation.space import Space
 from bitgate.operation.space.candidates import Candidates, Ints, Mask
 from bitgate.operation.space.planting import Plantable
+from bitgate.project import own_kernels
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -103,7 +103,7 @@ FILE = "planting.toml"
 
 def sites() -> dict[str, Site]:
     """Those of bitgate's families that say where bugs can be planted. UsageError for a file that does not say it."""
-    return {path.parent.name: _site(path) for path in sorted(rooms.room("kernels").glob(f"*/{FILE}"))}
+    return {path.parent.name: _site(path) for path in sorted(own_kernels().glob(f"*/{FILE}"))}
 
 
 def _site(path: Path) -> Site:
