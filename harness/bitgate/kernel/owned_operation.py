@@ -104,6 +104,7 @@ class StandIn(Sized):
         self.is_product = said["is_product"]
         self.fills = tuple(self._fill(one) for one in said["fills"])
         self._states_form = said["states_form"]
+        self._states_bound = said["states_bound"]
         self._child = child
         self.check = lru_cache(KEPT)(self._check if said["checks"] else lambda sizes: None)  # type: ignore[method-assign]
         self.stated_tensors = lru_cache(KEPT)(self._stated)  # type: ignore[method-assign]
@@ -141,6 +142,10 @@ class StandIn(Sized):
         }
         said = self._child.ask("bound", case=case_id(problem), arrays=as_text(inputs), contract=contract)
         return None if said is None else from_text(said)
+
+    @property
+    def states_bound(self) -> bool:
+        return bool(self._states_bound)
 
     def _fill(self, said: Mapping[str, Any]) -> Fill:
         def make(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
@@ -215,6 +220,7 @@ class Server:
                 "sizes": one.schema.as_json(),
                 "is_product": one.is_product,
                 "states_form": type(one).form is not Sized.form,
+                "states_bound": one.states_bound,
                 "checks": type(one).check is not Sized.check,
                 "fills": [
                     {"name": f.name, "reason": f.reason, "exact": f.exact, "makes": f.make is not None}

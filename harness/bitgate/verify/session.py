@@ -39,10 +39,10 @@ from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
-from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class
+from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.on_device import DeviceReference, reference_on_device
+from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, Run, compute_on_device
@@ -77,6 +77,8 @@ class Reference:
     kind: str
     digest: str = ""
     judges: Mapping[str, Judge] = field(default_factory=dict)
+    note: str = ""
+    """What the certificate says of the comparison."""
 
     def settle(self, run: Run) -> None:
         """Forget what differs from the reference in bits, and in nothing that its judge minds."""
@@ -270,8 +272,12 @@ class Session:
         def make() -> tuple[Reference, int]:
             tensors = self.inputs(problem, instance, fill, seed).tensors
             bounds: dict[str, Bounds] = {}
+            note = ""
             if kind == "bounds":
                 computed, bounds = bounded_results(problem, tensors, accumulation)
+                if problem.operation.exactness.form(problem) is None:
+                    note = round_safe(bounds)
+                    bounds = {role: one for role, one in bounds.items() if not one.exact.all()}
             else:
                 computed = self._compute_reference(problem, tensors, kind)
             judges: dict[str, Judge] = {**bounds}
@@ -281,7 +287,7 @@ class Session:
             by_bits = {role: one for role, one in computed.items() if role not in judges}
             size = sum(one.storage.nbytes for one in computed.values())
             size += sum(2 * one.value.nbytes for one in bounds.values())
-            return Reference(computed, kind, digest_of(problem, by_bits), judges), size
+            return Reference(computed, kind, digest_of(problem, by_bits), judges, note), size
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
 
@@ -309,18 +315,19 @@ class Session:
         runner = self.runner(kernel[0].name, kernel[1].name)
         return Launch(runner, problem, runner.workspace(problem))
 
-    def device_reference(self, problem: Problem, plan: FillPlan) -> DeviceReference:
-        """The naive kernel's result, in device memory until another problem's is asked for. UsageError if it fails."""
-        self.forget_device_reference(but=(problem, plan))
+    def device_reference(self, problem: Problem, data: Data) -> DeviceReference:
+        """The naive kernel's outputs, in device memory until another problem's are asked for. UsageError if it
+        fails."""
+        self.forget_device_reference(but=(problem, data.plan))
         if self._on_device is None:
-            reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), plan)
-            self._on_device = ((problem, plan), reference)
+            reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), data)
+            self._on_device = ((problem, data.plan), reference)
         return self._on_device[1]
 
     def forget_device_reference(self, but: tuple[Problem, FillPlan] | None = None) -> None:
         """Give the memory of the reference that is kept back, unless it is that one."""
         if self._on_device is not None and self._on_device[0] != but:
-            self._on_device[1].buffer.free()
+            self._on_device[1].free()
             self._on_device = None
 
     @property

@@ -27,9 +27,14 @@ class SizedExactness(Exactness):
         return self._operation.form(problem)
 
     def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
-        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's."""
-        core = CORE_FILLS if self.form(problem) is not None else ()
-        return (*(fill for fill in core if fill.name not in self.own_fills), *self._operation.fills)
+        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's. Of
+        what has no form and states a bound the core makes decimals, if all that is read are floats."""
+        own = self._operation.fills
+        if self.form(problem) is not None:
+            return (*(fill for fill in CORE_FILLS if fill.name not in self.own_fills), *own)
+        floats = all(problem.tensors[one.role].dtype.is_float for one in problem.stated if not one.is_written)
+        core = CORE_FILLS if self._operation.states_bound and floats else ()
+        return (*own, *(fill for fill in core if fill.name == "decimal" and fill.name not in self.own_fills))
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation

@@ -58,6 +58,10 @@ class Sized(Operation):
         """As ``Exactness.bound``: for decimals of what has no form."""
         return None
 
+    @property
+    def states_bound(self) -> bool:
+        return type(self).bound is not Sized.bound
+
     # ------------------------------------------------------------------------------------------- what follows
 
     @cached_property
