@@ -27,7 +27,7 @@ from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest_of
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_results
+from bitgate.exact.reference import defined_results, exact_results
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own, refusal_of
@@ -294,8 +294,9 @@ class Session:
     def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> dict[str, HostTensor]:
         if kind == "exact":
             return exact_results(problem, tensors)
-        if kind == "ordered":
-            return {problem.result: ordered_reference(problem, tensors)}
+        if kind == "ordered":  # which speaks of the first output
+            others = defined_results(problem, tensors) if len(problem.outputs) > 1 else {}
+            return {**others, problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> tuple[KernelFamily, Instance] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operation.accumulation import Accumulation
+from bitgate.operation.dtype import Dtype
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.form import Array, Form
@@ -35,6 +36,21 @@ class SizedExactness(Exactness):
         floats = all(problem.tensors[one.role].dtype.is_float for one in problem.stated if not one.is_written)
         core = CORE_FILLS if self._operation.states_bound and floats else ()
         return (*own, *(fill for fill in core if fill.name == "decimal" and fill.name not in self.own_fills))
+
+    def operands(self, problem: SizedProblem) -> tuple[str, ...]:
+        """Of what has no form all that is read."""
+        if self.form(problem) is not None:
+            return super().operands(problem)
+        return tuple(one.role for one in problem.stated if not one.is_written)
+
+    @property
+    def states_order(self) -> bool:  # type: ignore[override]
+        return self._operation.states_order
+
+    def ordered_sums(
+        self, problem: SizedProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int
+    ) -> Array | None:
+        return self._operation.ordered(problem, arrays, accumulator)
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
