@@ -16,6 +16,7 @@ from bitgate.operation import F32_ACCUMULATION, Fill
 from bitgate.operation.sized import Sized, SizedProblem, read, written
 from bitgate.operation.tensor_types import TensorTypes
 from bitgate.verify.bounds import bounded_results, round_safe
+from bitgate.verify.session import reference_kind
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,18 @@ def test_real_numbers_of_what_states_no_bound_have_an_error_of_their_own() -> No
         bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
     with pytest.raises(NoBoundError, match="no bound stated: toy_mean_square has no fill of real numbers"):
         data(of(stated(bound=Sized.bound, fills=MeanSquare.fills[:1])), "decimal")
+
+
+def test_integers_of_data_that_claim_nothing_are_held_to_nothing() -> None:
+    class Place(MeanSquare):
+        def tensors(self, sizes):
+            yield read("x", r=sizes.r, c=sizes.c)
+            yield written("last", dtype="i32", r=sizes.r)
+
+    problem = of(Place())
+    assert reference_kind(problem, certified=False, states_order=False) == "bounds"
+    with pytest.raises(NoBoundError, match="toy_mean_square gives integers: take a fill that claims exact bits"):
+        bounded_results(problem, data(problem, "decimal"), F32_ACCUMULATION)
 
 
 def test_the_core_makes_decimals_for_what_states_a_bound() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate import rooms
-from bitgate.errors import UsageError
+from bitgate.errors import NoBoundError, UsageError
 from bitgate.exact.bits import bits_of
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
@@ -145,9 +145,14 @@ def bounded_results(
     UsageError where no output is of a float type, since integers are exact or wrong; NoBoundError where no bound is
     stated, also of an output beside that of the form.
     """
+    has_form = problem.operation.exactness.form(problem) is not None
     if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
+        if not has_form:
+            raise NoBoundError(
+                f"no bound stated: {problem.operation} gives integers: take a fill that claims exact bits"
+            )
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
-    if problem.operation.exactness.form(problem) is None:
+    if not has_form:
         return _stated(problem, inputs, accumulation)
     tensor, own = _of_the_form(problem, inputs, accumulation)
     tensors, bounds = _stated(problem, inputs, accumulation) if len(problem.outputs) > 1 else ({}, {})

@@ -351,9 +351,11 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     sum is the same in any order."""
     if certified:
         return "exact"
-    states_order = states_order and problem.operation.exactness.states_order
+    exactness = problem.operation.exactness
+    if states_order and exactness.states_order:
+        return "ordered"
     is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
-    return "ordered" if states_order or not is_float else "bounds"
+    return "bounds" if is_float or exactness.form(problem) is None else "ordered"
 
 
 def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:
