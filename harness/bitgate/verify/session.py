@@ -352,9 +352,9 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     if certified:
         return "exact"
     exactness = problem.operation.exactness
-    if states_order and exactness.states_order:
-        return "ordered"
     is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
+    if exactness.states_order and (states_order or not is_float):
+        return "ordered"
     return "bounds" if is_float or exactness.form(problem) is None else "ordered"
 
 
