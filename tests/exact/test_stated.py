@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -178,6 +178,8 @@ def test_cells_whose_bound_is_rounded_to_one_pattern_are_compared_by_bits() -> N
     safe = np.flatnonzero(bound.exact)
     assert 380 < len(safe) < 400
     assert round_safe({"y": bound}) == f"{len(safe)} of 400 cells are round-safe: compared by bits"
+    wide_bound = replace(bound, slack=np.where(np.arange(400) < 3, 9.0, bound.slack), exact=np.zeros(400, bool))
+    assert round_safe({"y": wide_bound}).endswith("; the bounds of 3 admit zero")
     other = y.copy()
     other[safe[0]] = np.nextafter(y[safe[0]], np.float16(np.inf))
     assert np.flatnonzero(bound.outside(other)).tolist() == [safe[0]]

@@ -203,6 +203,8 @@ class Mine(Sized):
         yield written("y", n=sizes.n)
 OPERATIONS = (Mine(),)
 """
+TENSORS = "\n    def tensors"
+FILL = "\n    from bitgate.operation import Fill\n    fills = (Fill"
 
 
 @pytest.mark.parametrize(
@@ -216,6 +218,9 @@ OPERATIONS = (Mine(),)
         ("n: int", "gap: int", "'gap' stands for something else already"),
         ("frozen=True", "frozen=False", "sizes: state a frozen dataclass"),
         ("Sizes, True", "Sizes, False", "mine: state is_product, a form, or fills"),
+        (TENSORS, f"{FILL}('mine', 'why'),){TENSORS}", "mine: fill 'mine': state make"),
+        (TENSORS, f"{FILL}('mine', '', print),){TENSORS}", "mine: fill 'mine': state the reason"),
+        (TENSORS, f"{FILL}('My', 'why', print),){TENSORS}", "mine: fill 'My': a name is of a-z"),
         ("OPERATIONS", "1 / 0\nOPERATIONS", "ZeroDivisionError"),
         ("OPERATIONS", "import sys; sys.exit(3)\nOPERATIONS", "SystemExit: 3"),
     ],

@@ -216,10 +216,14 @@ def _stated(
 
 
 def round_safe(bounds: Mapping[str, Bounds]) -> str:
-    """How many cells with a bound are nevertheless compared by bits, in words."""
+    """How many cells with a bound are nevertheless compared by bits, and how many may be zero, in words."""
     cells = sum(one.exact.size for one in bounds.values())
     safe = sum(int(np.count_nonzero(one.exact)) for one in bounds.values())
-    return f"{safe} of {cells} cells are round-safe: compared by bits" if cells else ""
+    loose = sum(int(np.count_nonzero(~one.outside(np.zeros_like(one.reference)))) for one in bounds.values())
+    if not cells:
+        return ""
+    said = f"{safe} of {cells} cells are round-safe: compared by bits"
+    return f"{said}; the bounds of {loose} admit zero" if loose else said
 
 
 def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: Dtype) -> Mask:
