@@ -21,7 +21,7 @@ from typing import Any
 
 from bitgate import rooms
 from bitgate.build import overlay as overlays
-from bitgate.fuzz.planting import SITES, Planted, plant
+from bitgate.fuzz.planting import Planted, plant, sites
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution.space.batch import Batch
 
@@ -95,14 +95,14 @@ def show(number: int, result: Result) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--family", choices=[*SITES, "each"], default="grouped_bwd_data")
+    parser.add_argument("--family", choices=[*sites(), "each"], default="grouped_bwd_data")
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=1, help="of the bugs")
     parser.add_argument("--fuzz-seed", type=int, default=0, help="of the fuzzing")
     parser.add_argument("--kernel", default=None, help="--kernel of bitgate fuzz [all kernels]")
     arguments = parser.parse_args()
-    families = list(SITES) if arguments.family == "each" else [arguments.family]
+    families = list(sites()) if arguments.family == "each" else [arguments.family]
     results = []
     for number in range(arguments.count):
         planted = plant(families[number % len(families)], arguments.seed * 1000 + number)

@@ -32,7 +32,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Verdict
-from bitgate.verify.on_device import reference_on_device
+from bitgate.verify.on_device import Data, reference_on_device
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Launch
 from bitgate.verify.session import Session
@@ -110,8 +110,8 @@ def measure(session: Session, problem: ConvProblem, repeat: int) -> dict[str, An
     inputs = make_inputs(problem, plan)
 
     def on_device() -> tuple[str, float]:
-        reference = reference_on_device(session.device, session.device_tools, launch, plan)
-        reference.buffer.free()
+        reference = reference_on_device(session.device, session.device_tools, launch, Data(plan))
+        reference.free()
         return reference.digest, reference.seconds
 
     found: list[str] = []

@@ -10,6 +10,10 @@ class UsageError(Exception):
     """A bad argument, file or environment. The message is for the user; no traceback is shown."""
 
 
+class NoBoundError(UsageError):
+    """Real numbers are asked for of an operation that states no bound for them: a verdict says NOT_RUN."""
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` or the whole list: the end of a message about an unknown name."""
     names = list(known)

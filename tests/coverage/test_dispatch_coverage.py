@@ -88,7 +88,7 @@ def test_results_and_plans_are_read_alike(tmp_path, capsys):
     results = tmp_path / "results.jsonl"
     append(results, Verdict(planned.key, Outcome.PASS, dispatch=said))
     append(results, Verdict(replace(planned, seed=1).key, Outcome.CRASHED))
-    (one,) = read_ran([results], known())
+    (one,) = read_ran([results], known()).ran
     assert (one.path, one.gemms_count, one.problem) == ("grouped", 4, problem)
 
     code = run(["cases", "--tier", "smoke", "--target", "host", "--kernel", "grouped_bwd_data.f16*", "--json"])
@@ -106,3 +106,31 @@ def test_a_file_that_is_neither_is_an_error(tmp_path):
     other.write_text("{}")
     with pytest.raises(UsageError, match=r"neither a .* nor a plan"):
         read_ran([other], known())
+
+
+def test_cases_of_kernels_that_nobody_knows_are_counted_apart(tmp_path, capsys):
+    """An owner's records, read where their operation is not loaded."""
+    results, planned = (
+        tmp_path / "results.jsonl",
+        PlannedCase(parse_case_id(SEVERAL), kernel_called(known(), "grouped_bwd_data", INSTANCE)),
+    )
+    said = {"path": "rows", "launches": 1, "zero_fill": False}
+    append(results, Verdict(planned.key, Outcome.PASS, dispatch=said))
+    theirs = json.loads(results.read_text()) | {"case": "softmax_f32_r4c9", "kernel": "softmax", "instance": "rows"}
+    only = tmp_path / "only.jsonl"
+    only.write_text(json.dumps(theirs))
+    assert run(["coverage", "--dispatch", str(only)]) == 2
+    assert "no kernel of these cases is known here; name their declarations in BITGATE_LOAD" in capsys.readouterr().err
+    assert run(["coverage", "--dispatch", str(only), "--dispatch", str(results)]) == 0
+    assert capsys.readouterr().out.endswith("left out: 1 cases of kernels that are not known here: softmax.rows\n")
+
+
+def test_a_case_that_cannot_be_read_is_named(tmp_path):
+    results, planned = (
+        tmp_path / "results.jsonl",
+        PlannedCase(parse_case_id(SEVERAL), kernel_called(known(), "grouped_bwd_data", INSTANCE)),
+    )
+    append(results, Verdict(planned.key, Outcome.PASS, dispatch={"path": "x", "launches": 1, "zero_fill": False}))
+    results.write_text(results.read_text().replace(planned.case, "softmax_f32_r4c9"))
+    with pytest.raises(UsageError, match=r"results.jsonl: case 'softmax_f32_r4c9': starts with none of"):
+        read_ran([results], known())

@@ -10,7 +10,7 @@ import pytest
 from bitgate import rooms
 from bitgate.fuzz.draw import SIZES, draw_round, even
 from bitgate.fuzz.lane import lanes
-from bitgate.fuzz.planting import SITES, Condition, plant
+from bitgate.fuzz.planting import Condition, plant, sites
 from bitgate.kernel.registry import select
 from bitgate.operation import operation_called, parse_case_id
 from bitgate.operation.space.constants import Constants
@@ -76,6 +76,9 @@ def test_cases_of_a_lane_are_the_same_ones_again_and_meet_every_instance():
     assert any(planned.kernel.options for planned in first)
 
 
+SITES = sites()
+
+
 @pytest.mark.parametrize("family", SITES)
 def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
     site = SITES[family]
@@ -86,7 +89,7 @@ def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
         assert all(condition.cpp in text for condition in planted.conditions)
         assert plant(family, seed) == planted
     assert set(QUANTITIES) >= {"G", "Sy", "K", "Py"}
-    assert "Geometry geometry =" in site.statement(rooms.root())
+    assert "Geometry geometry =" in site.made_by(rooms.root())
 
 
 def test_planted_conjunctions_of_four_are_met_within_some_rounds():

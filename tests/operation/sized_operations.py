@@ -99,4 +99,51 @@ class Outer(Sized):
         yield written("y", n=sizes.n, m=2 * sizes.n)
 
 
-OPERATIONS = (Attention(), Diagonal(), Outer())
+@dataclass(frozen=True)
+class Rows:
+    r: int
+    c: int
+    biased: bool = False
+
+
+def _reals(problem, seed):
+    rng = np.random.default_rng(seed)
+    return {role: rng.random(tensor.lengths, np.float32) for role, tensor in problem.tensors.items() if role != "y"}
+
+
+class Biased(Sized):
+    """y[r] = the sum of x[r,c] over c, and of b[r], which may be absent; naive kernels begin with b."""
+
+    name = "toy_biased"
+    sizes = Rows
+    fills = (Fill("decimal", "real numbers", _reals),)
+
+    def tensors(self, sizes):
+        yield read("x", r=sizes.r, c=sizes.c)
+        if sizes.biased:
+            yield read("b", r=sizes.r)
+        yield written("y", r=sizes.r)
+
+    def reference(self, problem, inputs):
+        return {"y": inputs["x"].sum(axis=1) + (inputs["b"] if problem.sizes.biased else 0)}
+
+    def ordered(self, problem, inputs, accumulator):
+        sums = inputs["b"].astype(accumulator.numpy) if problem.sizes.biased else 0
+        for column in inputs["x"].astype(accumulator.numpy).T:
+            sums = sums + column
+        return sums
+
+
+class Transposed(Sized):
+    """y[r,c] = x[r,c], of which x lies in memory by columns."""
+
+    name = "toy_transposed"
+    sizes = Rows
+    is_product = True
+
+    def tensors(self, sizes):
+        yield read("x", order="cr", r=sizes.r, c=sizes.c)
+        yield written("y", r=sizes.r, c=sizes.c)
+
+
+OPERATIONS = (Attention(), Diagonal(), Outer(), Biased(), Transposed())

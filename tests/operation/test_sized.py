@@ -14,12 +14,14 @@ from bitgate.errors import UsageError
 from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest
 from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import exact_reference
 from bitgate.kernel import owned_operation
 from bitgate.kernel.operation_file import load_operations
 from bitgate.operation import F32_ACCUMULATION, ProblemError, case_id, human, parse_case_id, registry
 
 FILE = Path(__file__).with_name("sized_operations.py")
+BIASED = (("f16_bf16_f32", "_biased"), ("f16_f32", ""))
 CASE = "toy_attention_f16_b2h8kv2s512_right_causal"
 
 
@@ -79,6 +81,21 @@ class TestProblems:
     def test_a_gap_follows_each_row(self) -> None:
         assert parse_case_id("toy_attention_f32_b2h4kv1s8_gap").tensors["y"].strides == (64, 16, 1)
 
+    def test_axes_may_lie_in_another_order_in_memory(self) -> None:
+        """The gap follows each row of the axis that is the fastest there."""
+        transposed = parse_case_id("toy_transposed_f32_r3c5_gap")
+        assert {role: tensor.strides for role, tensor in transposed.tensors.items()} == {"x": (1, 11), "y": (13, 1)}
+        assert transposed.tensors["x"].lengths == transposed.tensors["y"].lengths == (3, 5)
+
+    def test_an_optional_tensor_is_there_or_not(self) -> None:
+        present, absent = (parse_case_id(f"toy_biased_{types}_r3c5{flag}") for types, flag in BIASED)
+        assert list(present.tensors) == ["x", "b", "y"]
+        assert list(absent.tensors) == ["x", "y"]
+        assert (present.attributes, absent.attributes) == ({"biased": 1}, {})
+        space = present.operation.space
+        assert space.typed(absent, space.types("f16_f32_bf16")) is absent
+        assert str(space.typed(present, space.types("f16_f32_bf16")).dtypes) == "f16_f32_bf16"
+
     def test_kernels_are_told_what_no_length_tells(self) -> None:
         assert dict(parse_case_id(CASE).attributes) == {"kv": 2, "causal": 1, "side": "right"}
         assert dict(parse_case_id("toy_outer_f32_n4").attributes) == {}
@@ -113,6 +130,11 @@ class TestSpace:
         assert all(problem.sizes.h % problem.sizes.kv == 0 for problem in drawn)
         assert not batch.possible.all()
 
+    def test_shrinking_keeps_an_optional_tensor_that_has_a_type_of_its_own(self) -> None:
+        mixed, plain = (parse_case_id(f"toy_biased_{types}_r2c3_biased") for types in ("f16_bf16_f32", "f16"))
+        assert "toy_biased_f16_r2c3" in {case_id(one) for one in plain.operation.space.smaller(plain)}
+        assert all(one.sizes.biased for one in mixed.operation.space.smaller(mixed))
+
     def test_shrinking_goes_down_by_every_size(self) -> None:
         problem = parse_case_id("toy_attention_f16_b2h2kv1s2_right_causal_gap")
         smaller = {case_id(one) for one in problem.operation.space.smaller(problem)}
@@ -139,6 +161,15 @@ class TestData:
         arrays = [host.logical.astype(np.float64) for host in inputs.values()]
         assert certify(problem, plan, inputs, F32_ACCUMULATION).holds
         np.testing.assert_array_equal(exact_reference(problem, inputs).logical, expected(*arrays))
+
+    def test_a_stated_order_of_summation_is_kept(self) -> None:
+        problem = parse_case_id("toy_biased_f32_r2c400_biased")
+        inputs = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "decimal"))
+        expected = inputs["b"].logical.astype(np.float32).copy()
+        for column in inputs["x"].logical.T:
+            expected += column
+        assert problem.operation.exactness.states_order
+        np.testing.assert_array_equal(ordered_reference(problem, inputs).logical, expected)
 
     def test_a_stated_bound_is_asked_for(self) -> None:
         problem = parse_case_id("toy_attention_f16_b1h2s8")
@@ -172,6 +203,8 @@ class Mine(Sized):
         yield written("y", n=sizes.n)
 OPERATIONS = (Mine(),)
 """
+TENSORS = "\n    def tensors"
+FILL = "\n    from bitgate.operation import Fill\n    fills = (Fill"
 
 
 @pytest.mark.parametrize(
@@ -185,6 +218,9 @@ OPERATIONS = (Mine(),)
         ("n: int", "gap: int", "'gap' stands for something else already"),
         ("frozen=True", "frozen=False", "sizes: state a frozen dataclass"),
         ("Sizes, True", "Sizes, False", "mine: state is_product, a form, or fills"),
+        (TENSORS, f"{FILL}('mine', 'why'),){TENSORS}", "mine: fill 'mine': state make"),
+        (TENSORS, f"{FILL}('mine', '', print),){TENSORS}", "mine: fill 'mine': state the reason"),
+        (TENSORS, f"{FILL}('My', 'why', print),){TENSORS}", "mine: fill 'My': a name is of a-z"),
         ("OPERATIONS", "1 / 0\nOPERATIONS", "ZeroDivisionError"),
         ("OPERATIONS", "import sys; sys.exit(3)\nOPERATIONS", "SystemExit: 3"),
     ],
@@ -203,6 +239,14 @@ def test_a_file_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, old: s
         ('yield read("x"', 'assert sizes.n < 3; yield read("x"', "tensors: line 10: AssertionError"),
         ("    def tensors", "    def check(self, sizes): import os; os._exit(7)\n    def tensors", "exit code 7"),
         ('        yield written("y", n=sizes.n)', "", "tensors: state one that is written"),
+        ('written("y", n=sizes.n)', 'written("y", n=sizes.n + 1)', "axis n: 4 in y, 3 before it: a product counts"),
+        ('written("y", n=sizes.n)', 'written("y", n=2); yield written("z", n=2)', "axis n: 2 in y, 3 before it"),
+        (
+            'written("y", n=sizes.n)',
+            'written("y"); yield written("z")',
+            "a product is one result: nothing says what z",
+        ),
+        ('read("x", n', 'read("x", order="m", n', "tensor x: order 'm': give each of n once"),
     ],
 )
 def test_code_that_fails_fails_in_the_child(

@@ -44,6 +44,14 @@ from bitgate.plugin import cases
 def test_bits(planned, gate, took):
     took(gate(planned), path="pointwise")
 """
+ROWS_MODULE = """
+from bitgate.plugin import cases
+
+
+@cases("rows")
+def test_bits(planned, gate):
+    gate(planned)
+"""
 FAULTS = """
 [[fault]]
 name = "drops_the_last_k"
@@ -153,6 +161,16 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reposit
         return Repository(folder)
 
     return copied
+
+
+@pytest.fixture(scope="module")
+def scaled_rows(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """The repository of that name beside this file, with a suite."""
+    folder = tmp_path_factory.mktemp("scaled_rows")
+    shutil.copytree(Path(__file__).with_name("scaled_rows"), folder, dirs_exist_ok=True)
+    repository = Repository(folder)
+    repository.write("suites/rows/test_rows.py", ROWS_MODULE)
+    return repository
 
 
 def _owners(folder: Path) -> Repository:

@@ -13,7 +13,8 @@ import pytest
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.operation import F32_ACCUMULATION, Fill
+from bitgate.operation.exactness import Exactness
 from bitgate.record import Outcome, Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -22,8 +23,9 @@ from bitgate.verify.spine import verify
 sys.path.insert(0, str(Path(__file__).parent / "softmax"))
 
 from callable_runner import CallableRunner
-from softmax_rows import SoftmaxProblem
+from softmax_rows import SOFTMAX, SoftmaxExactness, SoftmaxProblem, peaked
 
+PEAKED_ALONE = (Fill("peaked", "one winner a row", peaked, exact=True),)
 CASE = SoftmaxProblem(7, 50)
 
 
@@ -67,6 +69,10 @@ def idle(problem, views) -> None:
     pass
 
 
+def all_nan(problem, views) -> None:
+    views["y"][...] = np.nan
+
+
 def raises(problem, views) -> None:
     raise RuntimeError("no such device")
 
@@ -79,6 +85,7 @@ FUNCTIONS = (
     changes_its_input,
     writes_past_the_end,
     idle,
+    all_nan,
     raises,
 )
 
@@ -151,6 +158,24 @@ def test_a_wrong_function_is_red(session, function, fill, outcome, words) -> Non
     verdict = verdict_on(session, function, fill)
     assert verdict.outcome is outcome, verdict.reason
     assert words in verdict.reason
+
+
+def test_real_numbers_without_a_bound_are_not_run(session, monkeypatch) -> None:
+    """Expected, since it is the operation that says nothing: as in a table, so from the command line."""
+    monkeypatch.setattr(SoftmaxExactness, "bound", Exactness.bound)
+    verdict = verdict_on(session, idle, "decimal", seed=7)
+    assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, True)
+    assert verdict.reason == "no bound stated: softmax says nothing of how far real numbers may be off"
+    monkeypatch.setattr(SoftmaxExactness, "fills", lambda self, problem: PEAKED_ALONE)
+    verdict = verdict_on(session, idle, "decimal", seed=8)
+    assert verdict.reason == "no bound stated: softmax has no fill of real numbers and no bound for them"
+
+
+def test_a_reference_that_is_nan_throughout_shows_nothing(session, monkeypatch) -> None:
+    monkeypatch.setattr(type(SOFTMAX), "reference", lambda self, problem, inputs: {"y": inputs["x"] * np.nan})
+    verdict = verdict_on(session, all_nan, seed=9)
+    assert (verdict.outcome, verdict.shows) == (Outcome.PASS, False)
+    assert verdict.reason.startswith("the expected result is NaN in every cell")
 
 
 def test_the_declaration_alone_refuses(session) -> None:

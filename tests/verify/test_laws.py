@@ -14,6 +14,7 @@ from bitgate.operation import Problem, operation_called, parse_case_id
 from bitgate.operation.law import Cells, Data, Kernel
 from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.operations.convolution.laws import LAWS, passes
+from bitgate.operations.reduction.laws import LAWS as ALL_OF_REDUCTIONS
 from bitgate.record import Outcome
 from bitgate.verify.laws import hold
 from bitgate.verify.laws.data import small_data
@@ -22,6 +23,7 @@ from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 
 SHAPE = "f32_nhwgc_g2n3k4c5_y3x2_h6x7_s2x3_d1x2_p1x0_q0x2"
+REDUCTION_LAWS = [law for law in ALL_OF_REDUCTIONS if law.name != "linear"]
 CASES = [f"{direction}_{SHAPE}" for direction in ("fwd", "bwd_data", "bwd_weight")]
 
 
@@ -63,11 +65,18 @@ class NumpyKernel:
     def takes(self, problem: ConvProblem) -> bool:
         return True
 
-    def __call__(self, problem: ConvProblem, data: Data) -> Cells:
+    def __call__(self, problem: ConvProblem, data: Data, output: str = "") -> Cells:
         return self.compute(problem, data)
 
     def partner(self, problem: ConvProblem) -> Kernel | None:
         return NumpyKernel(convolve)
+
+
+class Function(NumpyKernel):
+    """One that gives the output that is asked for."""
+
+    def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
+        return self.compute(problem, data, output)
 
 
 def without_last(letter: str) -> Wrong:
@@ -161,6 +170,35 @@ def test_a_gemm_is_held_to_the_laws_of_any_product(session):
     verdict = hold(PlannedCase(problem, kernel_called(session.families, "batched_gemm", instance)), session)
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"
+
+
+def test_laws_of_maxima_look_at_their_places_too(session):
+    """The order of cells in a row is left to the values: which of equal maxima is the first depends on it."""
+    problem = parse_case_id("reduction_f32_o3l40i4_argmax")
+    verdict = hold(PlannedCase(problem, kernel_called(session.families, "reduction", "f32_wave")), session)
+    assert verdict.outcome is Outcome.PASS, verdict.reason
+    assert verdict.reason == "held: turned_o, turned_i, turned_l, cut_o, cut_i"
+
+    def last_row_at_0(problem: Problem, data: Data, output: str = "") -> Cells:
+        index = data["x"].argmax(axis=1).astype(np.float64)
+        index[-1] = 0
+        return index if output == "index" else data["x"].max(axis=1)
+
+    data, wrong = small_data(problem, 0, 2**23, [problem]), Function(last_row_at_0)
+    broken = {law.name: break_of(law, problem, wrong, data) for law in REDUCTION_LAWS}
+    assert {name for name, found in broken.items() if found} == {"turned_o", "cut_o"}
+    assert broken["turned_o"].what == "index: outer in reverse order"
+
+
+def test_where_no_law_applies_nothing_was_compared(session):
+    verdict = hold(
+        PlannedCase(
+            parse_case_id("reduction_f32_o1l1i1_max"), kernel_called(session.families, "reduction", "f32_wave")
+        ),
+        session,
+    )
+    assert (verdict.outcome, verdict.green) == (Outcome.NOT_RUN, False)
+    assert verdict.reason == "nothing was compared: no law applies to the problem"
 
 
 def test_a_law_that_is_broken_is_told_with_both_sides(session):

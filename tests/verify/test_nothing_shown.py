@@ -101,7 +101,7 @@ def test_a_zero_digest_that_is_stored_is_known(tmp_path: Path) -> None:
     case = "fwd_f32_nwgc_n1k1c1_y1_h1_relu"
     seed = next(s for s in range(8) if verify(relu(s), Session("host", suites=())).reason == ZERO_RESULT)
     problem = parse_case_id(case)
-    zeros = StoredDigest(digest_of_zeros(problem.tensors["out"]), 100, 1.0, 1.0, "")
+    zeros = StoredDigest(digest_of_zeros(problem), 100, 1.0, 1.0, "")
     (tmp_path / "toy").mkdir()
     write(tmp_path / "toy" / FILE, {key_of(relu(seed).case, plan_fill(problem, F32_ACCUMULATION, seed=seed)): zeros})
     verdict = verify(relu(seed), Session("host", suites=[tmp_path]))

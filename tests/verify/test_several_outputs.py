@@ -12,14 +12,17 @@ import pytest
 from bitgate.diagnose import Finding, Role, Scene, diagnose
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
+from bitgate.exact.fill import plan_fill
 from bitgate.exact.reference import exact_results
 from bitgate.kernel.resolved import Kernel
+from bitgate.operation import F32_ACCUMULATION
 from bitgate.record import Outcome, Verdict
 from bitgate.record.view import wrong_cells
 from bitgate.verify.dump import Dump
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
+from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
 sys.path.insert(0, str(Path(__file__).parent / "row_maximum"))
 
@@ -31,6 +34,23 @@ CASE = RowMaximumProblem(5, 40)
 @pytest.fixture(scope="module")
 def session() -> Session:
     session = Session("host", progress=lambda line: None)
+    session.families = {**session.families, FAMILY.name: FAMILY}
+    return session
+
+
+@pytest.fixture
+def stored(tmp_path) -> Session:
+    """A session in which the digest of CASE is stored."""
+    first = Session("host", progress=lambda line: None, suites=())
+    first.families = {**first.families, FAMILY.name: FAMILY}
+    exact = verify(plan(reference="exact"), first)
+    (tmp_path / "toy").mkdir()
+    entries = {}
+    for problem in (CASE, replace(CASE, pitch=2)):
+        key = key_of(plan(problem=problem).case, plan_fill(problem, F32_ACCUMULATION))
+        entries[key] = StoredDigest.of(exact.digest, exact.certificate)
+    write(tmp_path / "toy" / FILE, entries)
+    session = Session("host", progress=lambda line: None, suites=[tmp_path])
     session.families = {**session.families, FAMILY.name: FAMILY}
     return session
 
@@ -92,10 +112,12 @@ def test_a_cause_that_speaks_of_cells_alone_is_told_with_the_outputs_name() -> N
     assert diagnose(scene, (lazy,)).sentence == "index: axis r is not walked"
 
 
-def test_a_gap_of_the_second_output_is_guarded(session) -> None:
-    assert verify(plan(problem=replace(CASE, pitch=2)), session).outcome is Outcome.PASS
-    verdict = red(session, "gap", Outcome.CORRUPTED, replace(CASE, pitch=2))
-    assert "a gap between the rows of index was written (index 1 of its memory)" in verdict.reason
+def test_a_gap_of_the_second_output_is_guarded(session, stored) -> None:
+    for way, reference in ((session, "exact"), (stored, "stored")):
+        verdict = verify(plan(problem=replace(CASE, pitch=2)), way)
+        assert (verdict.outcome, verdict.reference) == (Outcome.PASS, reference)
+        verdict = red(way, "gap", Outcome.CORRUPTED, replace(CASE, pitch=2))
+        assert "a gap between the rows of index was written (index 1 of its memory)" in verdict.reason
 
 
 def test_real_numbers_are_held_to_the_stated_bound_and_the_index_to_its_bits(session) -> None:
@@ -113,6 +135,20 @@ def test_an_index_that_is_zero_throughout_is_not_the_cases_fault(session) -> Non
     assert (verdict.outcome, verdict.shows) == (Outcome.PASS, True)
 
 
+def test_one_stored_digest_holds_all_outputs_of_data_that_the_operation_makes(stored) -> None:
+    verdict = verify(plan(), stored)
+    assert (verdict.outcome, verdict.reference) == (Outcome.PASS, "stored"), verdict.reason
+    assert verdict.digest == verify(plan(reference="exact"), stored).digest
+    assert verdict.certificate.sensitivity == verify(plan(reference="exact"), stored).certificate.sensitivity
+
+
+@pytest.mark.parametrize("illness", ["last", "value", "both", "no_index", "past_index", "race"])
+def test_what_is_red_is_red_where_a_digest_is_stored(stored, illness: str) -> None:
+    """Same outcome, same sentence: what the digest doubts is looked at cell by cell."""
+    short, long = verify(plan(illness), stored), verify(plan(illness, reference="exact"), stored)
+    assert (short.outcome, short.reason, short.green) == (long.outcome, long.reason, False)
+
+
 def test_a_dump_has_a_file_for_each_output(session, tmp_path) -> None:
     verify(plan("last"), session, Dump(tmp_path))
     names = {path.stem for path in tmp_path.iterdir()}
@@ -126,5 +162,5 @@ def test_a_reference_that_forgets_an_output_is_an_error(session, monkeypatch) ->
     monkeypatch.setattr(
         type(ROW_MAXIMUM), "reference", lambda self, problem, inputs: {"value": inputs["x"].max(axis=1)}
     )
-    with pytest.raises(UsageError, match="the reference of row_maximum gives no index"):
+    with pytest.raises(UsageError, match="the reference of row_maximum: gives no index"):
         verify(plan(seed=1), session)

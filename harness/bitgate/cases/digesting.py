@@ -15,10 +15,10 @@ from bitgate.cases.row import SMOKE
 from bitgate.cases.suites import planned_tests
 from bitgate.errors import UsageError
 from bitgate.exact.certificate import ZERO_RESULT, blind, certify
-from bitgate.exact.digest import digest
-from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
+from bitgate.exact.digest import digest_of
+from bitgate.exact.fill import FillPlan, is_stored, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import defined_reference, exact_reference
+from bitgate.exact.reference import defined_results, exact_results
 from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.planned import PlannedCase
@@ -42,9 +42,15 @@ class Wish:
     accumulation: Accumulation
 
     def agrees(self, stored: StoredDigest) -> bool:
-        """Does the ordered reference give these bits too? Where no order is stated: the plain definition."""
-        second = ordered_reference if self.problem.operation.exactness.states_order else defined_reference
-        return digest(second(self.problem, make_inputs(self.problem, self.plan))) == stored.digest
+        """Does the ordered reference give these bits too? Where no order is stated, and for all outputs but the first,
+        of which an order says nothing: the plain definition."""
+        inputs, results = make_inputs(self.problem, self.plan), {}
+        states_order = self.problem.operation.exactness.states_order
+        if not states_order or len(self.problem.outputs) > 1:
+            results = defined_results(self.problem, inputs)
+        if states_order:
+            results[self.problem.result] = ordered_reference(self.problem, inputs)
+        return digest_of(self.problem, results) == stored.digest
 
     def compute(self) -> StoredDigest | None:
         """By the CPU's exact reference; None where the order of summation shows in the bits, or a NaN does."""
@@ -52,12 +58,12 @@ class Wish:
         certificate = certify(self.problem, self.plan, inputs, self.accumulation)
         if not certificate.holds:
             return None
-        result = exact_reference(self.problem, inputs)
-        if nan_class(result, poison_bits(result.tensor.dtype)) is not None:
+        results = exact_results(self.problem, inputs)
+        if any(nan_class(one, poison_bits(one.tensor.dtype)) is not None for one in results.values()):
             return None
-        if not result.logical.any():
+        if not any(one.logical.any() for one in results.values()):
             certificate = blind(certificate, ZERO_RESULT)
-        return StoredDigest.of(digest(result), certificate)
+        return StoredDigest.of(digest_of(self.problem, results), certificate)
 
 
 @dataclass(frozen=True)
@@ -207,9 +213,7 @@ def _wish(planned: PlannedCase) -> Wish | None:
     """None for a case without an exact reference: other fills, refusals, what nobody runs, what is too large."""
     problem = planned.problem
     too_large = sum(tensor.bytes for tensor in problem.tensors.values()) > LARGEST
-    if len(problem.outputs) != 1:
-        return None  # the short way, which goes by stored digests, is closed to it (verify/shortcut.py)
-    if planned.nobody or planned.fill != "exact" or planned.refused or too_large:
+    if planned.nobody or planned.refused or too_large or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)

@@ -16,8 +16,9 @@ from bitgate.checkout import relative
 from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
 from bitgate.exact.fill import fill_names
-from bitgate.operation import DtypeSet, Problem, ProblemError, case_id, operations, parse_case_id
+from bitgate.operation import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.operation.space.problem_property import Kind, Property
+from bitgate.operation.tensor_types import spelled
 from bitgate.record import KINDS, Outcome
 
 if sys.version_info >= (3, 11):
@@ -220,7 +221,7 @@ def _lengths(name: str, value: Any) -> str:
 
 def _dtypes(name: str, value: Any) -> str:
     try:
-        return str(DtypeSet.parse(value))
+        return spelled(value)
     except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"{name}: {value!r}: {error}") from None
 

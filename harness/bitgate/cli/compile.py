@@ -59,6 +59,9 @@ def compile_(
     families = [family for family in chosen.values() if platform in family.platforms]
     if not families:
         raise UsageError(f"none of {', '.join(chosen)} is for {name}")
+    families = [family for family in families if family.is_built]
+    if not families:
+        raise UsageError(f"nothing to build: {', '.join(chosen)}: these kernels are no libraries")
     report = _Report(name)
     builder = Builder("host") if platform == "host" else Builder(platform, arch=name)
     device_only = platform == "amd" and _without_rocm(builder)

@@ -111,8 +111,12 @@ def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
     project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
     # In an owner's repository bitgate's kernels are none of its business.
-    found = ways(read_ran(files, known), {name: known[name] for name in known if not mine or name in mine})
-    print(json.dumps({"dispatch": [way.as_json() for way in found]}, indent=1) if as_json else in_words(found, top))
+    records = read_ran(files, known)
+    found = ways(records.ran, {name: known[name] for name in known if not mine or name in mine})
+    if as_json:
+        print(json.dumps({"dispatch": [way.as_json() for way in found], "unknown": dict(records.unknown)}, indent=1))
+    else:
+        print("\n".join(filter(None, [in_words(found, top), records.words])))
 
 
 def _where(text: str) -> tuple[str, str]:

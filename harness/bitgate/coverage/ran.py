@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.kernel.declared import refusal_of
-from bitgate.operation import Operation, Problem, parse_case_id
+from bitgate.operation import Operation, Problem, ProblemError, parse_case_id
 
 DRAWN = 3000
 
@@ -49,39 +50,66 @@ class Ran:
         return int(self.options.get(name, option.production if option else otherwise))
 
 
-def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> list[Ran]:
+@dataclass(frozen=True)
+class Records:
+    """What files say that ran; ``unknown`` counts the cases of kernels that nobody here knows, by name."""
+
+    ran: tuple[Ran, ...]
+    unknown: Mapping[str, int]
+
+    @property
+    def words(self) -> str:
+        """Of what is left out; empty if nothing is."""
+        if not self.unknown:
+            return ""
+        names = ", ".join(sorted(self.unknown))
+        return f"left out: {sum(self.unknown.values())} cases of kernels that are not known here: {names}"
+
+
+def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> Records:
     """Of ``results.jsonl`` files every case with a DispatchRecord, and what that says; of plans (plan.json, or what
-    ``bitgate cases --json`` prints) what the families predict. UsageError for a file that is neither."""
-    return [ran for path in paths for ran in _read(path, families)]
+    ``bitgate cases --json`` prints) what the families predict. UsageError for a file that is neither, and where all
+    cases are of kernels that are not known."""
+    ran: list[Ran] = []
+    unknown: Counter[str] = Counter()
+    for path in paths:
+        for case, said in _cases(path):
+            family = families.get(case["kernel"])
+            instance = family.instance(case["instance"]) if family else None
+            if family is None or instance is None:
+                unknown[f"{case['kernel']}.{case['instance']}"] += 1
+                continue
+            try:
+                problem = parse_case_id(case["case"])
+            except ProblemError as error:
+                raise UsageError(f"{path}: {error}") from None
+            options = case["options"]
+            ran += (
+                [_ran(problem, family, instance, options, said)]
+                if said
+                else predicted(problem, family, instance, options)
+            )
+    if unknown and not ran:
+        where = "name their declarations in BITGATE_LOAD, or ask in the folder of their bitgate.toml"
+        raise UsageError(f"{', '.join(map(str, paths))}: no kernel of these cases is known here; {where}")
+    return Records(tuple(ran), unknown)
 
 
-def _read(path: Path, families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
+def _cases(path: Path) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The cases of a file, each with its DispatchRecord, which a plan has not. UsageError if it is no such file."""
     try:
         text = path.read_text()
         if path.suffix == ".jsonl":
-            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
-            yield from (ran for event in documents if event.get("dispatch") for ran in _of_event(event, families))
-            return
-        document = json.loads(text)
-        plan = document.get("plan", document)
-        yield from (ran for case in plan["cases"] if not case["refused"] for ran in _of_case(case, families))
+            events = [json.loads(line) for line in text.splitlines() if line.strip()]
+            found = [(event, event["dispatch"]) for event in events if event.get("dispatch")]
+        else:
+            document = json.loads(text)
+            found = [(case, {}) for case in document.get("plan", document)["cases"] if not case["refused"]]
+        for case, _ in found:
+            _ = case["case"], case["kernel"], case["instance"], case["options"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: neither a results.jsonl nor a plan ({type(error).__name__}: {error})") from None
-
-
-def _of_event(event: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
-    family = families.get(event["kernel"])
-    instance = family.instance(event["instance"]) if family else None
-    if family is None or instance is None:
-        return
-    yield _ran(parse_case_id(event["case"]), family, instance, event["options"], event["dispatch"])
-
-
-def _of_case(case: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> Iterator[Ran]:
-    family = families.get(case["kernel"])
-    instance = family.instance(case["instance"]) if family else None
-    if family is not None and instance is not None:
-        yield from predicted(parse_case_id(case["case"]), family, instance, case["options"])
+    yield from found
 
 
 def predicted(problem: Problem, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Iterator[Ran]:

@@ -24,7 +24,7 @@ from bitgate.exact.fill import TensorFill
 from bitgate.operation import Dtype, Tensor
 from bitgate.operation.host_tensor import GAP_PATTERN, has_gaps
 
-ANSWERS = 64
+ANSWERS = 256
 """64-bit words that one ``read`` brings back."""
 
 _WORD = 2**64

@@ -9,6 +9,7 @@ from math import ceil, erfc, floor, isfinite, log2, prod, sqrt
 
 import numpy as np
 
+from bitgate.exact import sampled
 from bitgate.exact.factors import factors, gain_of
 from bitgate.exact.fill import FillPlan, fill_named, make_tensor
 from bitgate.exact.native import measure
@@ -74,7 +75,7 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
     """The certificate of a case's data under a kernel's accumulation contract."""
     exactness = problem.operation.exactness
     if exactness.form(problem) is None:
-        return _by_its_reason(problem, plan, accumulation)
+        return _by_its_reason(problem, plan, inputs, accumulation)
     inputs = factors(problem, inputs)
     bound = measure_bound(problem, inputs)
     cells = {name: inputs[name].tensor.elements for name in exactness.operands(problem)}
@@ -100,18 +101,23 @@ def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], acc
     return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
 
 
-def _by_its_reason(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
-    """Of data for which the operation itself answers: no sum is bounded."""
+def _by_its_reason(
+    problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
+) -> Certificate:
+    """Of data for which the operation itself answers: no sum is bounded, and what shows is measured by its reference.
+    UsageError if that refutes a claim of exact bits."""
     fill = fill_named(problem, plan.fill)
-    return Certificate(0, accumulation.exact_range, 1.0, 1.0, holds=fill.exact, note=fill.reason)
+    if fill.exact:
+        sampled.check_claim(problem, inputs, accumulation, fill.name)
+    lost = sampled.losses(problem, inputs, plan.seed)
+    note = f"{fill.reason}; {lost.words}"
+    return Certificate(0, accumulation.exact_range, sampled.density(inputs), lost.sensitivity, fill.exact, note)
 
 
 def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
     """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
     that is sparse, so that its range says too little, is made and measured, if it is small."""
     exactness = problem.operation.exactness
-    if exactness.form(problem) is None:
-        return _by_its_reason(problem, plan, accumulation)
     operands = exactness.operands(problem)
 
     def measuring(name: str, axes: tuple[int, ...]) -> Measure:

@@ -21,18 +21,26 @@ def digest(host: HostTensor) -> str:
 def digest_of(problem: Problem, outputs: Mapping[str, HostTensor]) -> str:
     """The digest of an only output; of several ``role=digest`` joined by commas, in the problem's order. ``outputs``
     are those whose bits are one pattern: others have no digest. Empty if none is."""
+    return joined(problem, {role: digest(host) for role, host in outputs.items()})
+
+
+def joined(problem: Problem, digests: Mapping[str, str]) -> str:
+    """The digest of the outputs from those of each, by role, as ``digest_of``."""
     if len(problem.outputs) == 1:
-        return next(map(digest, outputs.values()), "")
-    return ",".join(f"{role}={digest(outputs[role])}" for role in problem.outputs if role in outputs)
+        return next(iter(digests.values()), "")
+    return ",".join(f"{role}={digests[role]}" for role in problem.outputs if role in digests)
 
 
 MEASURED_ZEROS = 2**22
 """Cells of the largest tensor whose digest of zeros is worth making."""
 
 
-def digest_of_zeros(tensor: Tensor) -> str:
-    """Of a tensor of this type and shape that is zero throughout; empty for a large one."""
-    return "" if tensor.elements > MEASURED_ZEROS else _zeros(tensor.dtype, tensor.lengths)
+def digest_of_zeros(problem: Problem) -> str:
+    """Of outputs that are zero throughout; empty for large ones."""
+    tensors = {role: problem.tensors[role] for role in problem.outputs}
+    if any(tensor.elements > MEASURED_ZEROS for tensor in tensors.values()):
+        return ""
+    return joined(problem, {role: _zeros(tensor.dtype, tensor.lengths) for role, tensor in tensors.items()})
 
 
 @lru_cache(maxsize=4096)

@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.errors import UsageError
+from bitgate.errors import NoBoundError, UsageError
 from bitgate.exact import counter, native, probe
 from bitgate.exact.factors import gain_of
-from bitgate.exact.rounding import rounded
 from bitgate.exact.special import Special, specials
+from bitgate.exact.stated import stated_data
 from bitgate.operation import Accumulation, Dtype, Problem, Tensor, operations
 from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.host_tensor import HostTensor
 
 FILLS = tuple(fill.name for fill in CORE_FILLS)
 """What the core makes; ``fill_names`` are all that a case may ask for."""
+
+DECIMAL = "decimal"
 
 # Largest integer worth feeding, by operand type. f32 goes beyond what bf16 and TF32 hold, and f64 beyond f32, so that a
 # kernel which multiplies or sums in fewer bits is wrong; the 16-bit types stay small, so that sums of small cases are
@@ -80,13 +82,21 @@ def fill_names() -> tuple[str, ...]:
 
 
 def fill_named(problem: Problem, name: str) -> Fill:
-    """The problem's fill of that name. UsageError names those that it has."""
+    """The problem's fill of that name. UsageError names those that it has; NoBoundError for real numbers of which the
+    operation says nothing."""
     every = {fill.name: fill for fill in problem.operation.exactness.fills(problem)}
+    if name not in every and name == DECIMAL and problem.operation.exactness.form(problem) is None:
+        raise NoBoundError(f"no bound stated: {problem.operation} has no fill of real numbers and no bound for them")
     if name not in every:
         near = get_close_matches(name, every, 1)
         hint = f"did you mean '{near[0]}'? " if near else ""
         raise UsageError(f"unknown fill '{name}': {hint}known are {', '.join(every)}")
     return every[name]
+
+
+def is_stored(problem: Problem, name: str) -> bool:
+    """Do the suites' files have digests of what the problem gives on that fill?"""
+    return any(fill.name == name and fill.is_stored for fill in problem.operation.exactness.fills(problem))
 
 
 def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
@@ -95,6 +105,9 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
     if named.make is not None:
         read = (name for name in problem.tensors if name not in problem.outputs)
         return FillPlan(fill, seed, tuple((name, TensorFill("stated")) for name in read), named.reason)
+    if fill == DECIMAL and problem.operation.exactness.form(problem) is None:
+        read = (name for name in problem.tensors if name not in problem.outputs)
+        return FillPlan(fill, seed, tuple((name, TensorFill("real")) for name in read), named.reason)
     exact = _plan_exact(problem, accumulation, seed)
     if fill == "exact":
         return exact
@@ -112,19 +125,8 @@ def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact",
 def make_inputs(problem: Problem, plan: FillPlan, threads: int | None = None) -> dict[str, HostTensor]:
     """The operands and, if the epilogue reads one, d0; gaps hold GAP_PATTERN."""
     if any(own.kind == "stated" for _, own in plan.tensors):
-        return _stated(problem, plan)
+        return stated_data(problem, fill_named(problem, plan.fill), plan.seed, [name for name, _ in plan.tensors])
     return {name: _make_input(problem, name, own, plan.seed, threads) for name, own in plan.tensors}
-
-
-def _stated(problem: Problem, plan: FillPlan) -> dict[str, HostTensor]:
-    """Data of the operation's own, each rounded to its tensor's type."""
-    make = fill_named(problem, plan.fill).make
-    assert make is not None
-    cells = make(problem, plan.seed)
-    hosts = {name: HostTensor.empty(problem.tensors[name]) for name, _ in plan.tensors}
-    for name, host in hosts.items():
-        host.logical[...] = rounded(np.asarray(cells[name], np.float64), host.tensor.dtype)
-    return hosts
 
 
 def _make_input(problem: Problem, name: str, own: TensorFill, seed: int, threads: int | None) -> HostTensor:

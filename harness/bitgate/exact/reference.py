@@ -7,20 +7,18 @@ is one bit pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitgate import rooms
-from bitgate.errors import UsageError
-from bitgate.exact.bits import Array
 from bitgate.exact.certificate import measure_bound
 from bitgate.exact.factors import factors
 from bitgate.exact.rounding import rounded
+from bitgate.exact.stated import defined, rounded_to
 from bitgate.operation import DTYPES, Problem, Tensor
 from bitgate.operation.host_tensor import HostTensor
 
@@ -55,32 +53,17 @@ def exact_results(problem: Problem, inputs: dict[str, HostTensor], threads: int 
     return _define(problem, inputs, np.dtype(np.int64))
 
 
-def defined_reference(problem: Problem, inputs: dict[str, HostTensor]) -> HostTensor:
-    """The result of integer data by the plain definition: slow, and of no other code than ``exact_reference`` where an
+def defined_results(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
+    """The outputs of integer data by the plain definition: slow, and of no other code than ``exact_results`` where an
     operation has none."""
     whole = problem.operation.exactness.form(problem) is not None
-    return _define(problem, factors(problem, inputs), np.dtype(np.int64 if whole else np.float64))[problem.result]
+    return _define(problem, factors(problem, inputs), np.dtype(np.int64 if whole else np.float64))
 
 
 def _define(problem: Problem, inputs: dict[str, HostTensor], dtype: np.dtype[Any]) -> dict[str, HostTensor]:
     """The outputs by the plain definition, in numbers of ``dtype``, which holds all of them."""
     cells = {name: host.logical.astype(np.float64).astype(dtype) for name, host in inputs.items()}
     return {name: rounded_to(problem, name, values) for name, values in defined(problem, cells).items()}
-
-
-def defined(problem: Problem, cells: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
-    """What the operation's own reference gives for each output. UsageError if it leaves one out."""
-    values = problem.operation.reference(problem, cells)
-    if missing := [role for role in problem.outputs if role not in values]:
-        raise UsageError(f"the reference of {problem.operation} gives no {', '.join(missing)}: give each output")
-    return {role: np.asarray(values[role], np.float64) for role in problem.outputs}
-
-
-def rounded_to(problem: Problem, role: str, values: NDArray[np.float64]) -> HostTensor:
-    """The output with these values, each rounded once."""
-    host = HostTensor.empty(problem.tensors[role])
-    host.logical[...] = rounded(values, host.tensor.dtype)
-    return host
 
 
 def _empty(problem: Problem) -> dict[str, HostTensor]:

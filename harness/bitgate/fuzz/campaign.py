@@ -111,7 +111,8 @@ class Campaign:
         builder.runtime()
         builder.native()
         for family in self._families.values():
-            builder.family(family)
+            if family.is_built:
+                builder.family(family)
         self._children = [self._spawn() for _ in range(self._workers)]
         for child in self._children:
             while not child.is_ready:

@@ -93,12 +93,17 @@ class Lane:
                     Kernel(self.family, instance, options),
                     fill=_other(_fills(problem), choices[2], OTHER_FILLS),
                     seed=int(choices[4] * 1000),
-                    schedule=f"random:{int(choices[3] * 1e6)}" if choices[3] < 0.1 and target == "host" else "forward",
+                    schedule=self._schedule(choices[3], target),
                     target=target,
                     refused=clause,
                 )
             if taken >= size.problems:
                 return
+
+    def _schedule(self, choice: float, target: str) -> str:
+        """Now and then an order of threads, where kernels are libraries, whose threads the host runtime orders."""
+        is_ordered = target == "host" and self.family.is_built
+        return f"random:{int(choice * 1e6)}" if choice < 0.1 and is_ordered else "forward"
 
     def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[Problem]:
         """More than are wanted, since some are refused."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,12 @@ from bitgate.operation import operation_called
 from bitgate.operation.space import Space
 from bitgate.operation.space.candidates import Candidates, Ints, Mask
 from bitgate.operation.space.planting import Plantable
+from bitgate.project import own_kernels
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 CONDITIONS = 4
 
@@ -56,70 +63,56 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Site:
-    """Where a family's ``run`` makes its geometry, and what can go wrong with it: words -> statement.
+class Effect:
+    """What can go wrong, in words and as a statement."""
 
-    Conditions speak of ``shape`` and ``problem``; ``names`` defines them where the function has other names for them.
-    """
+    words: str
+    edit: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a family's kernel can be made wrong: behind a ``statement`` of a ``function`` in a ``file``, that makes a
+    variable by which all else goes. ``names`` defines what conditions speak of, where the function has other names."""
 
     operation: str
     file: str
-    effects: tuple[tuple[str, str], ...]
-    function: str = "run"
+    function: str
+    statement: str
+    effects: tuple[Effect, ...]
     names: str = ""
 
     @property
     def space(self) -> Space:
         return operation_called(self.operation).space
 
-    def statement(self, root: Path) -> str:
-        """The statement of the function that makes the geometry. UsageError if the source has none."""
+    def made_by(self, root: Path) -> str:
+        """The statement as it stands in the source. UsageError if the function has none."""
         text = (root / self.file).read_text()
         begin = text.find(f"void {self.function}(")
-        match = re.search(r"  (const )?Geometry geometry =.*?;\n", text[begin:], re.DOTALL)
+        match = re.search(rf"  (const )?{re.escape(self.statement)} =.*?;\n", text[begin:], re.DOTALL)
         if begin < 0 or match is None:
-            raise UsageError(
-                f"{self.file}: `{self.function}` makes no `Geometry geometry`; nothing can be planted here"
-            )
-        # A fault's text must stand there once: from the function's name on, if another one makes its geometry alike.
+            raise UsageError(f"{self.file}: `{self.function}` makes no `{self.statement}`; nothing can be planted here")
+        # A fault's text must stand there once: from the function's name on, if another one has the same statement.
         return match[0] if text.count(match[0]) == 1 else text[begin : begin + match.end()]
 
 
-_COMMON = (
-    ("loses the last image", "geometry.images -= 1"),
-    ("loses the last tap of the last axis", "geometry.axis[2].filter -= 1"),
-    ("pads the last axis by one more", "geometry.axis[2].left_pad += 1"),
-)
-SITES = {
-    "grouped_bwd_data": Site(
-        "bwd_data",
-        "kernels/grouped_bwd_data/dispatch.hpp",
-        (
-            *_COMMON,
-            ("loses the last vector of K", "geometry.k -= Tiling::Vector::A"),
-            ("loses the last window positions of the last axis", "geometry.axis[2].length -= 1"),
-        ),
-    ),
-    "grouped_fwd": Site(
-        "fwd",
-        "kernels/grouped_fwd/dispatch.hpp",
-        (
-            *_COMMON,
-            ("loses the last vector of C", "geometry.c -= Variant::Vector::A"),
-            ("loses the last column of the last axis", "geometry.axis[2].output -= 1"),
-        ),
-    ),
-    "grouped_bwd_weight": Site(
-        "bwd_weight",
-        "kernels/include/bitgate/implicit_gemm/bwd_weight/dispatch.hpp",
-        (
-            *_COMMON,
-            ("loses the last output of the last axis", "geometry.axis[2].output -= 1"),
-        ),
-        "run_one_stage",
-        "  const ConvShape& shape = job.shape;\n  const ConvProblem& problem = request.problem;\n",
-    ),
-}
+FILE = "planting.toml"
+"""Beside a family's declaration, in bitgate's own kernels."""
+
+
+def sites() -> dict[str, Site]:
+    """Those of bitgate's families that say where bugs can be planted. UsageError for a file that does not say it."""
+    return {path.parent.name: _site(path) for path in sorted(own_kernels().glob(f"*/{FILE}"))}
+
+
+def _site(path: Path) -> Site:
+    try:
+        fields = tomllib.loads(path.read_text())
+        effects = tuple(Effect(**effect) for effect in fields.pop("effect"))
+        return Site(effects=effects, **fields)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: no place for a bug: {type(error).__name__}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -127,26 +120,25 @@ class Planted:
     """A bug: what happens, and the conditions that must all hold for it."""
 
     family: str
-    effect: str
-    statement: str
+    site: Site
+    effect: Effect
     conditions: tuple[Condition, ...]
 
     @property
     def words(self) -> str:
-        return f"{self.family} {self.effect} if {' and '.join(c.words for c in self.conditions)}"
+        return f"{self.family} {self.effect.words} if {' and '.join(c.words for c in self.conditions)}"
 
     def fault(self, name: str, root: Path) -> Fault:
         """The bug as an edit of the family's source below ``root``."""
-        site = SITES[self.family]
-        statement = site.statement(root)
+        statement = self.site.made_by(root)
         conjunction = " && ".join(condition.cpp for condition in self.conditions)
+        changeable = statement.replace(f"const {self.site.statement}", self.site.statement)
         return Fault(
             name=name,
             imitates=self.words,
-            file=site.file,
+            file=self.site.file,
             find=statement,
-            replace=f"{statement.replace('const Geometry', 'Geometry')}{site.names}  if ({conjunction})\n"
-            f"    {self.statement};\n",
+            replace=f"{changeable}{self.site.names}  if ({conjunction})\n    {self.effect.edit};\n",
             source="a seed",
         )
 
@@ -157,9 +149,10 @@ class Planted:
 
 def plant(family: str, seed: int) -> Planted:
     """A random bug that at least one problem has. UsageError for a family without a place for it."""
-    if family not in SITES:
-        raise UsageError(f"no bug can be planted in {family}: known are {', '.join(SITES)}")
-    site = SITES[family]
+    known = sites()
+    if family not in known:
+        raise UsageError(f"no bug can be planted in {family}: known are {', '.join(known)}")
+    site = known[family]
     quantities = site.space.plantable
     rng = np.random.default_rng([seed, site.space.salt])
     pool = site.space.witnesses(site.space.domains(frozenset(site.space.columns), {}, ()))
@@ -168,7 +161,7 @@ def plant(family: str, seed: int) -> Planted:
         conditions = tuple(
             Condition(quantities[index], str(rng.choice(quantities[index].relations))) for index in sorted(chosen)
         )
-        effect, statement = site.effects[int(rng.integers(len(site.effects)))]
-        planted = Planted(family, effect, statement, conditions)
+        effect = site.effects[int(rng.integers(len(site.effects)))]
+        planted = Planted(family, site, effect, conditions)
         if planted.holds(pool).any():
             return planted

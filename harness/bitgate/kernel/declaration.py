@@ -160,6 +160,11 @@ class KernelFamily:
     left_out: frozenset[str] = frozenset()
     """Groups of instances that ``on`` left out: their translation units are not for its target."""
 
+    @property
+    def is_built(self) -> bool:
+        """Is it a library, made of its sources or there already?"""
+        return self.opens is None
+
     def on(self, target: str) -> KernelFamily:
         """The family with the instances that the target's wave size allows, each with its contract there."""
         fitting = tuple(instance.on(target) for instance in self.instances if instance.fits(target))

@@ -24,6 +24,7 @@ def load_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where a dataclass looks for what its annotations mean
     spec.loader.exec_module(module)
     return module
 

@@ -43,8 +43,22 @@ def _check(operation: Sized) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", getattr(operation, "name", "")):
         raise ValueError(f"{type(operation).__name__}: name: a-z, 0-9 and _ between, such as 'row_sums'")
     _ = operation.schema
+    _check_fills(operation)
     states_form = operation.is_product or type(operation).form is not Sized.form
     if not states_form and not operation.fills:
         raise ValueError(f"{operation}: state is_product, a form, or fills with a reference: else nothing is compared")
     if not states_form and type(operation).reference is Sized.reference:
         raise ValueError(f"{operation}: state a reference: there is no form that it could follow from")
+
+
+def _check_fills(operation: Sized) -> None:
+    names = [fill.name for fill in operation.fills]
+    for fill in operation.fills:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", fill.name) or names.count(fill.name) > 1:
+            raise ValueError(f"{operation}: fill '{fill.name}': a name is of a-z, 0-9 and _, once each")
+        if fill.make is None:
+            raise ValueError(f"{operation}: fill '{fill.name}': state make: those of the core need not be named")
+        if not fill.reason.strip():
+            raise ValueError(
+                f"{operation}: fill '{fill.name}': state the reason why bits, or bounds, say something of it"
+            )

@@ -18,6 +18,7 @@ from bitgate.isolation.channel import Channel
 from bitgate.isolation.child import Child, Ended
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.kernel.owned_operation import add_here
+from bitgate.kernel.runner import Runner
 from bitgate.operation import DTYPES, Accumulation, Problem, case_id, parse_case_id
 from bitgate.operation.registry import places
 
@@ -125,6 +126,7 @@ def _as_json(family: KernelFamily) -> dict[str, Any]:
         "is_probe": family.is_probe,
         "library": None if family.library is None else str(family.library),
         "changes": list(family.changes),
+        "is_opened": family.opens is not None,
     }
 
 
@@ -161,7 +163,12 @@ def _family(said: dict[str, Any], owner: OwnedFamily) -> KernelFamily:
         is_probe=said["is_probe"],
         library=None if said["library"] is None else Path(said["library"]),
         changes=tuple(said["changes"]),
+        opens=_elsewhere if said["is_opened"] else None,
     )
+
+
+def _elsewhere(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Runner:
+    raise UsageError(f"{family.folder}: its kernels are opened where kernels run, not here")
 
 
 def _instance(said: dict[str, Any]) -> Instance:

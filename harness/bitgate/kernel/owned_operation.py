@@ -25,7 +25,7 @@ from bitgate.isolation.channel import Channel
 from bitgate.isolation.child import Child, Ended
 from bitgate.kernel.arrays import as_text, from_text
 from bitgate.kernel.operation_file import load_operations
-from bitgate.operation import DTYPES, Accumulation, Fill, ProblemError, case_id, parse_case_id
+from bitgate.operation import DTYPES, Accumulation, Dtype, Fill, ProblemError, case_id, parse_case_id
 from bitgate.operation.form import Array, Form
 from bitgate.operation.registry import add, places
 from bitgate.operation.sized import Sized, SizedProblem, StatedTensor
@@ -104,6 +104,8 @@ class StandIn(Sized):
         self.is_product = said["is_product"]
         self.fills = tuple(self._fill(one) for one in said["fills"])
         self._states_form = said["states_form"]
+        self._states_reference = said["states_reference"]
+        self._states_bound, self._states_order = said["states_bound"], said["states_order"]
         self._child = child
         self.check = lru_cache(KEPT)(self._check if said["checks"] else lambda sizes: None)  # type: ignore[method-assign]
         self.stated_tensors = lru_cache(KEPT)(self._stated)  # type: ignore[method-assign]
@@ -120,7 +122,7 @@ class StandIn(Sized):
         return tuple(StatedTensor(**one) for one in said)
 
     def reference(self, problem: SizedProblem, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        if self.is_product:
+        if self.is_product and not self._states_reference:
             return super().reference(problem, inputs)
         return from_text(self._child.ask("reference", case=case_id(problem), arrays=as_text(inputs)))
 
@@ -141,6 +143,20 @@ class StandIn(Sized):
         }
         said = self._child.ask("bound", case=case_id(problem), arrays=as_text(inputs), contract=contract)
         return None if said is None else from_text(said)
+
+    def ordered(self, problem: SizedProblem, inputs: Mapping[str, Array], accumulator: Dtype) -> Array | None:
+        if not self._states_order:
+            return None
+        question = {"case": case_id(problem), "arrays": as_text(inputs), "accumulator": accumulator.name}
+        return from_text(self._child.ask("ordered", **question)).get("result")
+
+    @property
+    def states_order(self) -> bool:
+        return bool(self._states_order)
+
+    @property
+    def states_bound(self) -> bool:
+        return bool(self._states_bound)
 
     def _fill(self, said: Mapping[str, Any]) -> Fill:
         def make(problem: SizedProblem, seed: int) -> Mapping[str, NDArray[Any]]:
@@ -215,6 +231,9 @@ class Server:
                 "sizes": one.schema.as_json(),
                 "is_product": one.is_product,
                 "states_form": type(one).form is not Sized.form,
+                "states_reference": type(one).reference is not Sized.reference,
+                "states_bound": one.states_bound,
+                "states_order": one.states_order,
                 "checks": type(one).check is not Sized.check,
                 "fills": [
                     {"name": f.name, "reason": f.reason, "exact": f.exact, "makes": f.make is not None}
@@ -246,6 +265,11 @@ class Server:
         form = problem.operation.form(problem)
         assert form is not None
         return as_text({"result": form.apply(from_text(arrays))})
+
+    def answer_ordered(self, case: str, arrays: str, accumulator: str) -> str:
+        problem = self._problem(case)
+        found = problem.operation.ordered(problem, from_text(arrays), DTYPES[accumulator])
+        return as_text({} if found is None else {"result": found})
 
     def answer_make(self, case: str, fill: str, seed: int) -> str:
         problem = self._problem(case)

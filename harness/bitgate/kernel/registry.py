@@ -19,8 +19,8 @@ from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
 from bitgate.kernel.owned import OwnedFamily
-from bitgate.operation import DTYPES, DtypeSet, operations
-from bitgate.operation.tensor_types import TensorTypes
+from bitgate.operation import operations
+from bitgate.operation.tensor_types import spelled
 from bitgate.project import Project, own_declarations, own_kernels
 
 _NAME = re.compile(r"[a-z0-9_]+")
@@ -138,16 +138,10 @@ def _faults(family: KernelFamily) -> Iterator[str]:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"
 
 
-def _types(spelling: str) -> str:
-    """As it is written: of operands and result, or one name a tensor of an operation that has others."""
-    plain = all(name in DTYPES for name in spelling.split("_"))
-    return str(TensorTypes.parse(spelling) if plain else DtypeSet.parse(spelling))
-
-
 def _instance_faults(instance: Instance) -> Iterator[str]:
     for spelling in instance.dtypes:
         try:
-            if (written := _types(spelling)) != spelling:
+            if (written := spelled(spelling)) != spelling:
                 yield f"instance '{instance.name}': write dtypes '{spelling}' as '{written}'"
         except ValueError as error:
             yield f"instance '{instance.name}': {error}"

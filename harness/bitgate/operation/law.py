@@ -34,8 +34,8 @@ class Kernel(Protocol):
     def takes(self, problem: Any) -> bool:
         """Is the problem one that the instance supports?"""
 
-    def __call__(self, problem: Any, data: Data) -> Cells:
-        """The result of the problem."""
+    def __call__(self, problem: Any, data: Data, output: str = "", /) -> Cells:
+        """An output of the problem, the result unless another is named."""
 
     def partner(self, problem: Any) -> Kernel | None:
         """A kernel for a problem that this one is not for; None if there is none to be trusted."""
@@ -77,7 +77,8 @@ class Axis:
     """An axis along which a problem falls into parts that do not know of each other, or whose results are summed.
 
     ``places``: where it stands in the logical order of each tensor that has it. ``resized`` is the problem with another
-    length of it. ``apart``: it is cut into single steps, else in two parts.
+    length of it. ``apart``: it is cut into single steps, else in two parts. Beside the result the laws are about all
+    outputs of floats, and about those of integers that are named as ``indices``: they count along another axis.
     """
 
     letter: str
@@ -85,6 +86,16 @@ class Axis:
     places: Mapping[str, int]
     resized: Callable[[Any, int], Any]
     apart: bool = False
+    indices: tuple[str, ...] = ()
+
+    def outputs(self, problem: Any) -> tuple[str, ...]:
+        """The roles that the laws are about."""
+        tensors = problem.tensors
+        return tuple(
+            role
+            for role in problem.outputs
+            if role == problem.result or role in self.indices or tensors[role].dtype.is_float
+        )
 
     def length(self, problem: Any) -> int:
         name, place = next(iter(self.places.items()))
@@ -108,9 +119,10 @@ def turned(axis: Axis) -> Law:
     def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
         places = axis.places
         reverse = {name: np.flip(cells, places[name]) if name in places else cells for name, cells in data.items()}
-        result = kernel(problem, data)
-        expected = np.flip(result, places[problem.result]) if problem.result in places else result
-        yield f"{axis.noun} in reverse order", kernel(problem, reverse), expected
+        for role in axis.outputs(problem):
+            result = kernel(problem, data, role)
+            expected = np.flip(result, places[role]) if role in places else result
+            yield _of(problem, role, f"{axis.noun} in reverse order"), kernel(problem, reverse, role), expected
 
     words = f"{axis.noun} may be put in another order"
     return Law(f"turned_{axis.letter}", words, lambda problem, _: axis.length(problem) > 1, sides)
@@ -121,16 +133,27 @@ def cut(axis: Axis) -> Law:
         return axis.length(problem) > 1 and bool(axis.parts(problem, kernel))
 
     def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
-        places, at, results = axis.places, 0, []
-        for length in axis.parts(problem, kernel):
-            part = {
-                name: np.take(cells, range(at, at + length), places[name]) if name in places else cells
-                for name, cells in data.items()
-            }
-            results.append(kernel(axis.resized(problem, length), part))
-            at += length
-        is_cut = problem.result in places
-        joined = np.concatenate(results, places[problem.result]) if is_cut else np.sum(results, axis=0)
-        yield f"parts of the {axis.noun}", kernel(problem, data), joined
+        lengths = axis.parts(problem, kernel)
+        for role in axis.outputs(problem):
+            if role == problem.result or role in axis.places:  # of others nobody says that their parts are summed
+                joined = _joined(axis, problem, kernel, data, lengths, role)
+                yield _of(problem, role, f"parts of the {axis.noun}"), kernel(problem, data, role), joined
 
     return Law(f"cut_{axis.letter}", f"{axis.noun} may be computed in parts", applies, sides)
+
+
+def _joined(axis: Axis, problem: Any, kernel: Kernel, data: Data, lengths: tuple[int, ...], role: str) -> Cells:
+    """An output put together from those of the parts, or their sum."""
+    places, at, results = axis.places, 0, []
+    for length in lengths:
+        part = {
+            name: np.take(cells, range(at, at + length), places[name]) if name in places else cells
+            for name, cells in data.items()
+        }
+        results.append(kernel(axis.resized(problem, length), part, role))
+        at += length
+    return np.concatenate(results, places[role]) if role in places else np.asarray(np.sum(results, axis=0))
+
+
+def _of(problem: Any, role: str, what: str) -> str:
+    return what if len(problem.outputs) == 1 else f"{role}: {what}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bitgate.operation.dtype import Dtype, dtype_named
+from bitgate.operation.dtype import DTYPES, Dtype, DtypeSet, dtype_named
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,10 @@ class TensorTypes:
 
     def __str__(self) -> str:
         return "_".join(map(str, self.names))
+
+
+def spelled(text: str) -> str:
+    """Types as they are written in case ids: of operands and result, or one name a tensor of an operation that has
+    others. ValueError names the bad part."""
+    plain = all(name in DTYPES for name in text.split("_"))
+    return str(TensorTypes.parse(text) if plain else DtypeSet.parse(text))

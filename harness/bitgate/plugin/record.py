@@ -69,7 +69,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
     from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]
-    families = [family.only(group) if group else family for family in families]
+    families = [family.only(group) if group else family for family in families if family.is_built]
     if not families:
         return {}
     if run.target.platform != "host":

@@ -19,7 +19,7 @@ class CertificateLine(Struct):
     bound: int
     exact_range: int
     density: float
-    sensitivity: float
+    sensitivity: float | None
     holds: bool
     note: Text = ""
 

@@ -46,14 +46,15 @@ KINDS: tuple[str, ...] = tuple(KIND_MEANING)
 class Certificate:
     """Why bits can be compared: ``bound`` (largest sum of |a||b|, in units of the grid) is below ``exact_range``.
 
-    ``density`` is the share of non-zero inputs, ``sensitivity`` the share of single lost terms that would show.
+    ``density`` is the share of non-zero inputs, ``sensitivity`` the share of single lost terms that would show; None
+    where nobody measured it.
     ``holds`` is false for fills that make no exactness claim.
     """
 
     bound: int
     exact_range: int
     density: float
-    sensitivity: float
+    sensitivity: float | None
     holds: bool
     note: str = ""
 

@@ -247,7 +247,7 @@ def _system_out(entry: Entry) -> str:
         "reference": verdict.reference,
         "digest": verdict.digest,
         "certificate": f"bound {certificate.bound} of {certificate.exact_range}, density {certificate.density:.3g},"
-        f" sensitivity {certificate.sensitivity:.3g}"
+        f" sensitivity {'not measured' if certificate.sensitivity is None else f'{certificate.sensitivity:.3g}'}"
         if certificate
         else "",
         **{f"error.{name}": f"{value:.3g}" for name, value in verdict.error.items()},

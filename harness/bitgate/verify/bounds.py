@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate import rooms
-from bitgate.errors import UsageError
+from bitgate.errors import NoBoundError, UsageError
 from bitgate.exact.bits import bits_of
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
-from bitgate.exact.reference import defined, rounded_to
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
+from bitgate.exact.stated import defined, rounded_to, stated_bounds
 from bitgate.operation import Accumulation, Dtype, Problem
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.verify.poison import poison_bits, unwritten
@@ -142,14 +142,21 @@ def bounded_results(
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
     """The f64 outputs by role, rounded to their types, and the bounds of those that are not compared by bits.
 
-    UsageError where no output is of a float type, since integers are exact or wrong; and where no bound is stated.
+    UsageError where no output is of a float type, since integers are exact or wrong; NoBoundError where no bound is
+    stated, also of an output beside that of the form.
     """
+    has_form = problem.operation.exactness.form(problem) is not None
     if not any(problem.tensors[role].dtype.is_float for role in problem.outputs):
+        if not has_form:
+            raise NoBoundError(
+                f"no bound stated: {problem.operation} gives integers: take a fill that claims exact bits"
+            )
         raise UsageError(f"{problem.dtypes}: only float results have bounds; use --fill exact")
-    if problem.operation.exactness.form(problem) is None:
+    if not has_form:
         return _stated(problem, inputs, accumulation)
-    tensor, bounds = _of_the_form(problem, inputs, accumulation)
-    return {problem.result: tensor}, {problem.result: bounds}
+    tensor, own = _of_the_form(problem, inputs, accumulation)
+    tensors, bounds = _stated(problem, inputs, accumulation) if len(problem.outputs) > 1 else ({}, {})
+    return {**tensors, problem.result: tensor}, {**bounds, problem.result: own}
 
 
 def _of_the_form(
@@ -193,20 +200,36 @@ class View(Protocol):
 def _stated(
     problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:
-    """By the operation's own reference and its own bound of each cell, beside the last rounding."""
+    """By the operation's own reference and its own bound of each cell, beside the last rounding. A cell is round-safe,
+    and compared by bits, if both ends of its bound are rounded to one pattern: whatever lies between them is, too."""
     cells = {name: host.logical.astype(np.float64) for name, host in inputs.items()}
-    stated = problem.operation.exactness.bound(problem, cells, accumulation)
-    if stated is None:
-        raise UsageError(f"{problem.operation}: no bound is stated for real numbers; take another fill")
     values = defined(problem, cells)
     tensors = {role: rounded_to(problem, role, value) for role, value in values.items()}
     bounds = {}
-    for role, slack in stated.items():
+    for role, slack in stated_bounds(problem, cells, accumulation, values).items():
         own, value = problem.tensors[role], values[role]
+        safe = _round_safe(value, slack, own.dtype)
         slack = slack + 2.0**-own.dtype.mantissa * (np.abs(value) + slack) + smallest(own.dtype)
         none = np.zeros(own.lengths, np.bool_)
-        bounds[role] = Bounds(value, slack, tensors[role].logical, own.dtype, none, none, none)
+        bounds[role] = Bounds(value, slack, tensors[role].logical, own.dtype, safe, none, none)
     return tensors, bounds
+
+
+def round_safe(bounds: Mapping[str, Bounds]) -> str:
+    """How many cells with a bound are nevertheless compared by bits, and how many may be zero, in words."""
+    cells = sum(one.exact.size for one in bounds.values())
+    safe = sum(int(np.count_nonzero(one.exact)) for one in bounds.values())
+    loose = sum(int(np.count_nonzero(~one.outside(np.zeros_like(one.reference)))) for one in bounds.values())
+    if not cells:
+        return ""
+    said = f"{safe} of {cells} cells are round-safe: compared by bits"
+    return f"{said}; the bounds of {loose} admit zero" if loose else said
+
+
+def _round_safe(value: NDArray[np.float64], slack: NDArray[np.float64], dtype: Dtype) -> Mask:
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = (bits_of(rounded(value + end, dtype)) for end in (-slack, slack))
+    return np.asarray((low == high) & np.isfinite(value))
 
 
 def _partials(problem: Problem) -> int:

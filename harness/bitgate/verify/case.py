@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bitgate.kernel.runner import Capability, Runner
 from bitgate.operation.host_tensor import HostTensor
@@ -108,5 +108,6 @@ def _kind(case: Case) -> str:
 
 def _certificate(case: Case) -> Certificate | None:
     if case.inputs is not None:
-        return case.inputs.certificate
+        own, said = case.inputs.certificate, "" if case.reference is None else case.reference.note
+        return replace(own, note="; ".join(filter(None, (own.note, said)))) if said else own
     return None if case.look is None else case.look.route.certificate

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
 from bitgate.exact.digest import digest_of_zeros
+from bitgate.operation import Problem
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
@@ -20,6 +23,7 @@ from bitgate.verify.stored import REFRESH
 from bitgate.verify.view import view_of
 
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
+ALL_NAN = "the expected result is NaN in every cell: a kernel that computes nothing may give that"
 
 
 def judge(case: Case) -> Verdict:
@@ -68,16 +72,20 @@ def _nothing_shown(case: Case) -> str:
         return NO_PRODUCT
     if reference is None:
         digest = "" if case.look is None else case.look.last.digest
-        return ZERO_RESULT if digest and digest == digest_of_zeros(problem.tensors[problem.result]) else ""
+        return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
     # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
-    reasons = [_clear(tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
+    reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
     return reasons[0] if all(reasons) else ""
 
 
-def _clear(tensor: HostTensor, judge: Judge | None) -> str:
+def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
     """Why a kernel that only clears an output has it right; empty if it has not."""
     if isinstance(judge, Bounds):
         return LOOSE if judge.is_loose else ""
+    # Where there is a form NaN is the data's; elsewhere it may as well be the reference's own mistake.
+    is_stated = problem.operation.exactness.form(problem) is None
+    if is_stated and tensor.tensor.dtype.is_float and np.isnan(tensor.logical).all():
+        return ALL_NAN
     return "" if tensor.logical.any() else ZERO_RESULT
 
 

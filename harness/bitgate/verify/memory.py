@@ -31,7 +31,7 @@ def device_shortage(problem: Problem, device: Device, workspace: int, references
     """One sentence if the device cannot hold the case's tensors, its workspace and ``references`` more results; empty
     if it can."""
     sizes = [tensor.bytes for tensor in problem.tensors.values()] + [workspace]
-    sizes += [problem.tensors[problem.result].bytes] * references
+    sizes += [problem.tensors[role].bytes for role in problem.outputs] * references
     needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
     if needed < SMALL:
         return ""

@@ -7,7 +7,7 @@ launch on uploaded data (running.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +22,7 @@ from bitgate.exact import digest
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import FillPlan
 from bitgate.operation import Problem, Tensor
-from bitgate.operation.host_tensor import has_gaps
+from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.verify.compare import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
@@ -31,30 +31,49 @@ from bitgate.verify.running import WORKSPACE, How, Launch, Run, add_damage, exec
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a launch is held to: a digest, a reference in device memory, a checksum; any of them may be absent."""
+    """What a launch is held to: a digest of the outputs, references in device memory by role, a checksum; any of them
+    may be absent."""
 
     digest: str = ""
-    reference: int = 0
+    references: Mapping[str, int] = field(default_factory=dict)
     weights: WeightPlan | None = None
     checksum: int = 0
 
 
 @dataclass(eq=False)
 class DeviceRun(Run):
-    """``doubt`` says in which way the result is not what was wanted, ``cells`` shows the first wrong ones."""
+    """``doubt`` says in which way the result is not what was wanted; ``differences`` are those of the first output that
+    has any, ``wrong``, of which ``cells`` shows the first."""
 
     doubt: str = ""
     digest: str = ""
+    wrong: str = ""
     differences: Differences | None = None
     cells: tuple[dict[str, Any], ...] = ()
 
 
-def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, how: How, wanted: Wanted) -> DeviceRun:
+@dataclass(frozen=True)
+class Data:
+    """What fills the operands: a plan, by which tools make them where they lie, or tensors that were ``made`` already
+    since only the operation can make them."""
+
+    plan: FillPlan
+    made: Mapping[str, HostTensor] | None = None
+
+    def put(self, tools: Tools, buffer: Buffer, tensor: Tensor) -> None:
+        """Fill the buffer of an operand."""
+        if self.made is None:
+            tools.fill(buffer.pointer, tensor, self.plan.of(tensor.name), self.plan.seed)
+        else:
+            buffer.upload(self.made[tensor.name].storage)
+
+
+def run_on_device(device: Device, tools: Tools, launch: Launch, data: Data, how: How, wanted: Wanted) -> DeviceRun:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = DeviceRun(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
     with Buffers(device, how.placement) as buffers:
         started = perf_counter()
-        before = _prepare(tools, launch, plan, buffers, how)
+        before = _prepare(tools, launch, data, buffers, how)
         device.synchronize()
         filled = perf_counter()
         how.arrange(device)
@@ -63,8 +82,8 @@ def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, 
         run.seconds["fill"], run.seconds["kernel"] = filled - started, ran - filled
         if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, wanted, run)
-            if run.differences is not None and run.differences.count:
-                run.cells = _first_cells(device, tools, launch.problem, buffers.named, wanted.reference)
+            if run.wrong:
+                run.cells = _first_cells(device, tools, launch.problem.tensors[run.wrong], buffers.named, wanted)
             run.seconds["compare"] = perf_counter() - ran
     add_damage(run, buffers)
     return run
@@ -72,21 +91,25 @@ def run_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan, 
 
 @dataclass(frozen=True, eq=False)
 class DeviceReference:
-    """The result of a trusted kernel, kept in device memory; free its buffer. ``seconds`` took the launch."""
+    """The outputs of a trusted kernel, kept in device memory; ``free`` gives that back. ``seconds`` took the launch."""
 
-    buffer: Buffer
+    buffers: Mapping[str, Buffer]
     digest: str
     seconds: float
 
+    def free(self) -> None:
+        for buffer in self.buffers.values():
+            buffer.free()
 
-def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: FillPlan) -> DeviceReference:
+
+def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data) -> DeviceReference:
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     how = How("right", "forward" if device.host is not None else "")
     run = DeviceRun(how)
     buffers = Buffers(device, how.placement)
-    kept: Buffer | None = None
+    kept: dict[str, Buffer] = {}
     with buffers:
-        before = _prepare(tools, launch, plan, buffers, how)
+        before = _prepare(tools, launch, data, buffers, how)
         how.arrange(device)
         device.synchronize()
         started = perf_counter()
@@ -94,32 +117,32 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, plan: Fill
         seconds = perf_counter() - started
         if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, Wanted(), run)
-            kept = buffers.named.pop(launch.problem.result)
-    if kept is None or run.damage or buffers.damage:
-        if kept is not None:
-            kept.free()
+            kept = {role: buffers.named.pop(role) for role in launch.problem.outputs}
+    reference = DeviceReference(kept, run.digest, seconds)
+    if not kept or run.damage or buffers.damage:
+        reference.free()
         what = run.crash or run.damage or buffers.damage
         raise UsageError(f"the reference kernel {launch.kernel} failed: {what}")
-    return DeviceReference(kept, run.digest, seconds)
+    return reference
 
 
-def _prepare(tools: Tools, launch: Launch, plan: FillPlan, buffers: Buffers, how: How) -> dict[str, int]:
-    """Operands, poisoned result and workspace; for each operand the ticket of what its memory sums to."""
+def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
+    """Operands, poisoned outputs and workspace; for each operand the ticket of what its memory sums to."""
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
     shared = problem.in_place
-    for name, fill in plan.tensors:
+    for name, _ in data.plan.tensors:
         if name not in shared:
-            data = buffers.add(name, tensors[name].bytes).pointer
-            tools.fill(data, tensors[name], fill, plan.seed)
-            before[name] = tools.memory(data, tensors[name])
-    result = tensors[problem.result]
-    data = buffers.add(problem.result, result.bytes).pointer
-    if shared:
-        tools.fill(data, tensors[shared[0]], plan.of(shared[0]), plan.seed)
-    else:
-        tools.fill_bits(data, result, poison_bits(result.dtype, how.poison))
+            buffer = buffers.add(name, tensors[name].bytes)
+            data.put(tools, buffer, tensors[name])
+            before[name] = tools.memory(buffer.pointer, tensors[name])
+    for role in problem.outputs:
+        buffer, output = buffers.add(role, tensors[role].bytes), tensors[role]
+        if shared and role == problem.result:
+            data.put(tools, buffer, tensors[shared[0]])
+        else:
+            tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
     if launch.workspace:
         buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
     return before
@@ -133,35 +156,42 @@ def _inspect(
     wanted: Wanted,
     run: DeviceRun,
 ) -> None:
-    result = problem.tensors[problem.result]
-    data = buffers[problem.result].pointer
-    digested = tools.digest(data, result)
-    compared = tools.differences(data, wanted.reference, result) if wanted.reference else None
-    weighed = tools.weighted_sum(data, result, wanted.weights) if wanted.weights else None
-    gaps = tools.gaps(data, result) if has_gaps(result) else None
+    outputs = {role: (buffers[role].pointer, problem.tensors[role]) for role in problem.outputs}
+    digested = {role: tools.digest(*at) for role, at in outputs.items()}
+    compared = {
+        role: tools.differences(outputs[role][0], reference, outputs[role][1])
+        for role, reference in wanted.references.items()
+    }
+    weighed = tools.weighted_sum(*outputs[problem.result], wanted.weights) if wanted.weights else None
+    gaps = {role: tools.gaps(*at) for role, at in outputs.items() if has_gaps(at[1])}
     after = {name: tools.memory(buffers[name].pointer, problem.tensors[name]) for name in before}
     guards = tools.guards(list(buffers.values()))
     answers = tools.read()
 
-    run.digest = digest.finish(sums_at(answers, digested), result)
+    digests = {role: digest.finish(sums_at(answers, at), problem.tensors[role]) for role, at in digested.items()}
+    run.digest = digest.joined(problem, digests)
     damages = [damage.text for buffer in buffers.values() if answers[guards] and (damage := buffer.check_guards())]
     changed = [name for name, ticket in before.items() if sums_at(answers, ticket) != sums_at(answers, after[name])]
     damages += [f"input {name} was changed" for name in changed]
-    if gaps is not None and answers[gaps]:
-        index = least(answers[gaps + 1])
-        damages.append(f"a gap between the rows of {problem.result} was written (index {index} of its memory)")
+    for role, ticket in gaps.items():
+        if answers[ticket]:
+            index = least(answers[ticket + 1])
+            damages.append(f"a gap between the rows of {role} was written (index {index} of its memory)")
     run.damage = "; ".join(damages)
-    if compared is not None:
-        run.differences = differences_at(answers, compared)
-    run.doubt = _doubt(result, wanted, run, None if weighed is None else sums_at(answers, weighed))
+    found = {role: differences_at(answers, ticket) for role, ticket in compared.items()}
+    run.wrong = next((role for role in problem.outputs if role in found and found[role].count), "")
+    if found:
+        run.differences = found[run.wrong or problem.result]
+    run.doubt = _doubt(problem, wanted, run, None if weighed is None else sums_at(answers, weighed))
 
 
-def _doubt(result: Tensor, wanted: Wanted, run: DeviceRun, weighed: tuple[int, int] | None) -> str:
+def _doubt(problem: Problem, wanted: Wanted, run: DeviceRun, weighed: tuple[int, int] | None) -> str:
     found = run.differences
-    if found is not None and found.count:
-        at = tuple(int(i) for i in np.unravel_index(found.first, result.lengths))
+    if run.wrong and found is not None:
+        output = problem.tensors[run.wrong]
+        at = tuple(int(i) for i in np.unravel_index(found.first, output.lengths))
         return (
-            f"{found.count} of {result.elements} cells of {result.name} differ from the GPU reference,"
+            f"{found.count} of {output.elements} cells of {output.name} differ from the GPU reference,"
             f" the first at {at}; the largest difference is {found.largest:g}"
         )
     if weighed is not None and weighed != (wanted.checksum, 0):
@@ -176,11 +206,10 @@ def _doubt(result: Tensor, wanted: Wanted, run: DeviceRun, weighed: tuple[int, i
 
 
 def _first_cells(
-    device: Device, tools: Tools, problem: Problem, buffers: Mapping[str, Buffer], reference: int, limit: int = 10
+    device: Device, tools: Tools, tensor: Tensor, buffers: Mapping[str, Buffer], wanted: Wanted, limit: int = 10
 ) -> tuple[dict[str, Any], ...]:
-    """The first wrong cells, one look at the rest of the tensor each."""
-    tensor = problem.tensors[problem.result]
-    data = buffers[problem.result].pointer
+    """The first wrong cells of an output, one look at the rest of the tensor each."""
+    data, reference = buffers[tensor.name].pointer, wanted.references[tensor.name]
     rows: list[dict[str, Any]] = []
     begin = 0
     while len(rows) < limit:

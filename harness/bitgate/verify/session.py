@@ -27,7 +27,7 @@ from bitgate.exact.certificate import certify
 from bitgate.exact.digest import digest_of
 from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_results
+from bitgate.exact.reference import defined_results, exact_results
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own
@@ -40,10 +40,10 @@ from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
-from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class
+from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.on_device import DeviceReference, reference_on_device
+from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, Run, compute_on_device
 from bitgate.verify.stored import DigestBook
@@ -77,6 +77,8 @@ class Reference:
     kind: str
     digest: str = ""
     judges: Mapping[str, Judge] = field(default_factory=dict)
+    note: str = ""
+    """What the certificate says of the comparison."""
 
     def digest_with(self, problem: Problem, results: Mapping[str, HostTensor]) -> str:
         """The digest of outputs of which ``results`` differ from these. Real numbers have none, they differ between
@@ -267,8 +269,12 @@ class Session:
         def make() -> tuple[Reference, int]:
             tensors = self.inputs(problem, instance, fill, seed).tensors
             bounds: dict[str, Bounds] = {}
+            note = ""
             if kind == "bounds":
                 computed, bounds = bounded_results(problem, tensors, accumulation)
+                if problem.operation.exactness.form(problem) is None:
+                    note = round_safe(bounds)
+                    bounds = {role: one for role, one in bounds.items() if not one.exact.all()}
             else:
                 computed = self._compute_reference(problem, tensors, kind)
             judges: dict[str, Judge] = {**bounds}
@@ -278,15 +284,16 @@ class Session:
             by_bits = {role: one for role, one in computed.items() if role not in judges}
             size = sum(one.storage.nbytes for one in computed.values())
             size += sum(2 * one.value.nbytes for one in bounds.values())
-            return Reference(computed, kind, digest_of(problem, by_bits), judges), size
+            return Reference(computed, kind, digest_of(problem, by_bits), judges, note), size
 
         return self._references.get((problem, accumulation, fill, seed, kind), make)
 
     def _compute_reference(self, problem: Problem, tensors: dict[str, HostTensor], kind: str) -> dict[str, HostTensor]:
         if kind == "exact":
             return exact_results(problem, tensors)
-        if kind == "ordered":
-            return {problem.result: ordered_reference(problem, tensors)}
+        if kind == "ordered":  # which speaks of the first output
+            others = defined_results(problem, tensors) if len(problem.outputs) > 1 else {}
+            return {**others, problem.result: ordered_reference(problem, tensors)}
         return compute_on_device(self.device, self._trusted(problem), tensors)
 
     def reference_kernel(self, problem: Problem) -> Kernel | None:
@@ -306,18 +313,19 @@ class Session:
         runner = self.runner(kernel)
         return Launch(runner, problem, runner.workspace(problem))
 
-    def device_reference(self, problem: Problem, plan: FillPlan) -> DeviceReference:
-        """The naive kernel's result, in device memory until another problem's is asked for. UsageError if it fails."""
-        self.forget_device_reference(but=(problem, plan))
+    def device_reference(self, problem: Problem, data: Data) -> DeviceReference:
+        """The naive kernel's outputs, in device memory until another problem's are asked for. UsageError if it
+        fails."""
+        self.forget_device_reference(but=(problem, data.plan))
         if self._on_device is None:
-            reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), plan)
-            self._on_device = ((problem, plan), reference)
+            reference = reference_on_device(self.device, self.device_tools, self._trusted(problem), data)
+            self._on_device = ((problem, data.plan), reference)
         return self._on_device[1]
 
     def forget_device_reference(self, but: tuple[Problem, FillPlan] | None = None) -> None:
         """Give the memory of the reference that is kept back, unless it is that one."""
         if self._on_device is not None and self._on_device[0] != but:
-            self._on_device[1].buffer.free()
+            self._on_device[1].free()
             self._on_device = None
 
     @property
@@ -340,9 +348,11 @@ def reference_kind(problem: Problem, certified: bool, states_order: bool) -> str
     sum is the same in any order."""
     if certified:
         return "exact"
-    states_order = states_order and problem.operation.exactness.states_order
+    exactness = problem.operation.exactness
     is_float = any(problem.tensors[role].dtype.is_float for role in problem.outputs)
-    return "ordered" if states_order or not is_float else "bounds"
+    if exactness.states_order and (states_order or not is_float):
+        return "ordered"
+    return "bounds" if is_float or exactness.form(problem) is None else "ordered"
 
 
 def _make_inputs(problem: Problem, accumulation: Accumulation, fill: str, seed: int) -> tuple[Inputs, int]:

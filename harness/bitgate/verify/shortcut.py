@@ -1,4 +1,5 @@
-"""The short way to green: data are made where the kernel runs, and what comes back is a digest and a few counts.
+"""The short way to green: data are made where the kernel runs, or brought there, and what comes back is a digest and a
+few counts.
 
 It answers only when nothing is wrong, or when the kernel crashed. Any doubt sends the case the long way, which has
 inputs and a reference in host memory and can say what is wrong with which cells.
@@ -6,16 +7,18 @@ inputs and a reference in host memory and can say what is wrong with which cells
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bitgate.exact import checksum
 from bitgate.exact.certificate import certify_plan
 from bitgate.exact.checksum import WeightPlan
-from bitgate.exact.fill import FillPlan, plan_fill
+from bitgate.exact.fill import FillPlan, is_stored, plan_fill
 from bitgate.operation import Problem
+from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate
 from bitgate.verify.memory import device_shortage
-from bitgate.verify.on_device import DeviceRun, Wanted, run_on_device
+from bitgate.verify.on_device import Data, DeviceRun, Wanted, run_on_device
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How, Launch
 from bitgate.verify.session import Session
@@ -35,6 +38,8 @@ class Route:
     stored: StoredDigest | None = None
     gpu: bool = False
     checksum: bool = False
+    is_made: bool = False
+    """The data are made in host memory: the tools of the device cannot."""
 
     @property
     def kind(self) -> str:
@@ -65,24 +70,25 @@ class Look:
 def route_of(planned: PlannedCase, session: Session) -> Route | None:
     """How the case can be judged without a reference in host memory; None: it cannot, or must not."""
     problem = planned.problem
-    if len(problem.outputs) != 1:
-        return None  # what is told of a result on the device, and what is stored, is told of one
-    if planned.fill != "exact" or planned.reference not in ("auto", "gpu", "checksum"):
+    if planned.reference not in ("auto", "gpu", "checksum") or not is_stored(problem, planned.fill):
         return None
     accumulation = planned.kernel.instance.accumulation_for(problem)
     plan = plan_fill(problem, accumulation, planned.fill, planned.seed)
     stored = session.digests.find(planned.case, plan)
+    fillable = all(session.tools.can_fill(problem.tensors[name], own) for name, own in plan.tensors)
     if planned.reference == "auto" and stored is not None:
-        route = Route(plan, stored.certificate(accumulation), stored)
+        route = Route(plan, stored.certificate(accumulation), stored, is_made=not fillable)
     else:
         gpu, weighed = _references(planned, session)
         if not gpu and not weighed:
             return None
-        certificate = certify_plan(problem, plan, accumulation)
+        if fillable:
+            certificate = certify_plan(problem, plan, accumulation)
+        else:
+            certificate = session.inputs(problem, planned.kernel.instance, planned.fill, planned.seed).certificate
         weighed = weighed and not checksum.why_not(problem, certificate.bound)
-        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed)
-    usable = route.certificate.holds and bool(route.kind)
-    return route if usable and all(session.tools.can_fill(problem.tensors[n], f) for n, f in plan.tensors) else None
+        route = Route(plan, certificate, stored if gpu or weighed else None, gpu, weighed, not fillable)
+    return route if route.certificate.holds and bool(route.kind) else None
 
 
 def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
@@ -104,22 +110,28 @@ def look(planned: PlannedCase, session: Session, route: Route, launch: Launch, h
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
         return Look(route, shortage=shortage)
     started = session.clock()
-    wanted = _wanted(session, launch.problem, route)
+    data = Data(route.plan, _made(planned, session, launch) if route.is_made else None)
+    wanted = _wanted(session, launch.problem, route, data)
     seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
     runs: list[DeviceRun] = []
     for how in hows:
-        runs.append(run_on_device(session.device, tools, launch, route.plan, how, wanted))
+        runs.append(run_on_device(session.device, tools, launch, data, how, wanted))
         if runs[-1].crash or runs[-1].damage or runs[-1].doubt:
             break
     return Look(route, tuple(runs), seconds)
 
 
-def _wanted(session: Session, problem: Problem, route: Route) -> Wanted:
+def _made(planned: PlannedCase, session: Session, launch: Launch) -> Mapping[str, HostTensor]:
+    return session.inputs(launch.problem, launch.runner.instance, planned.fill, planned.seed).tensors
+
+
+def _wanted(session: Session, problem: Problem, route: Route, data: Data) -> Wanted:
     wanted = Wanted() if route.stored is None else Wanted(digest=route.stored.digest)
     if route.gpu:
-        reference = session.device_reference(problem, route.plan)
-        wanted = replace(wanted, digest=wanted.digest or reference.digest, reference=reference.buffer.pointer)
+        reference = session.device_reference(problem, data)
+        pointers = {role: buffer.pointer for role, buffer in reference.buffers.items()}
+        wanted = replace(wanted, digest=wanted.digest or reference.digest, references=pointers)
     if route.checksum:
         weights = WeightPlan.of(problem.tensors[problem.result], route.plan.seed)
         values = checksum.planned_values(problem, route.plan)

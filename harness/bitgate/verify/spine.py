@@ -8,7 +8,7 @@ from dataclasses import replace
 from bitgate.build.errors import BuildError
 from bitgate.device.errors import HipError
 from bitgate.device.host import RACE, parse_schedule
-from bitgate.errors import UsageError
+from bitgate.errors import NoBoundError, UsageError
 from bitgate.exact.checksum import why_not
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.declared import harness_refusal
@@ -91,6 +91,8 @@ def _way(case: Case, judge: Judge) -> Verdict:
             evidence = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(case, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, evidence))
         return judge(case, Launch(runner, planned.problem, workspace))
+    except NoBoundError as error:
+        return replace(verdict_of(case, Outcome.NOT_RUN, str(error)), expected=True)
     except KernelRefused as error:
         reason = f"the library accepted the problem and then refused to run it: {error.refusal.clause}"
         return verdict_of(case, Outcome.REFUSED, f"{reason}: {error.refusal.text}")

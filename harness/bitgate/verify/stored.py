@@ -19,6 +19,7 @@ from bitgate.errors import UsageError
 from bitgate.exact.counter import FULL_DENSITY, GENERATOR
 from bitgate.exact.fill import FillPlan
 from bitgate.operation import Accumulation
+from bitgate.operation.fill import DEFAULT
 from bitgate.record import Certificate
 
 FILE = "digests.json"
@@ -32,14 +33,15 @@ class StoredDigest:
     digest: str
     bound: int
     density: float
-    sensitivity: float
+    sensitivity: float | None
     note: str
     path: Path = Path(FILE)
 
     @classmethod
     def of(cls, digest: str, certificate: Certificate) -> StoredDigest:
-        density, sensitivity = (float(f"{share:.4g}") for share in (certificate.density, certificate.sensitivity))
-        return cls(digest, certificate.bound, density, sensitivity, certificate.note)
+        shows = certificate.sensitivity
+        sensitivity = None if shows is None else _short(shows)
+        return cls(digest, certificate.bound, _short(certificate.density), sensitivity, certificate.note)
 
     @property
     def line(self) -> list[Any]:
@@ -51,12 +53,18 @@ class StoredDigest:
         return Certificate(self.bound, reach, self.density, self.sensitivity, self.bound <= reach, self.note)
 
 
+def _short(share: float) -> float:
+    return float(f"{share:.4g}")
+
+
 def key_of(case: str, plan: FillPlan) -> str:
-    """``<case id> seed=0 out=16 wei=16/1048576``: the density only where it is not full."""
+    """``<case id> seed=0 out=16 wei=16/1048576``: the density only where it is not full. Of data of the operation's own
+    ``<case id> fill=negative seed=0``, without ``fill=`` where that is ``exact``."""
     fills = (
         f"{name}={fill.range}" + (f"/{fill.keep}" if fill.keep != FULL_DENSITY else "") for name, fill in plan.tensors
     )
-    return f"{case} seed={plan.seed} {' '.join(fills)}"
+    named = "" if plan.fill == DEFAULT else f"fill={plan.fill} "
+    return f"{case} {named}seed={plan.seed} {' '.join(fills)}"
 
 
 class DigestBook:
@@ -66,8 +74,8 @@ class DigestBook:
         self.folders = tuple(dict.fromkeys(folders))
 
     def find(self, case: str, plan: FillPlan) -> StoredDigest | None:
-        """What is stored for exact data; nothing for other fills. UsageError for a file that is stale or broken."""
-        return self._entries.get(key_of(case, plan)) if plan.fill == "exact" else None
+        """What is stored for such data. UsageError for a file that is stale or broken."""
+        return self._entries.get(key_of(case, plan))
 
     @cached_property
     def _entries(self) -> dict[str, StoredDigest]:
@@ -126,7 +134,8 @@ def read_reasons(path: Path) -> tuple[Reason, ...]:
 
 def _parse(line: list[Any], path: Path) -> StoredDigest:
     digest, bound, density, sensitivity, note = line
-    return StoredDigest(str(digest), int(bound), float(density), float(sensitivity), str(note), path)
+    shows = None if sensitivity is None else float(sensitivity)
+    return StoredDigest(str(digest), int(bound), float(density), shows, str(note), path)
 
 
 def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[Reason] = ()) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operation.accumulation import Accumulation
+from bitgate.operation.dtype import Dtype
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.form import Array, Form
@@ -27,9 +28,29 @@ class SizedExactness(Exactness):
         return self._operation.form(problem)
 
     def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
-        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's."""
-        core = CORE_FILLS if self.form(problem) is not None else ()
-        return (*(fill for fill in core if fill.name not in self.own_fills), *self._operation.fills)
+        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's. Of
+        what has no form and states a bound the core makes decimals, if all that is read are floats."""
+        own = self._operation.fills
+        if self.form(problem) is not None:
+            return (*(fill for fill in CORE_FILLS if fill.name not in self.own_fills), *own)
+        floats = all(problem.tensors[one.role].dtype.is_float for one in problem.stated if not one.is_written)
+        core = CORE_FILLS if self._operation.states_bound and floats else ()
+        return (*own, *(fill for fill in core if fill.name == "decimal" and fill.name not in self.own_fills))
+
+    def operands(self, problem: SizedProblem) -> tuple[str, ...]:
+        """Of what has no form all that is read."""
+        if self.form(problem) is not None:
+            return super().operands(problem)
+        return tuple(one.role for one in problem.stated if not one.is_written)
+
+    @property
+    def states_order(self) -> bool:  # type: ignore[override]
+        return self._operation.states_order
+
+    def ordered_sums(
+        self, problem: SizedProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int
+    ) -> Array | None:
+        return self._operation.ordered(problem, arrays, accumulator)
 
     def bound(
         self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation

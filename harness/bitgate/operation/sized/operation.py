@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operation.accumulation import Accumulation
-from bitgate.operation.dtype import DTYPES
+from bitgate.operation.dtype import DTYPES, Dtype
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import Fill
 from bitgate.operation.form import Array, Form
@@ -58,6 +58,19 @@ class Sized(Operation):
         """As ``Exactness.bound``: for decimals of what has no form."""
         return None
 
+    def ordered(self, problem: SizedProblem, inputs: Mapping[str, Array], accumulator: Dtype) -> Array | None:
+        """The first output in the one order of summation that naive kernels of yours keep (``is_reference``), step by
+        step in the accumulator's type, before it is rounded: on any data they are compared with it by bits."""
+        return None
+
+    @property
+    def states_order(self) -> bool:
+        return type(self).ordered is not Sized.ordered
+
+    @property
+    def states_bound(self) -> bool:
+        return type(self).bound is not Sized.bound
+
     # ------------------------------------------------------------------------------------------- what follows
 
     @cached_property
@@ -72,6 +85,8 @@ class Sized(Operation):
             raise ValueError(f"{self}: tensors: state one that is written")
         for one in stated:
             _check_tensor(one, [other.role for other in stated])
+        if self.is_product:
+            _check_product(stated, type(self).reference is not Sized.reference)
         return stated
 
     def parse(self, text: str, words: list[str]) -> SizedProblem:
@@ -112,3 +127,17 @@ def _check_tensor(one: StatedTensor, roles: list[str]) -> None:
             raise ValueError(f"tensor {one.role}: axis '{name}': one letter names an axis")
         if not isinstance(length, int) or length < 1:
             raise ProblemError(f"tensor {one.role}: axis {name} has length {length}")
+    if one.order and sorted(one.order) != sorted(one.axes):
+        raise ValueError(f"tensor {one.role}: order '{one.order}': give each of {', '.join(one.axes)} once")
+
+
+def _check_product(stated: tuple[StatedTensor, ...], states_reference: bool) -> None:
+    lengths: dict[str, int] = {}
+    for one in stated:
+        for name, length in one.axes.items():
+            if lengths.setdefault(name, length) != length:
+                said = f"{length} in {one.role}, {lengths[name]} before it"
+                raise ValueError(f"axis {name}: {said}: a product counts the same index by the same name")
+    others = [one.role for one in stated if one.is_written][1:]
+    if others and not states_reference:
+        raise ValueError(f"tensors: a product is one result: nothing says what {', '.join(others)} is")

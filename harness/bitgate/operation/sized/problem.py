@@ -45,9 +45,14 @@ class SizedProblem:
         return self.operation.stated_tensors(self.sizes)
 
     @cached_property
+    def untyped(self) -> tuple[str, ...]:
+        """The roles of tensors whose type the problem says, in order."""
+        return tuple(one.role for one in self.stated if not one.dtype)
+
+    @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """ProblemError unless there is one type, or one for each tensor that states none."""
-        free = [one.role for one in self.stated if not one.dtype]
+        free = self.untyped
         if len(self.dtypes.names) not in (1, len(free)):
             raise ProblemError(f"types {self.dtypes}: give one, or {len(free)} for {', '.join(free)}")
         own = {role: self.dtypes.of(place) for place, role in enumerate(free)}

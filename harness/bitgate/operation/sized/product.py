@@ -15,7 +15,8 @@ class Product(Form):
     """``y[r] = sum_c x[r,c] * w[c]`` of tensors x (r, c), w (c) and y (r)."""
 
     def __init__(self, problem: SizedProblem) -> None:
-        self._axes = MappingProxyType({one.role: tuple(one.axes) for one in problem.stated})
+        taken = [one for one in problem.stated if not one.is_written or one.role == problem.result]
+        self._axes = MappingProxyType({one.role: tuple(one.axes) for one in taken})
         self._result = problem.result
 
     @property

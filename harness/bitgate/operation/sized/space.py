@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,14 @@ class SizedSpace(Space):
 
     def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
         sizes = {name: value for name, value in values.items() if name not in ("dtypes", "gap")}
-        return SizedProblem(self.operation, values["dtypes"], self.operation.schema.type(**sizes), values["gap"])
+        problem = SizedProblem(self.operation, values["dtypes"], self.operation.schema.type(**sizes), values["gap"])
+        if len(problem.dtypes.names) > 1:
+            _ = problem.tensors  # without an optional tensor there may be a type too many: no such problem
+        return problem
+
+    def typed(self, problem: SizedProblem, dtypes: TensorTypes) -> SizedProblem:
+        """The problem itself where there are not as many tensors as types: optional ones may be absent."""
+        return replace(problem, dtypes=dtypes) if len(dtypes.names) in (1, len(problem.untyped)) else problem
 
     def types(self, text: str) -> TensorTypes:
         return TensorTypes.parse(text)

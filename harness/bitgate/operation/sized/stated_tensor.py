@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from bitgate.operation.dtype import Dtype
 from bitgate.operation.tensor import GAP, Tensor
@@ -13,26 +12,30 @@ from bitgate.operation.tensor import GAP, Tensor
 @dataclass(frozen=True)
 class StatedTensor:
     """``axes``: length by one-letter name, the slowest first. ``dtype`` names the type where it is always the same;
-    empty: the problem's types say it."""
+    empty: the problem's types say it. ``order``: the axes as they lie in memory, the slowest first; empty: as they are
+    named."""
 
     role: str
     axes: Mapping[str, int]
     is_written: bool = False
     dtype: str = ""
+    order: str = ""
 
     def laid_out(self, dtype: Dtype, gap: bool) -> Tensor:
-        """Packed, or with GAP elements after each row of the last axis."""
+        """Packed, or with GAP elements after each row of the axis that is the fastest in memory."""
+        strides, step = dict[str, int](), 1
+        for place, name in enumerate(reversed(self.order or "".join(self.axes))):
+            strides[name] = step
+            step *= self.axes[name] + (GAP if gap and place == 0 else 0)
         lengths = tuple(self.axes.values())
-        rows = [*lengths[1:-1], lengths[-1] + (GAP if gap else 0)] if len(lengths) > 1 else []
-        strides = tuple(prod(rows[axis:]) for axis in range(len(lengths)))
-        return Tensor(self.role, dtype, "".join(self.axes), lengths, strides)
+        return Tensor(self.role, dtype, "".join(self.axes), lengths, tuple(strides[name] for name in self.axes))
 
 
-def read(role: str, *, dtype: str = "", **axes: int) -> StatedTensor:
+def read(role: str, *, dtype: str = "", order: str = "", **axes: int) -> StatedTensor:
     """A tensor that the kernel reads: ``read("x", r=sizes.r, c=sizes.c)``. Its role is the salt of its data."""
-    return StatedTensor(role, axes, dtype=dtype)
+    return StatedTensor(role, axes, dtype=dtype, order=order)
 
 
-def written(role: str, *, dtype: str = "", **axes: int) -> StatedTensor:
-    """The tensor that the kernel writes."""
-    return StatedTensor(role, axes, is_written=True, dtype=dtype)
+def written(role: str, *, dtype: str = "", order: str = "", **axes: int) -> StatedTensor:
+    """A tensor that the kernel writes."""
+    return StatedTensor(role, axes, is_written=True, dtype=dtype, order=order)

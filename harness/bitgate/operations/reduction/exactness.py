@@ -11,7 +11,7 @@ from bitgate.operation import Dtype
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.form import Array, Form
-from bitgate.operations.reduction.fills import EDGES, MAXIMA
+from bitgate.operations.reduction.fills import EDGES, MAXIMA, WRAP
 from bitgate.operations.reduction.problem import Kind, ReductionProblem
 from bitgate.operations.reduction.reference import ordered_maxima, ordered_sums
 
@@ -36,7 +36,7 @@ class ReductionExactness(Exactness):
     """A sum is linear, and all follows from its form. A maximum moves bits: any data are exact, and fills differ in
     what they show."""
 
-    own_fills = tuple(fill.name for fill in (*MAXIMA, EDGES) if fill.name not in _BY_NAME)
+    own_fills = tuple(fill.name for fill in (*MAXIMA, EDGES, WRAP) if fill.name not in _BY_NAME)
     states_order = True
 
     def form(self, problem: ReductionProblem) -> Form | None:
@@ -45,7 +45,8 @@ class ReductionExactness(Exactness):
     def fills(self, problem: ReductionProblem) -> tuple[Fill, ...]:
         is_float = problem.dtypes.inp.is_float
         if problem.kind is Kind.SUM:
-            return _OF_FLOATS if is_float else _OF_INTEGERS
+            wraps = (WRAP,) if problem.dtypes.inp.name == "i32" else ()
+            return _OF_FLOATS if is_float else (*_OF_INTEGERS, *wraps)
         return (*MAXIMA, EDGES) if is_float else MAXIMA
 
     def operands(self, problem: ReductionProblem) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""Data for maxima. Each cell of the result is one element of x, so all of them are exact; they differ in which mistakes
-they show."""
+"""Data of reductions' own. Of maxima each cell of the result is one element of x, so all of them are exact; they differ
+in which mistakes they show. Sums of i32 wrap."""
 
 from __future__ import annotations
 
@@ -71,6 +71,17 @@ def edges(problem: ReductionProblem, seed: int) -> Cells:
         cells[rows] = pool[(words[rows] % np.uint64(len(pool))).astype(np.int64)]
     return {"x": cells}
 
+
+def wrapping(problem: ReductionProblem, seed: int) -> Cells:
+    """Both ends of i32, and what is next to them, with one sign a row, so that sums of a few cells wrap already."""
+    words = _words(problem, seed) >> np.uint64(32)
+    near = (words % np.uint64(97)).astype(np.float64)
+    signs = 1.0 - 2.0 * (_rows(problem, seed) % 2)
+    return {"x": np.where(signs > 0, 2.0**31 - 1 - near, near - 2.0**31)}
+
+
+WRAP = Fill("wrap", "i32 is summed modulo 2^32, which is the same in any order", wrapping, exact=True)
+"""For sums of i32."""
 
 MAXIMA = (
     Fill(

@@ -10,6 +10,7 @@ from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.sums import Floats, Index
 from bitgate.operation.finding import Finding, Rule
 from bitgate.operation.insight import Insight
+from bitgate.operations.reduction.laws import LAWS
 from bitgate.operations.reduction.problem import Kind, ReductionProblem
 
 
@@ -29,6 +30,7 @@ class ReductionInsight(Insight):
     """What is said of results of a reduction."""
 
     rules: tuple[Rule, ...] = (row_tail,)
+    laws = LAWS
 
     def derived(self, problem: ReductionProblem) -> tuple[str, ...]:
         return (f"{problem.outer * problem.inner} results of {problem.length} cells each",)

@@ -63,6 +63,8 @@ def _judge(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict:
     except KernelBrokeDown as error:
         outcome = Outcome.CORRUPTED if error.is_damage else Outcome.CRASHED
         return verdict_of(case, outcome, f"{human(error.problem)}: {error}")
+    if broken is None and not held:
+        return verdict_of(case, Outcome.NOT_RUN, "nothing was compared: no law applies to the problem")
     if broken is None:
         return _unbroken(case, kernel, f"held: {', '.join(held)}")
     evidence = {"law": broken.law.name, "held": list(held), "what": broken.what, "first": list(broken.first)}

@@ -47,8 +47,8 @@ class CaseKernel:
     def takes(self, problem: Problem) -> bool:
         return self.kernel.computes(problem) and self.kernel.refusal(problem) is None
 
-    def __call__(self, problem: Problem, data: Data) -> Cells:
-        """The result in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
+    def __call__(self, problem: Problem, data: Data, output: str = "") -> Cells:
+        """An output in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
         launch = Launch(self.runner, problem, self.runner.workspace(problem))
         blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
         run = run_once(self.case.session.device, launch, stored(problem, data), blank, self.how)
@@ -57,7 +57,7 @@ class CaseKernel:
         self.case.account(replace(run, results={}))
         if run.crash or run.damage:
             raise KernelBrokeDown(problem, run)
-        result = values({**blank, **run.results}[problem.result].logical)
+        result = values({**blank, **run.results}[output or problem.result].logical)
         self.has_summed = self.has_summed or bool(result.any())
         return result
 
