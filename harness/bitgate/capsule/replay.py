@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from bitgate.kernel.declaration import wave_sizes
 from bitgate.operation import Problem, ProblemError, parse_case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project
+from bitgate.target_id import runs_on
 from bitgate.verify.session import Session
 
 
@@ -64,13 +65,12 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
 
 
 def _target(manifest: Manifest, name: str | None) -> Target:
-    """AMD's own code object runs on its own target only."""
+    """AMD's own code object runs where its target says only."""
     if name is None:
-        here = {target.name: target for target in present()}
-        own = here.get(manifest.target)
-        return own if own is not None and not own.obstacle else here["host"]
+        here = [target for target in present() if not target.obstacle and runs_on(manifest.target, target.name)]
+        return replace(here[0], name=manifest.target) if here else named("host")
     target = named(name)
-    if target.platform == "amd" and target.name != manifest.target:
+    if target.platform == "amd" and not runs_on(manifest.target, target.name):
         raise UsageError(f"the capsule's code is for {manifest.target}, not {name}: write one for {name}")
     return target
 

@@ -25,13 +25,13 @@ from bitgate.capsule.memory import Bytes, Memory, image
 from bitgate.capsule.playing import LibraryPlayer
 from bitgate.capsule.recording import Recorded, record, waves_of
 from bitgate.capsule.tolerance import saved
-from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, Tensor, case_id, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
+from bitgate.target_id import target_id
 from bitgate.verify.bounds import Judge
 from bitgate.verify.poison import poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE_POISON
@@ -65,7 +65,7 @@ class Made:
 
 def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
-    if platform_of(order.target) != "amd":
+    if target_id(order.target).platform != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     if len(order.problem.outputs) > 1:
         written = ", ".join(order.problem.outputs)

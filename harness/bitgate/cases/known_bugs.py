@@ -20,6 +20,7 @@ from bitgate.cases.planning import PlannedTest
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import Project
 from bitgate.record import Outcome, Verdict
+from bitgate.target_id import architecture_of
 
 FILE = "known_bugs.toml"
 
@@ -54,9 +55,11 @@ class KnownBug:
         """Is the entry about this case, run with these options? A case that is to be refused does not fail otherwise
         than by its refusal."""
         planned = test.planned
+        # What is true of gfx942 is true of gfx942 without xnack.
+        targets = (planned.target, architecture_of(planned.target).name)
         return (
             any(fnmatchcase(planned.family, glob) or fnmatchcase(planned.kernel, glob) for glob in self.kernels)
-            and any(fnmatchcase(planned.target, glob) for glob in self.targets)
+            and any(fnmatchcase(target, glob) for glob in self.targets for target in targets)
             and (planned.expect.kind == "pass" or self.verdict is Outcome.REFUSED)
             and (not self.fills or planned.fill in self.fills)
             and all(options.get(name) in values for name, values in self.options.items())
