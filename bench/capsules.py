@@ -14,16 +14,17 @@ import tempfile
 import time
 from pathlib import Path
 
+from bitgate import rooms
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import open_capsule
 from bitgate.capsule.replay import replay
 from bitgate.capsule.writing import Order, write
+from bitgate.ci.targets import read_targets
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import select
 from bitgate.operation import parse_case_id
 
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 CASES = ("{}_{}_{}_g1n2k16c16_y3x3_h12x12_s2x2_p1x1", "{}_{}_{}_g1n2k16c16_y1x1_h12x12")
 """The second is for families of pointwise convolutions."""
 GEMM_CASE = "{}_{}_{}_b2m64n64k64"
@@ -32,13 +33,13 @@ GEMM_CASE = "{}_{}_{}_b2m64n64k64"
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, help="keeps the capsules there")
-    parser.add_argument("--target", action="append", help="one of them; default: all five")
+    parser.add_argument("--target", action="append", help="a gfx target; default: all that ci/targets.toml promises")
     parser.add_argument("--kernel", help="glob over family.instance")
     arguments = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
-        for target in arguments.target or TARGETS:
+        for target in arguments.target or read_targets(rooms.room("ci") / "targets.toml").of("amd"):
             chosen = {family.name: family for family, _ in select(arguments.kernel, target=target)}
             for family in (family for family in chosen.values() if not family.is_probe):
                 failed += not one(family, target, folder / f"{family.name}-{target}")
