@@ -63,6 +63,16 @@ def test_a_drained_pool_is_skipped_with_its_reason(tmp_path: Path) -> None:
     assert "new cooling until Friday" in gfx942.reason
 
 
+def test_features_of_a_target_are_read_and_no_file_is_named_with_a_colon(tmp_path: Path) -> None:
+    text = (
+        (GOOD + SECOND_POOL)
+        .replace("target.gfx942", 'target."gfx942:xnack-"')
+        .replace('"gfx942"\n', '"gfx942:xnack-"\n')
+    )
+    matrix = github_matrix(cells(read_targets(_file(tmp_path, text)), "regression"))
+    assert [cell["env"] for cell in matrix["include"]] == ["regression-host", "regression-gfx942_xnack-"]
+
+
 def test_the_first_pool_that_is_up_serves(tmp_path: Path) -> None:
     _, gfx942 = cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "regression")
     assert gfx942.labels == ("self-hosted", "mi300-b")
@@ -80,6 +90,7 @@ def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
         ("[[pool]]", "[[pools]]", "unknown key 'pools': did you mean 'pool'"),
         ('"pull_request"', '"weekly"', "gate = 'weekly' is none of pull_request, nightly"),
         ('"amd"', '"intel"', "platform = 'intel' is none of"),
+        ('"amd"', '"host"', "platform = 'host': gfx942 is of amd"),
         ("target.gfx942", "target.gfx9999", "unknown target 'gfx9999'"),
         ('target = "gfx942"', 'target = "gfx1100"', "target = 'gfx1100' is none of host, gfx942"),
         ("smoke = 15, ", "", "minutes needs one number each"),

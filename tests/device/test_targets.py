@@ -59,6 +59,14 @@ def test_a_forced_target_is_present_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [target.name for target in targets.present()] == ["gfx942", "gfx1100", "host"]
 
 
+@pytest.mark.parametrize("name", ["gfx942", "gfx942_xnack-", "gfx9-4-generic"])
+def test_a_target_is_present_where_its_code_runs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    force(monkeypatch, "gfx942")
+    monkeypatch.setattr(targets, "_rocm_obstacle", lambda: "")
+    assert targets.named(name) == targets.Target(name, "amd", "hardware", "AMD gfx942")
+    assert targets.named(name.replace("_", ":")).name == name
+
+
 def test_a_gpu_that_cannot_run_gives_way_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     force(monkeypatch, "gfx942")
     monkeypatch.setattr(targets, "_KFD", Path("/absent/kfd"))
