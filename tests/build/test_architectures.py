@@ -12,8 +12,9 @@ import pytest
 
 from bitgate import rooms
 from bitgate.architecture import ARCHITECTURES, Architecture
-from bitgate.build.flags import facts
+from bitgate.build.flags import device_code, facts
 from bitgate.build.toolchain import find_device_compiler
+from bitgate.kernel.registry import families
 from bitgate.target_id import target_id
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
@@ -81,6 +82,25 @@ def test_llvm_agrees(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda row: differences(row, asked), AMD)
     assert [text for texts in found for text in texts] == []
+
+
+@pytest.mark.parametrize("target", [row.name for row in AMD if row.matrix is not None])
+def test_fragments_and_atomics_compile_for_it_without_a_warning(target: str) -> None:
+    compiler, kernels = find_device_compiler(), rooms.room("kernels")
+    folders = (kernels / "platforms/amd/include", kernels / "platforms/host/include", kernels / "include")
+    command = [compiler.command[0], "clang", *device_code(target_id(target)), *compiler.headers, "-Werror"]
+    command += [*(f"-I{folder}" for folder in folders), "-fsyntax-only", "-x", "hip", "-"]
+    source = '#include "bitgate/atomic.hpp"\n#include "bitgate/fragment.hpp"\n'
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_target_without_matrix_instructions_takes_kernels_without_fragments() -> None:
+    family = families()["grouped_fwd"]
+    assert all(instance.fragment for instance in family.instances)
+    assert [family.on(target).instances for target in ("gfx1030", "gfx908", "gfx9-generic")] == [(), (), ()]
+    naive = families()["naive_conv"]
+    assert naive.on("gfx1030").instances == naive.instances
 
 
 def test_what_kernels_are_told() -> None:

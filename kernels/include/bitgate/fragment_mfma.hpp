@@ -16,16 +16,16 @@ namespace detail {
 template <class A, class B, int M, int N, int K> struct Mfma;
 
 #if defined(__HIP_DEVICE_COMPILE__)
-#define BITGATE_MFMA(builtin) return builtin(a, b, c, 0, 0, 0)
+#define BITGATE_MFMA_RUN(builtin) return builtin(a, b, c, 0, 0, 0)
 #else
-#define BITGATE_MFMA(builtin) return a, b, c
+#define BITGATE_MFMA_RUN(builtin) return a, b, c
 #endif
 #define BITGATE_MFMA_FRAGMENT(A, B, M, N, K, Operand, Sums, builtin)                                         \
   template <> struct Mfma<A, B, M, N, K> {                                                                   \
     using operand_type = Operand;                                                                            \
     using sum_type = Sums;                                                                                   \
     static __device__ sum_type run(operand_type a, operand_type b, sum_type c) {                             \
-      BITGATE_MFMA(builtin);                                                                                 \
+      BITGATE_MFMA_RUN(builtin);                                                                             \
     }                                                                                                        \
   };
 #define BITGATE_MFMA_F8(F8, BF8)                                                                             \
@@ -57,7 +57,7 @@ BITGATE_MFMA_F8(f8ocp, bf8ocp)
 #endif
 #undef BITGATE_MFMA_F8
 #undef BITGATE_MFMA_FRAGMENT
-#undef BITGATE_MFMA
+#undef BITGATE_MFMA_RUN
 
 template <class A, class B, int M, int N, int K> struct MfmaFragment {
   using Instruction = Mfma<A, B, M, N, K>;

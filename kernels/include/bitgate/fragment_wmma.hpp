@@ -21,14 +21,14 @@ struct Wmma {
   static __device__ __forceinline__ int first_k(int lane) { return lane / 16 * 8; }
   static __device__ __forceinline__ int row(int lane, int r) { return lane / 16 * 8 + r; }
 };
-#define BITGATE_WMMA(types) __builtin_amdgcn_wmma_##types##_w32_gfx12
+#define BITGATE_WMMA_BUILTIN(types) __builtin_amdgcn_wmma_##types##_w32_gfx12
 #elif BITGATE_WMMA == 11
 struct Wmma {
   static constexpr int per_lane = 16;
   static __device__ __forceinline__ int first_k(int) { return 0; }
   static __device__ __forceinline__ int row(int lane, int r) { return 2 * r + lane / 16; }
 };
-#define BITGATE_WMMA(types) __builtin_amdgcn_wmma_##types##_w32
+#define BITGATE_WMMA_BUILTIN(types) __builtin_amdgcn_wmma_##types##_w32
 #else
 #error "bitgate: fragments are written for WMMA of generation 11 and 12"
 #endif
@@ -56,20 +56,20 @@ template <class A, class B> struct WmmaOf;
     }                                                                                                        \
   };
 
-BITGATE_WMMA_FRAGMENT(f16, f16, Halves, Floats8, BITGATE_WMMA(f32_16x16x16_f16)(a, b, c))
-BITGATE_WMMA_FRAGMENT(bf16, bf16, Shorts, Floats8, BITGATE_WMMA(f32_16x16x16_bf16)(a, b, c))
+BITGATE_WMMA_FRAGMENT(f16, f16, Halves, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_f16)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf16, bf16, Shorts, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_bf16)(a, b, c))
 // Both operands are signed, and the sums wrap.
 BITGATE_WMMA_FRAGMENT(int8_t, int8_t, Bytes, Ints8,
-                      BITGATE_WMMA(i32_16x16x16_iu8)(true, a, true, b, c, false))
+                      BITGATE_WMMA_BUILTIN(i32_16x16x16_iu8)(true, a, true, b, c, false))
 #if defined(BITGATE_MATRIX_F8_OCP)
-BITGATE_WMMA_FRAGMENT(f8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_fp8_fp8)(a, b, c))
-BITGATE_WMMA_FRAGMENT(f8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_fp8_bf8)(a, b, c))
-BITGATE_WMMA_FRAGMENT(bf8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_bf8_fp8)(a, b, c))
-BITGATE_WMMA_FRAGMENT(bf8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA(f32_16x16x16_bf8_bf8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(f8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_fp8_fp8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(f8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_fp8_bf8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf8ocp, f8ocp, Bytes, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_bf8_fp8)(a, b, c))
+BITGATE_WMMA_FRAGMENT(bf8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA_BUILTIN(f32_16x16x16_bf8_bf8)(a, b, c))
 #endif
 #undef BITGATE_WMMA_FRAGMENT
 #undef BITGATE_WMMA_RUN
-#undef BITGATE_WMMA
+#undef BITGATE_WMMA_BUILTIN
 
 __device__ __forceinline__ int wave_lane() {
   return static_cast<int>(__lane_id());
