@@ -14,7 +14,8 @@ from bitgate import rooms
 from bitgate.architecture import ARCHITECTURES, Architecture
 from bitgate.build.flags import device_code, facts
 from bitgate.build.toolchain import find_device_compiler
-from bitgate.kernel.registry import families
+from bitgate.errors import UsageError
+from bitgate.kernel.registry import families, select
 from bitgate.target_id import target_id
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
@@ -99,6 +100,8 @@ def test_a_target_without_matrix_instructions_takes_kernels_without_fragments() 
     family = families()["grouped_fwd"]
     assert all(instance.fragment for instance in family.instances)
     assert [family.on(target).instances for target in ("gfx1030", "gfx908", "gfx9-generic")] == [(), (), ()]
+    with pytest.raises(UsageError, match="no kernel that 'grouped_\\*' matches is for gfx1030"):
+        select("grouped_*", target="gfx1030")
     naive = families()["naive_conv"]
     assert naive.on("gfx1030").instances == naive.instances
 
