@@ -1,13 +1,20 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
 our references, each bad kernel of the museum alone, libraries for gfx90a by Debian's hipcc, device code for the other
-gfx targets by zig's clang, and a capsule of every family for each. None of it needs a GPU."""
+gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each.
+None of it needs a GPU."""
 
 import os
 import sys
 
-from steps import Step, install, run, tox
+import tomllib
+from steps import ROOT, Step, install, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
+
+BY_HIPCC = "gfx90a"
+"""What Debian's hipcc knows."""
+PROMISED = tomllib.loads((ROOT / "ci" / "targets.toml").read_text())["target"]
+BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "amd" and name != BY_HIPCC]
 
 MUSEUM = ("tests/museum", "tests/museum/alone.py", "-n0")
 
@@ -24,11 +31,12 @@ STEPS = (
         junit="py.xml",
     ),
     Step("museum, each alone", 900, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),
-    Step("hipcc gfx90a", 900, tox("-e", "bitgate", "--", "compile", "--target", "gfx90a")),
+    Step(f"hipcc {BY_HIPCC}", 900, tox("-e", "bitgate", "--", "compile", "--target", BY_HIPCC)),
     *(
         Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
-        for target in ("gfx942", "gfx950", "gfx1100", "gfx1201")
+        for target in BY_ZIG
     ),
+    Step("resources", 400, tox("-e", "resources")),
     Step("capsules", 600, tox("-e", "capsules")),
 )
 

@@ -16,17 +16,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bitgate import rooms
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import open_capsule
 from bitgate.capsule.replay import replay
 from bitgate.capsule.writing import Order, write
+from bitgate.ci.targets import read_targets
 from bitgate.cli.cases import make_plan
 from bitgate.errors import UsageError
 from bitgate.kernel.registry import families
 from bitgate.operation import Problem, parse_case_id
 from bitgate.project import ours
 
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 SECONDS = 0.05
 """Of a family's smoke cases the one that is estimated nearest below this is taken, or else its cheapest."""
 
@@ -34,13 +35,13 @@ SECONDS = 0.05
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, help="keeps the capsules there")
-    parser.add_argument("--target", action="append", help="one of them; default: all five")
+    parser.add_argument("--target", action="append", help="a gfx target; default: all that ci/targets.toml promises")
     parser.add_argument("--kernel", help="glob over family.instance")
     arguments = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.out or Path(temporary)
-        for target in arguments.target or TARGETS:
+        for target in arguments.target or read_targets(rooms.room("ci") / "targets.toml").of("amd"):
             for (family, outputs), item in cases(target, arguments.kernel or "").items():
                 failed += not one(item, target, folder / f"{family}-{outputs}-{target}")
     return 1 if failed else 0

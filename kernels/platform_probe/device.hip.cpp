@@ -1,6 +1,5 @@
 // Probes of what kernels take for granted beside matrix fragments: waves, LDS and atomic operations. Each
-// writes figures, as 32-bit words; harness/bitgate/verify/platform/device.py says what
-// they must be.
+// writes figures, as 32-bit words; harness/bitgate/platform/device.py says what they must be.
 #include "bitgate/bits.hpp"
 #include "bitgate/lds.hpp"
 #include "probe_problem.hpp"
@@ -31,13 +30,7 @@ void run_wave(const ProbeRequest& request, const ProbeBuffers& buffers, bitgate:
 
 // ---- lds: a block takes all that its target declares, and each thread reads what others wrote
 
-#if defined(BITGATE_PLATFORM_NVIDIA)
-constexpr int lds_bytes = 48 * 1024; // more has to be asked for at run time
-#elif defined(__gfx950__)
-constexpr int lds_bytes = 160 * 1024;
-#else
-constexpr int lds_bytes = 64 * 1024;
-#endif
+constexpr int lds_bytes = BITGATE_LDS_BYTES;
 constexpr int lds_words = lds_bytes / 4;
 
 struct WholeLds {

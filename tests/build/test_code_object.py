@@ -84,3 +84,6 @@ def test_a_library_bundles_one_code_object_a_unit_and_target():
     assert bundled(library, "gfx942") == [b"two", b"three"]
     assert bundled(library, "gfx90a") == [b"one"]
     assert bundled(library, "gfx1100") == []
+    assert bundled(library, "gfx942_xnack+") == [b"three"]
+    generic = bundle(("gfx9-4-generic", b"four"), ("gfx11-generic", b"five"))
+    assert [bundled(generic, target) for target in ("gfx950", "gfx1151", "gfx90a")] == [[b"four"], [b"five"], []]

@@ -139,6 +139,20 @@ def test_options_decide_whether_an_entry_is_about_a_case(judged: Judge, tests: l
     assert not judged(Outcome.PASS, text=gated, test=toggled).green
 
 
+@pytest.mark.parametrize(
+    ("stated", "covered"),
+    [("gfx942", True), ("gfx942:xnack-", True), ("gfx9*", True), ("gfx942:xnack+", False), ("gfx950", False)],
+)
+def test_what_is_known_of_a_gpu_is_known_of_it_with_any_features(
+    tmp_path: Path, tests: list[PlannedCase], stated: str, covered: bool
+) -> None:
+    path = tmp_path / FILE
+    path.write_text(ENTRY.replace('"host"', f'"{stated}"'))
+    (entry,) = read(path)
+    on_gpu = replace(tests[1], target="gfx942_xnack-")
+    assert entry.covers(on_gpu) is covered
+
+
 def test_of_several_entries_the_one_that_records_the_failure_counts(judged: Judge) -> None:
     crash = ENTRY.replace('"MISMATCH"\nkind = "missing_sub_gemm"', '"CRASHED"').replace("7732", "1")
     assert judged(Outcome.CRASHED, text=ENTRY + crash).known_bug["ticket"] == "RL#1"

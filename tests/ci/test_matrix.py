@@ -53,6 +53,7 @@ def test_our_own_file_promises_the_five_gpus_and_the_host() -> None:
     config = read_targets(rooms.room("ci") / "targets.toml")
     night = {cell.target for cell in cells(config, "regression") if cell.runs}
     assert {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "host"} <= night
+    assert {*config.of("host"), *config.of("amd"), *config.of("nvidia")} == {one.name for one in config.targets}
     assert [cell.target for cell in cells(config, "smoke") if cell.runs] == ["host"]
 
 
@@ -60,6 +61,16 @@ def test_a_drained_pool_is_skipped_with_its_reason(tmp_path: Path) -> None:
     _, gfx942 = cells(read_targets(_file(tmp_path, GOOD)), "regression")
     assert not gfx942.runs
     assert "new cooling until Friday" in gfx942.reason
+
+
+def test_features_of_a_target_are_read_and_no_file_is_named_with_a_colon(tmp_path: Path) -> None:
+    text = (
+        (GOOD + SECOND_POOL)
+        .replace("target.gfx942", 'target."gfx942:xnack-"')
+        .replace('"gfx942"\n', '"gfx942:xnack-"\n')
+    )
+    matrix = github_matrix(cells(read_targets(_file(tmp_path, text)), "regression"))
+    assert [cell["env"] for cell in matrix["include"]] == ["regression-host", "regression-gfx942_xnack-"]
 
 
 def test_the_first_pool_that_is_up_serves(tmp_path: Path) -> None:
@@ -79,7 +90,8 @@ def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
         ("[[pool]]", "[[pools]]", "unknown key 'pools': did you mean 'pool'"),
         ('"pull_request"', '"weekly"', "gate = 'weekly' is none of pull_request, nightly"),
         ('"amd"', '"intel"', "platform = 'intel' is none of"),
-        ("target.gfx942", "target.gfx9999", "Unknown GFX target"),
+        ('"amd"', '"host"', "platform = 'host': gfx942 is of amd"),
+        ("target.gfx942", "target.gfx9999", "unknown target 'gfx9999'"),
         ('target = "gfx942"', 'target = "gfx1100"', "target = 'gfx1100' is none of host, gfx942"),
         ("smoke = 15, ", "", "minutes needs one number each"),
         ("smoke = 15", "smoke = 0", "positive"),

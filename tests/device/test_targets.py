@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.architecture import ARCHITECTURES
 from bitgate.build import find_host_compiler
 from bitgate.device import nvidia, targets
 from bitgate.errors import UsageError
@@ -49,13 +50,21 @@ def test_an_absent_target_is_answered_with_what_there_is(name: str, message: str
 
 
 def test_the_five_gfx_targets_are_known_and_belong_to_amd() -> None:
-    assert {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "host"} <= set(targets.known())
+    assert {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "host"} <= set(ARCHITECTURES)
     assert [targets.platform_of(name) for name in ("gfx950", "host", "sm_90")] == ["amd", "host", "nvidia"]
 
 
 def test_a_forced_target_is_present_once(monkeypatch: pytest.MonkeyPatch) -> None:
     force(monkeypatch, "gfx942,gfx942,gfx1100")
     assert [target.name for target in targets.present()] == ["gfx942", "gfx1100", "host"]
+
+
+@pytest.mark.parametrize("name", ["gfx942", "gfx942_xnack-", "gfx9-4-generic"])
+def test_a_target_is_present_where_its_code_runs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    force(monkeypatch, "gfx942")
+    monkeypatch.setattr(targets, "_rocm_obstacle", lambda: "")
+    assert targets.named(name) == targets.Target(name, "amd", "hardware", "AMD gfx942")
+    assert targets.named(name.replace("_", ":")).name == name
 
 
 def test_a_gpu_that_cannot_run_gives_way_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import yaml
 
@@ -21,17 +24,26 @@ def _expanded(name: str) -> set[str]:
     return {one for part in found[1].split(",") for one in _expanded(name.replace(found[0], part, 1))}
 
 
+TARGETS = [target.name for target in read_targets(rooms.room("ci") / "targets.toml").targets]
+OF_TARGETS = {f"{tier}-{target}" for tier in TIERS for target in TARGETS}
 ENVIRONMENTS = {name for section in re.findall(r"^\[testenv:(.+)\]$", TOX, re.MULTILINE) for name in _expanded(section)}
+ENVIRONMENTS |= OF_TARGETS
 
 
 def test_smoke_regression_and_our_own_checks_are_there() -> None:
     assert {"smoke", "regression", "py", "lint", "type"} <= ENVIRONMENTS
 
 
-def test_every_cell_of_the_matrix_is_an_environment_that_names_its_target() -> None:
-    for target in read_targets(rooms.room("ci") / "targets.toml").targets:
-        assert {f"{tier}-{target.name}" for tier in TIERS} <= ENVIRONMENTS
-        assert f"    {target.name}: TARGET = --target={target.name}\n" in TOX
+def test_every_cell_of_the_matrix_is_an_environment_that_names_its_target(tmp_path: Path) -> None:
+    asked = [sys.executable, "-m", "tox", "config", "--workdir", str(tmp_path), "-k", "commands"]
+    asked += ["-e", ",".join(sorted(OF_TARGETS))]
+    done = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    line = r"^\[testenv:(.+)\]\ncommands = python -m pytest suites (.+) -n auto$"
+    told = dict(re.findall(line, done.stdout, re.MULTILINE))
+    assert told.keys() == OF_TARGETS
+    for name, options in told.items():
+        tier, _, target = name.partition("-")
+        assert options == f"--tier={tier} --target={target}"
 
 
 def test_every_environment_that_a_document_names_is_there() -> None:

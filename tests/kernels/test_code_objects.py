@@ -12,17 +12,19 @@ from importlib.util import find_spec
 
 import pytest
 
+from bitgate import rooms
 from bitgate.capsule.device_code import DeviceCode
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.matching import LaunchMismatch, check
 from bitgate.capsule.writing import Order, make
+from bitgate.ci.targets import read_targets
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.registry import families
 from bitgate.operation import parse_case_id
 from bitgate.verify.session import Session
 
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+TARGETS = read_targets(rooms.room("ci") / "targets.toml").of("amd")
 CASES = (
     "{}_{}_{}_n1k16c16_y1_h4",
     "{}_{}_{}_n1k128c128_y1_h4",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from ctypes import CDLL, c_void_p, create_string_buffer
+from ctypes import CDLL, c_int64, c_void_p, create_string_buffer
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product as pairs
@@ -18,15 +18,24 @@ import numpy as np
 import pytest
 
 from bitgate import rooms
+from bitgate.build.flags import facts
 from bitgate.build.toolchain import find_device_compiler
 from bitgate.operation import DTYPES
+from bitgate.target_id import architecture_of, target_id
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang's clang (pip install ziglang)")
 
 FOLDER = Path(__file__).parent / "fragment_lanes"
-TARGETS = {"gfx90a": "__gfx90a__", "gfx942": "__gfx942__", "gfx950": "__gfx950__", "gfx11": "__GFX11__"}
-TARGETS["gfx12"] = "__GFX12__"
-"""A target -> what its compiler defines."""
+TARGETS = {
+    "gfx90a": "gfx90a",
+    "gfx942": "gfx942",
+    "gfx950": "gfx950",
+    "gfx9": "gfx9-4-generic",
+    "gfx11": "gfx11-generic",
+    "gfx12": "gfx12-generic",
+}
+"""What has lanes and instructions of its own -> a target of it."""
+GFX9 = ("gfx90a", "gfx942", "gfx950", "gfx9")
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Case:
 
 def cases_16_and_32_bit() -> list[Case]:
     cases = []
-    for target in ("gfx90a", "gfx942", "gfx950"):
+    for target in GFX9:
         cases += [
             Case(target, "f16_f16", 16, mfma("f32_16x16x16f16", 16, 16)),
             Case(target, "bf16_bf16", 16, mfma("f32_16x16x16bf16_1k", 16, 16)),
@@ -102,6 +111,7 @@ def cases_i8() -> list[Case]:
         Case("gfx90a", "i8_i8", 32, mfma("i32_16x16x16i8", 16, 16)),
         Case("gfx942", "i8_i8", 32, mfma("i32_16x16x32_i8", 16, 32)),
         Case("gfx950", "i8_i8", 32, mfma("i32_16x16x32_i8", 16, 32)),
+        Case("gfx9", "i8_i8", 32, mfma("i32_16x16x32_i8", 16, 32)),
         Case("gfx11", "i8_i8", 16, gfx11("i32_16x16x16_iu8")),
         Case("gfx12", "i8_i8", 16, gfx12("i32_16x16x16_iu8")),
     ]
@@ -114,7 +124,7 @@ def cases_8_bit_floats() -> list[Case]:
     """The target's own flavour has instructions; the other one, and both where there are none, go through bf16."""
     cases = []
     for target, flavour, (a, b) in pairs(TARGETS, ("ocp", "fnuz"), pairs(("f8", "bf8"), repeat=2)):
-        fragment, k = f"{a}{flavour}_{b}{flavour}", 32 if target in ("gfx90a", "gfx942", "gfx950") else 16
+        fragment, k = f"{a}{flavour}_{b}{flavour}", 32 if target in GFX9 else 16
         mixed = "_".join({"f8": "fp8", "bf8": "bf8"}[x] for x in (a, b))
         if NATIVE_FLAVOUR.get(target) == flavour:
             native = mfma(f"f32_16x16x32_{mixed}", 16, 32) if k == 32 else gfx12(f"f32_16x16x16_{mixed}")
@@ -140,8 +150,7 @@ def lanes(tmp_path_factory):
             zig = compiler.command[0]
             output = tmp_path_factory.mktemp(target) / "lanes.so"
             command = [zig, "clang", "-x", "c++", "--target=x86_64-linux-gnu", *compiler.headers, "-std=c++20", "-O1"]
-            command += ["-march=x86-64-v3", "-fPIC", f"-D{TARGETS[target]}"]
-            command += [f"-DBITGATE_WAVE={64 if target.startswith('gfx9') else 32}"]
+            command += ["-march=x86-64-v3", "-fPIC", *facts(target_id(TARGETS[target]))]
             command += [f"-I{FOLDER}", f"-I{rooms.room('kernels') / 'include'}", "-c", str(FOLDER / "lanes.cpp")]
             subprocess.run([*command, "-o", f"{output}.o"], check=True)
             subprocess.run([zig, "ld.lld", "-shared", f"{output}.o", "-o", str(output)], check=True)
@@ -198,6 +207,9 @@ def test_a_wave_multiplies_as_the_instruction_says(lanes, case):
                 assert np.isnan(seen[place]) or seen[place] == np.float32(value)
                 seen[place] = np.float32(value)
     sums = np.int32 if type_a == "i8" else np.float32
+    stated = architecture_of(TARGETS[case.target]).matrix.exact_range
+    exact_range = c_int64.in_dll(library, f"exact_range_{case.fragment}").value
+    assert exact_range == stated["i32" if type_a == "i8" else "f32"]
     done = product(seen_a, seen_b).astype(sums)
     result = np.full((m, m), -1, sums)
     for lane in range(wave):

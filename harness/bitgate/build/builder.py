@@ -29,8 +29,9 @@ from bitgate.build.toolchain import (
 )
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import KernelFamily, wave_sizes
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import ours, own_kernels
+from bitgate.target_id import target_id
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
     "host": find_host_compiler,
@@ -64,7 +65,8 @@ class _Recipe:
 
 
 class Builder:
-    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``).
+    """``platform`` is ``host``, ``amd`` or ``nvidia``; ``arch`` the GPU target (``gfx942``, ``sm_90``), in either
+    spelling.
 
     ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
     printed when everything comes from the cache. UsageError if a compiler is missing or the cache cannot be written.
@@ -83,7 +85,8 @@ class Builder:
         if platform != "host" and not arch:
             raise UsageError(f"platform '{platform}': say for which target")
         self.platform = platform
-        self.arch = arch or "host"
+        self.target = target_id(arch or "host")
+        self.arch = self.target.name
         self.cache = cache or Cache()
         self._progress = progress or _to_stderr
 
@@ -162,7 +165,7 @@ class Builder:
         is as for ``family``. UsageError without ziglang.
         """
         if self.platform != "amd":
-            raise UsageError(f"device code alone is for gfx targets, not {self.arch}")
+            raise UsageError(f"device code alone is for AMD GPUs, not {self.arch}")
         if declaration.library is not None:
             raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
         compiler = find_device_compiler(self.cache)
@@ -181,7 +184,7 @@ class Builder:
             tree.close()
         return {
             _stem(unit.source): code_object(
-                _stem(unit.source), store.object_path(str(keys[unit])), self.arch, compiler, self.cache
+                _stem(unit.source), store.object_path(str(keys[unit])), self.target.spelled, compiler, self.cache
             )
             for unit in units
         }
@@ -194,13 +197,8 @@ class Builder:
         here = {instance.group for instance in declaration.on(self.arch).instances}
         sources = [declaration.folder / source for source in declaration.sources]
         fitting = [source for source in sources if _stem(source) not in every - here]
-        device_flags = flags.device_code(self.arch, self._wave)
+        device_flags = flags.device_code(self.target)
         return _units(declaration.name, fitting, (*includes, declaration.folder), device_flags, compiler)
-
-    @property
-    def _wave(self) -> int:
-        """Lanes of a wave on a GPU target."""
-        return wave_sizes(self.arch)[0]
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
@@ -230,9 +228,9 @@ class Builder:
             kind = self.compiler.kind
             compile_flags, link_flags = flags.host_kernel(kind, quick_build(), race), flags.host_link(kind)
         elif self.platform == "nvidia":
-            compile_flags, link_flags = flags.cuda_kernel(self.arch), flags.cuda_link()
+            compile_flags, link_flags = flags.cuda_kernel(self.target), flags.cuda_link()
         else:
-            compile_flags, link_flags = flags.hip_kernel(self.arch, self._wave), flags.hip_link(self.arch)
+            compile_flags, link_flags = flags.hip_kernel(self.target), flags.hip_link(self.target)
         sources = [folder / source for source in declaration.sources]
         units = _units(name, sources, includes, compile_flags, self.compiler)
         needs_runtime = self.platform != "amd"

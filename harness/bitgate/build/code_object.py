@@ -17,6 +17,7 @@ from msgspec.msgpack import decode
 
 from bitgate.build.elf import notes
 from bitgate.errors import UsageError
+from bitgate.target_id import runs_on
 
 _NOTE_OWNER = "AMDGPU"
 _NOTE_METADATA = 32
@@ -93,7 +94,7 @@ class KernelCode:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's full spelling of it.
+    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's triple and target.
 
     ``version`` is the code object version that decides where hidden arguments lie, 0 if unknown.
     """
@@ -113,7 +114,7 @@ def read(path: Path) -> CodeObject:
 
 
 def bundled(data: bytes, target: str) -> list[bytes]:
-    """The target's code objects in a library that a HIP compiler linked: one a translation unit.
+    """The code objects for a target in a library that a HIP compiler linked: one a translation unit.
 
     Empty if the library holds none, or compressed ones (``--offload-compress``).
     """
@@ -127,7 +128,8 @@ def bundled(data: bytes, target: str) -> list[bytes]:
             offset, size, length = struct.unpack_from("<QQQ", data, at)
             name = data[at + 24 : at + 24 + length].decode(errors="replace")
             at += 24 + length
-            if re.fullmatch(rf"hip(v4)?-amdgcn-amd-amdhsa-.*-{re.escape(target)}(:.*)?", name) and size:
+            entry = re.fullmatch(r"hip(?:v4)?-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
+            if entry and size and runs_on(entry[1], target):
                 found.append(data[start + offset : start + offset + size])
         start = data.find(_BUNDLE, start + 1)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bitgate.build.toolchain import Kind
+from bitgate.target_id import TargetId
 
 ARCHITECTURE = "x86-64-v3"
 """What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.device checks for it."""
@@ -68,20 +69,32 @@ def host_link(kind: Kind) -> tuple[str, ...]:
     )
 
 
-def hip_kernel(arch: str, wave: int) -> tuple[str, ...]:
+def facts(target: TargetId) -> tuple[str, ...]:
+    """What kernels are told of a GPU from the table of architectures, as defines. The host's headers know its own."""
+    row, matrix = target.architecture, target.architecture.matrix
+    told: dict[str, int | str] = {"TARGET": f'"{target.name}"', "LDS_BYTES": row.lds_bytes}
+    told |= {f"PAIR_ADD_{dtype.upper()}": 1 for dtype in row.pair_adds}
+    if row.platform == "amd":
+        told["WAVE"] = row.waves[0]
+    if row.platform == "amd" and matrix is not None:
+        told |= {matrix.name: matrix.generation, "MATRIX_I8_K": matrix.i8_k}
+        told |= {f"MATRIX_F8_{matrix.float8.upper()}": 1} if matrix.float8 else {}
+    return tuple(f"-DBITGATE_{name}={value}" for name, value in told.items())
+
+
+def hip_kernel(target: TargetId) -> tuple[str, ...]:
     return (
         "-std=c++20",
         "-O3",
         "-ffp-contract=off",
         "-fPIC",
         "-fvisibility=hidden",
-        f"--offload-arch={arch}",
-        f"-DBITGATE_WAVE={wave}",
-        f'-DBITGATE_TARGET="{arch}"',
+        f"--offload-arch={target.spelled}",
+        *facts(target),
     )
 
 
-def device_code(arch: str, wave: int) -> tuple[str, ...]:
+def device_code(target: TargetId) -> tuple[str, ...]:
     """Device code alone, with neither ROCm's headers nor its bitcode libraries. The host triple fixes type sizes."""
     return (
         "-x",
@@ -90,7 +103,7 @@ def device_code(arch: str, wave: int) -> tuple[str, ...]:
         "--offload-device-only",
         "-nogpuinc",
         "-nogpulib",
-        *hip_kernel(arch, wave),
+        *hip_kernel(target),
         "-Wall",
         "-Wextra",
     )
@@ -101,7 +114,7 @@ def cuda_runtime() -> tuple[str, ...]:
     return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
 
 
-def cuda_kernel(arch: str) -> tuple[str, ...]:
+def cuda_kernel(target: TargetId) -> tuple[str, ...]:
     return (
         "-x",
         "cu",
@@ -112,8 +125,8 @@ def cuda_kernel(arch: str) -> tuple[str, ...]:
         # A function for both sides that calls one of the host: a warning to nvcc, and wrong on the device.
         "--Werror=cross-execution-space-call",
         "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
-        f"-arch={arch}",
-        f'-DBITGATE_TARGET="{arch}"',
+        f"-arch={target.spelled}",
+        *facts(target),
     )
 
 
@@ -122,5 +135,5 @@ def cuda_link() -> tuple[str, ...]:
     return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
 
 
-def hip_link(arch: str) -> tuple[str, ...]:
-    return ("-shared", "-fPIC", f"--offload-arch={arch}")
+def hip_link(target: TargetId) -> tuple[str, ...]:
+    return ("-shared", "-fPIC", f"--offload-arch={target.spelled}")

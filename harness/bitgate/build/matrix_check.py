@@ -7,17 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bitgate.kernel.declaration import Instance, wave_sizes
+from bitgate.architecture import Matrix
+from bitgate.kernel.declaration import Instance
 from bitgate.operation import Dtype, DtypeSet, operations
-
-INSTRUCTIONS = {64: "v_mfma", 32: "v_wmma"}
-"""What a matrix instruction's name begins with, by the lanes of a wave."""
-
-NO_WMMA = ("f32", "f64")
-"""Types whose fragments of 32 lanes are sums by fma: WMMA does not have them."""
-
-FLOAT8_FLAVOURS = {"gfx942": "fnuz", "gfx950": "ocp", "gfx12": "ocp"}
-"""Beginning of a target -> the flavour of its instructions for 8-bit floats. Others are multiplied as bf16."""
+from bitgate.target_id import architecture_of
 
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?([A-Za-z_$.][\w$.]*)>?:")
 _MNEMONIC = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|flat_\w+|buffer_\w+|scratch_\w+)")
@@ -74,20 +67,19 @@ def kernels_of(instance: Instance, symbols: Iterable[str]) -> tuple[str, ...]:
 
 def required(instance: Instance, target: str) -> tuple[str, ...]:
     """Names, as patterns, of which the instance's kernels must hold one; empty where none is needed."""
-    wave = instance.wave_size or wave_sizes(target)[0]
-    if instance.fragment is None or (wave == 32 and instance.dtypes[0] in NO_WMMA):
+    matrix = architecture_of(target).matrix
+    if instance.fragment is None or matrix is None or instance.dtypes[0] in matrix.without:
         return ()
     factors = {row[3:] for row in operand_types(instance)}
-    return tuple(sorted(f"{INSTRUCTIONS[wave]}_{_signature(a, b, target)}" for a, b in factors))
+    return tuple(sorted(f"v_{matrix.name.lower()}_{_signature(a, b, matrix)}" for a, b in factors))
 
 
-def _signature(a: Dtype, b: Dtype, target: str) -> str:
+def _signature(a: Dtype, b: Dtype, matrix: Matrix) -> str:
     """Types of the sums and of the factors, around the extents: ``f32_*fp8_bf8``. gfx90a writes none before a type."""
     if a.name == "i8":
-        return "i32_*i8" if target.startswith("gfx9") else "i32_*_iu8"
+        return f"i32_*{matrix.i8}"
     if a.is_float8:
-        flavour = next((f for name, f in FLOAT8_FLAVOURS.items() if target.startswith(name)), None)
-        if not a.name.endswith(flavour or "none"):
+        if not a.name.endswith(matrix.float8 or "none"):
             return "f32_*[0-9_]bf16*"
         return "f32_*_" + "_".join("bf8" if dtype.name.startswith("bf8") else "fp8" for dtype in (a, b))
     return f"{'f64' if a.name == 'f64' else 'f32'}_*[0-9_]{a.name}*"

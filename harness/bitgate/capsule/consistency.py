@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from bitgate.architecture import ARCHITECTURES
 from bitgate.capsule.manifest import BufferSpec, CopyStep, Kernarg, KernelStep, Manifest, MemsetStep, Place, Step
 from bitgate.safe_name import is_safe
 
 LARGEST_BUFFER = 1 << 38
 LARGEST_ALIGNMENT = 1 << 21
-LARGEST_BLOCK = 1024
+LARGEST_BLOCK = max(row.largest_block for row in ARCHITECTURES.values())
 LARGEST_GRID = (1 << 31) - 1
-LARGEST_LDS = 1 << 18
+LARGEST_LDS = max(row.lds_bytes for row in ARCHITECTURES.values())
 LARGEST_KERNARG = 1 << 16
 EXPLICIT = 4096
 """Bytes of arguments that a kernel may take (kernels/include/bitgate/launch.hpp)."""

@@ -7,11 +7,9 @@ from math import prod
 from bitgate.build.code_object import KernelCode
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.kernel.dispatch import LaunchEvent
+from bitgate.target_id import architecture_of
 
 EXPLICIT_KINDS = frozenset({"global_buffer", "by_value"})
-LDS_LIMIT = 64 * 1024
-LDS_LIMITS = {"gfx950": 160 * 1024}
-"""Bytes of LDS that a block may have, where it is not LDS_LIMIT."""
 
 
 class LaunchMismatch(CapsuleDefect):
@@ -26,7 +24,7 @@ def differences(launch: LaunchEvent, kernel: KernelCode, target: str, static_lds
     odd = sorted({a.kind for a in kernel.explicit} - EXPLICIT_KINDS)
     overlapping = [a.kind for a in kernel.arguments if a.is_hidden and a.offset < kernel.explicit_bytes]
     hidden = any(a.is_hidden for a in kernel.arguments)
-    limit = LDS_LIMITS.get(target, LDS_LIMIT)
+    limit = architecture_of(target).lds_bytes
     checks = (
         (len(passed) == len(taken), f"{len(passed)} arguments are passed, {len(taken)} are taken"),
         (passed == taken or len(passed) != len(taken), _first_argument(passed, taken)),

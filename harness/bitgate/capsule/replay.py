@@ -17,6 +17,7 @@ from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.runner import Conduct
 from bitgate.project import Project
+from bitgate.target_id import runs_on
 from bitgate.verify.judgement import Judgement
 from bitgate.verify.session import Session
 
@@ -58,12 +59,11 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
 
 
 def _target(manifest: Manifest, name: str | None) -> Target:
-    """AMD's own code object runs on its own target only."""
+    """AMD's own code object runs where its target says only."""
     if name is None:
-        here = {target.name: target for target in present()}
-        own = here.get(manifest.target)
-        return own if own is not None and not own.obstacle else here["host"]
+        here = [target for target in present() if not target.obstacle and runs_on(manifest.target, target.name)]
+        return replace(here[0], name=manifest.target) if here else named("host")
     target = named(name)
-    if target.platform == "amd" and target.name != manifest.target:
+    if target.platform == "amd" and not runs_on(manifest.target, target.name):
         raise UsageError(f"the capsule's code is for {manifest.target}, not {name}: write one for {name}")
     return target

@@ -24,7 +24,6 @@ from bitgate.capsule.memory import Bytes, image, upload
 from bitgate.capsule.playing import LibraryPlayer, Playback, play
 from bitgate.capsule.recording import Recorded, record, waves_of
 from bitgate.capsule.tolerance import saved
-from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
@@ -32,6 +31,7 @@ from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
+from bitgate.target_id import target_id
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.judgement import Judgement, Question
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
@@ -66,7 +66,7 @@ class Made:
 
 def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
-    if platform_of(order.target) != "amd":
+    if target_id(order.target).platform != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]

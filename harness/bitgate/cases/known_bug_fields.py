@@ -10,16 +10,17 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from bitgate.architecture import ARCHITECTURES
 from bitgate.cases.row import near
 from bitgate.cases.vocabulary import properties, value_of
 from bitgate.checkout import relative
-from bitgate.device.targets import known as known_targets
 from bitgate.errors import UsageError
 from bitgate.exact.fill import fill_names
 from bitgate.operation import Problem, ProblemError, case_id, operations, parse_case_id
 from bitgate.operation.space.problem_property import Kind, Property
 from bitgate.operation.tensor_types import spelled
 from bitgate.record import KINDS, Outcome
+from bitgate.target_id import target_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -132,10 +133,14 @@ def _text(value: Any) -> str:
 
 
 def _targets(value: Any) -> tuple[str, ...]:
-    for item in _texts(value):
-        if not re.search(r"[*?\[]", item) and item not in known_targets() and not re.fullmatch(r"sm_\d{2,3}", item):
-            raise ValueError(f"no target is called '{item}'; {near(item, known_targets())}")
-    return _texts(value)
+    return tuple(item if re.search(r"[*?\[]", item) else _target(item) for item in _texts(value))
+
+
+def _target(text: str) -> str:
+    try:
+        return target_id(text).name
+    except UsageError:
+        raise ValueError(f"no target is called '{text}'; {near(text, ARCHITECTURES)}") from None
 
 
 def _verdict(value: Any) -> Outcome:

@@ -18,6 +18,7 @@ from typing import Any
 from bitgate.cases.known_bug_fields import Wanted, read_entries
 from bitgate.project import Project
 from bitgate.record import Outcome, Verdict
+from bitgate.target_id import architecture_of
 from bitgate.verify.planned import PlannedCase
 
 FILE = "known_bugs.toml"
@@ -50,9 +51,11 @@ class KnownBug:
         """Is the entry about this case? A case that is to be refused does not fail otherwise
         than by its refusal."""
         kernel = planned.kernel
+        # What is true of gfx942 is true of gfx942 without xnack.
+        targets = (planned.target, architecture_of(planned.target).name)
         return (
             any(fnmatchcase(kernel.family.name, glob) or fnmatchcase(kernel.name, glob) for glob in self.kernels)
-            and any(fnmatchcase(planned.target, glob) for glob in self.targets)
+            and any(fnmatchcase(target, glob) for glob in self.targets for target in targets)
             and (not planned.refused or self.verdict is Outcome.REFUSED)
             and (not self.fills or planned.fill in self.fills)
             and all(kernel.settings.get(name) in values for name, values in self.options.items())

@@ -14,6 +14,7 @@ from bitgate.cases.shard import MOST, Shard
 from bitgate.ci.targets import GATES, CiTarget, CiTargets
 from bitgate.errors import UsageError
 from bitgate.outside import Name, OddInput, parse_json, read_bytes, shaped
+from bitgate.target_id import canonical
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def shard_counts(stated: Sequence[str], targets: Sequence[str]) -> dict[str, int
     """``4`` for every target, ``gfx942=6`` for one; the last word on a target counts. UsageError for anything else."""
     counts = dict.fromkeys(targets, 1)
     for text in stated:
-        name, _, number = text.rpartition("=")
+        stated_name, _, number = text.rpartition("=")
+        name = canonical(stated_name)
         if name and name not in counts:
             raise UsageError(f"--shards {text}: {name} is none of {', '.join(targets)}")
         if not re.fullmatch(r"[1-9]\d{0,3}", number) or int(number) > MOST:

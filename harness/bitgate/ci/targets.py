@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bitgate.architecture import PLATFORMS, Platform
 from bitgate.errors import UsageError
 from bitgate.outside import read_bytes
 from bitgate.project import TIERS
-from bitgate.safe_name import RULE, is_safe, safe_name
+from bitgate.safe_name import RULE, is_safe
+from bitgate.target_id import canonical, target_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +24,6 @@ else:
 SCHEMA = 1
 LONGEST = 1 << 20
 MOST_MINUTES = 6 * 24 * 60
-PLATFORMS = ("host", "amd", "nvidia")
 
 # Which tiers a gate opens.
 GATES: dict[str, tuple[str, ...]] = {
@@ -35,7 +36,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CiTarget:
-    """``[target.NAME]``: minutes a job of a tier may take, and the gate that says when it runs."""
+    """``[target.NAME]``: minutes a job of a tier may take, and the gate that says when it runs. ``name`` is a
+    TargetId's."""
 
     name: str
     platform: str
@@ -67,6 +69,10 @@ class CiTargets:
     def pools_of(self, target: str) -> tuple[Pool, ...]:
         return tuple(pool for pool in self.pools if pool.target == target)
 
+    def of(self, platform: Platform) -> tuple[str, ...]:
+        """Names of the targets of a platform."""
+        return tuple(target.name for target in self.targets if target.platform == platform)
+
 
 def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
     """Read and check the file, of a project with these tiers. UsageError names the key that is unknown, missing or
@@ -83,10 +89,11 @@ def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
         raise UsageError(f"{path}: targets are tables: write [target.gfx942]")
     if not isinstance(pools_, list) or not _are_tables(pools_):
         raise UsageError(f"{path}: pools are a list of tables: write [[pool]]")
-    targets = tuple(_record(path, f"[target.{n}]", CiTarget, {"name": n, **tables[n]}) for n in tables)
+    targets = tuple(_record(path, f"[target.{n}]", CiTarget, {"name": canonical(n), **tables[n]}) for n in tables)
     for target in targets:
         _check_target(path, target, tiers)
     pools = tuple(_record(path, f"[[pool]] {n}", Pool, pool) for n, pool in enumerate(pools_, 1))
+    pools = tuple(replace(pool, target=canonical(str(pool.target))) for pool in pools)
     for pool in pools:
         _check_pool(path, pool, [target.name for target in targets])
     return CiTargets(targets, pools)
@@ -116,20 +123,18 @@ def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> Non
 
 def _check_target(path: Path, target: CiTarget, tiers: Sequence[str]) -> None:
     where = f"[target.{target.name}]"
-    safe_name(target.name, f"{path}: {where}")
     _one_of(path, where, "platform", target.platform, PLATFORMS)
     _one_of(path, where, "gate", target.gate, tuple(GATES))
     if not isinstance(target.minutes, dict) or set(target.minutes) != set(tiers):
         raise UsageError(f"{path}: {where}: minutes needs one number each for {', '.join(tiers)}")
     if not all(type(value) is int and 0 < value <= MOST_MINUTES for value in target.minutes.values()):
         raise UsageError(f"{path}: {where}: minutes are positive integers up to {MOST_MINUTES}")
-    if target.platform == "amd":
-        from rocm_bootstrap import lookup_target
-
-        try:
-            lookup_target(target.name)
-        except ValueError as error:
-            raise UsageError(f"{path}: {where}: {error}") from None
+    try:
+        platform = target_id(target.name).platform
+    except UsageError as error:
+        raise UsageError(f"{path}: {where}: {error}") from None
+    if target.platform != platform:
+        raise UsageError(f"{path}: {where}: platform = {target.platform!r}: {target.name} is of {platform}")
 
 
 def _check_pool(path: Path, pool: Pool, targets: list[str]) -> None:

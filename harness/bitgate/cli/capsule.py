@@ -15,6 +15,7 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.operation import ProblemError, case_id
 from bitgate.operation.foreign import problems_of
 from bitgate.project_file import find
+from bitgate.target_id import target_id
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
 
@@ -42,7 +43,7 @@ def write(
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known")
     question = {
         "case": case_id(_problem(case)),
-        "target": target,
+        "target": target_id(target).name,
         "kernel": kernel,
         "options": _options(option or []),
         "fill": fill,

@@ -101,13 +101,15 @@ def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_
     from bitgate.device import targets
     from bitgate.kernel import registry
     from bitgate.kernel.loading import loaded_names
+    from bitgate.target_id import target_id
 
     project.check_tier(tier)
-    name = target or targets.best().name
+    wanted = target_id(target or targets.best().name)
+    name = wanted.name
     here = next((one for one in targets.present() if one.name == name), None)
     setting = Setting(
         target=name,
-        platform=targets.platform_of(name),
+        platform=wanted.platform,
         families=registry.families(project),
         kernel=kernel,
         tier=SMOKE if tier == SMOKE else "",

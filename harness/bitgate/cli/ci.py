@@ -78,6 +78,7 @@ def plan(
     from bitgate.cli.whose import tell_whose
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.project_file import find
+    from bitgate.target_id import target_id
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
@@ -85,7 +86,8 @@ def plan(
     tell_whose(project)
     if suites is None:
         project.tables()  # without a suite pytest would not know our options
-    targets = target or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
+    targets = [target_id(name).name for name in target or []]
+    targets = targets or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
     counts = shard_counts(shards or [], targets)
     made = make_run_plan(tier, targets, counts, project, kernel)
     made.write(out)

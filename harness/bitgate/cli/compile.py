@@ -19,6 +19,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.project import Project
 from bitgate.project_file import find
+from bitgate.target_id import target_id
 
 app = typer.Typer()
 
@@ -49,8 +50,8 @@ def compile_(
 
     Exit code 1 if a kernel does not compile, or a matrix kernel comes out without matrix instructions.
     """
-    name = target or targets.best().name
-    platform = targets.platform_of(name)
+    wanted = target_id(target or targets.best().name)
+    name, platform = wanted.name, wanted.platform
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
     for family, instance in _asked(kernel, with_operations(find().loading(to_load(load))), name):

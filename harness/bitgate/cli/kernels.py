@@ -22,6 +22,7 @@ from bitgate.kernel.loading import loaded_names, to_load, with_operations
 from bitgate.operation import Problem, ProblemError, parse_case_id
 from bitgate.project_file import find
 from bitgate.record import Key, Outcome, RecordError, read
+from bitgate.target_id import target_id
 
 app = typer.Typer()
 
@@ -37,8 +38,8 @@ def kernels(
 
     Ends with 1 if no case of the regression tier would run some instance: what is never run is never verified.
     """
-    name = target or targets.best().name
-    platform = targets.platform_of(name)
+    wanted = target_id(target or targets.best().name)
+    name, platform = wanted.name, wanted.platform
     project = with_operations(find().loading(to_load(load)))
     passed = _passed(name)
     # In an owner's repository the kernels are the owner's, unless a glob asks for others.

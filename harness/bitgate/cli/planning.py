@@ -22,11 +22,10 @@ def make_run_plan(
     kernel: str = "",
 ) -> RunPlan:
     """What runs of a tier on these targets will plan, in shards. UsageError for what such a run would refuse."""
-    from bitgate.device.targets import platform_of
+    from bitgate.target_id import target_id
 
-    for target in targets:
-        platform_of(target)
-    plans = [_collected(tier, target, project, kernel) for target in dict.fromkeys(targets)]
+    names = dict.fromkeys(target_id(target).name for target in targets)
+    plans = [_collected(tier, name, project, kernel) for name in names]
     if empty := [plan.target for plan in plans if not plan.cases]:
         raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
     return make(tier, plans, counts, checkout.commit(project.suites[0]))

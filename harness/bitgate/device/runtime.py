@@ -17,6 +17,7 @@ from bitgate.device.ledger import Ledger, NvidiaLedger
 from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.target_id import runs_on
 
 _SEARCH_VARIABLES = ("ROCM_PATH", "ROCM_HOME")
 
@@ -102,7 +103,7 @@ def _only_what_is_loaded() -> Iterator[None]:
 
 
 def _index(hip: Any, target: Target) -> int:
-    """The first device of the target's kind. Only the architecture's name needs the property structure."""
+    """The first device on which the target's code runs. Only the architecture's name needs the property structure."""
     if target.platform != "amd":
         return 0
     count = _count(hip)
@@ -112,6 +113,6 @@ def _index(hip: Any, target: Target) -> int:
         check(hip.hipGetDeviceProperties(properties, index), "hipGetDeviceProperties")
         name = properties.gcnArchName
         names.append(name.decode(errors="replace") if isinstance(name, bytes) else str(name))
-        if names[-1].partition(":")[0] == target.name:
+        if runs_on(target.name, names[-1]):
             return index
     raise UsageError(f"HIP lists no {target.name} device (it lists {', '.join(names) or 'none'})")

@@ -6,24 +6,21 @@ import os
 import platform as machine
 import re
 import sys
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from bitgate.architecture import ARCHITECTURES
 from bitgate.build.flags import ARCHITECTURE
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import find_cuda_compiler
 from bitgate.device import nvidia
 from bitgate.errors import UsageError
+from bitgate.target_id import runs_on, target_id
 
 HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 """What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
-
-
-_GENERIC = ("gfx9-generic", "gfx9-4-generic", "gfx10-1-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic")
-"""Targets of LLVM whose code runs on every GPU of a family: compiled for, never found on a machine."""
 
 _KFD = Path("/dev/kfd")
 _TOPOLOGY = Path("/sys/class/kfd")
@@ -32,7 +29,7 @@ _FORCED = "ROCM_BOOTSTRAP_FORCE_GFX_ARCH"
 
 @dataclass(frozen=True)
 class Target:
-    """``name`` is a gfx target, ``sm_90`` or the like, or ``host``. ``obstacle``: why nothing can run on it, if so."""
+    """``name`` is a TargetId's. ``obstacle``: why nothing can run on it, if so."""
 
     name: str
     platform: str
@@ -56,48 +53,31 @@ def best() -> Target:
 
 
 def named(name: str) -> Target:
-    """The target of that name; UsageError says what there is, or what stands in the way."""
-    targets = present()
+    """The target of that name, on a device on which its code runs: a generic one is there with any of its members.
+    UsageError says what there is, or what stands in the way."""
+    wanted, targets = target_id(name), present()
     for target in targets:
-        if target.name == name:
+        if runs_on(wanted.name, target.name):
             if target.obstacle:
-                raise UsageError(f"{name} is present, but {target.obstacle}")
-            return target
-    platform_of(name)
+                raise UsageError(f"{target.name} is present, but {target.obstacle}")
+            return replace(target, name=wanted.name)
     found = ", ".join(dict.fromkeys(target.name for target in targets))
-    if platform_of(name) == "nvidia" and (outer := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+    if wanted.platform == "nvidia" and (outer := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         found += f", with CUDA_VISIBLE_DEVICES={outer!r}"
-    compile_hint = f"compile for it with bitgate compile --target {name}, or " if name.startswith("gfx") else ""
+    compile_hint = f"compile for it with bitgate compile --target {name}, or " if wanted.platform == "amd" else ""
     raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
 
 
 def absent(name: str) -> Target:
     """A target to plan for, present or not; nothing can run on it."""
-    platform = platform_of(name)
-    return Target(name, platform, "cpu" if platform == "host" else "hardware", "", "this is a plan only")
+    wanted = target_id(name)
+    kind: Literal["hardware", "cpu"] = "cpu" if wanted.platform == "host" else "hardware"
+    return Target(wanted.name, wanted.platform, kind, "", "this is a plan only")
 
 
 def platform_of(name: str) -> str:
     """``host``, ``amd`` or ``nvidia``, whether or not the target is present; UsageError with the nearest name."""
-    if re.fullmatch(r"sm_\d{2,3}", name):
-        return "nvidia"
-    if name not in known():
-        close = get_close_matches(name, known(), n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise UsageError(f"unknown target '{name}'{hint} (host, or a gfx target such as gfx942)")
-    return "host" if name == "host" else "amd"
-
-
-@lru_cache(maxsize=1)
-def known() -> tuple[str, ...]:
-    """Every name that a target may have, without NVIDIA's."""
-    names = ["host", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", *_GENERIC]
-    try:
-        from rocm_bootstrap import ALL_TARGETS
-    except ImportError:
-        return tuple(names)
-    values = ALL_TARGETS.values() if hasattr(ALL_TARGETS, "values") else ALL_TARGETS
-    return tuple(dict.fromkeys([*names, *(str(getattr(target, "name", target)) for target in values)]))
+    return target_id(name).platform
 
 
 def _amd() -> list[Target]:
@@ -115,7 +95,10 @@ def _amd() -> list[Target]:
         return []
     names = dict.fromkeys(gpu.target.name for gpu in gpus)
     obstacle = _rocm_obstacle() if names else ""
-    return [Target(name, "amd", "hardware", f"AMD {name}", obstacle) for name in names]
+    unknown = "bitgate.architecture has no row for it: add one"
+    return [
+        Target(name, "amd", "hardware", f"AMD {name}", obstacle if name in ARCHITECTURES else unknown) for name in names
+    ]
 
 
 def _rocm_obstacle() -> str:

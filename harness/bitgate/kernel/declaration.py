@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bitgate.architecture import FLUSHED
 from bitgate.operation import Accumulation, Problem
+from bitgate.target_id import architecture_of
 
 if TYPE_CHECKING:
     from bitgate.kernel.runner import Runner
@@ -19,15 +21,9 @@ ANY_INTEGER = ("int",)
 """The ``values`` of an option that takes any integer."""
 
 
-FLUSHING_TARGETS = ("gfx90a",)
-"""Where matrix instructions take subnormal f16 and bf16 operands for zeros (CK#603, #673, #678)."""
-
-
 def wave_sizes(target: str) -> tuple[int, ...]:
-    """Lanes of a wave that kernels on the target may have: both on the host, 64 on gfx9, 32 on other GPUs."""
-    if target == "host":
-        return (32, 64)
-    return (64,) if target.startswith("gfx9") else (32,)
+    """Lanes of a wave that kernels on the target may have, the usual number first."""
+    return architecture_of(target).waves
 
 
 @dataclass(frozen=True)
@@ -99,12 +95,14 @@ class Instance:
     rounds_slices: bool = False
 
     def fits(self, target: str) -> bool:
-        """Does the target have waves of this size?"""
-        return self.wave_size == 0 or self.wave_size in wave_sizes(target)
+        """Does the target have waves of this size, and matrix instructions if they are asked for?"""
+        row = architecture_of(target)
+        return self.wave_size in (0, *row.waves) and (self.fragment is None or row.matrix is not None)
 
     def on(self, target: str) -> Instance:
         """The instance with the contract that the target's matrix instructions keep."""
-        if self.fragment is None or target not in FLUSHING_TARGETS:
+        matrix = architecture_of(target).matrix
+        if self.fragment is None or matrix is None or matrix.subnormals != FLUSHED:
             return self
         if isinstance(self.accumulation, Accumulation):
             return replace(self, accumulation=replace(self.accumulation, flushes_subnormals=True))
@@ -166,7 +164,8 @@ class KernelFamily:
         return self.opens is None
 
     def on(self, target: str) -> KernelFamily:
-        """The family with the instances that the target's wave size allows, each with its contract there."""
+        """The family with the instances that the target's waves and matrix instructions allow, each with its contract
+        there."""
         fitting = tuple(instance.on(target) for instance in self.instances if instance.fits(target))
         left_out = {instance.group for instance in self.instances} - {instance.group for instance in fitting}
         return replace(self, instances=fitting, left_out=self.left_out | left_out)

@@ -15,6 +15,7 @@ from bitgate.kernel import abi
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.probe import ENTRY, LOAD
+from bitgate.target_id import runs_on
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
@@ -139,7 +140,7 @@ def _check_abi(path: Path, facts: Mapping[str, Any]) -> None:
 def _check_identity(path: Path, family: KernelFamily, target: str | None, facts: Mapping[str, Any]) -> None:
     if facts["family"] != family.name:
         raise LibraryError(f"{path}: holds the family '{facts['family']}', the declaration is of '{family.name}'")
-    if target is not None and facts["target"] != target:
+    if target is not None and not runs_on(facts["target"], target):
         raise LibraryError(f"{path}: built for {facts['target']}, the target is {target}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -58,18 +58,26 @@ def select(
     known = families(project, target)
     if not known:
         raise UsageError(f"no kernel family is declared in {own_kernels()}: give one with --load")
-    chosen = [
-        (family, instance)
-        for family in known.values()
-        for instance in family.instances
-        if glob is None or fnmatchcase(family.name, glob) or fnmatchcase(f"{family.name}.{instance.name}", glob)
-    ]
+    chosen = _matching(glob, known)
+    if not chosen and target is not None and _matching(glob, families(project)):
+        raise UsageError(
+            f"no kernel that '{glob}' matches is for {target}: they have other waves, or ask for matrix instructions"
+        )
     if not chosen:
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
         close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.5)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         raise UsageError(f"no kernel matches '{glob}'{hint}; {HINT}")
     return chosen
+
+
+def _matching(glob: str | None, known: Mapping[str, KernelFamily]) -> list[tuple[KernelFamily, Instance]]:
+    return [
+        (family, instance)
+        for family in known.values()
+        for instance in family.instances
+        if glob is None or fnmatchcase(family.name, glob) or fnmatchcase(f"{family.name}.{instance.name}", glob)
+    ]
 
 
 @lru_cache(maxsize=64)

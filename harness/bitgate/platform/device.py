@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.platform.workbench import Finding, Workbench
+from bitgate.target_id import architecture_of
 
 BLOCK = 256
 """Threads of a block in these kernels."""
-
-LDS_BYTES = {"gfx950": 160 * 1024, "sm_": 48 * 1024}
-"""By the begin of a target's name: what a block can have without asking for more. 64 KiB elsewhere."""
 
 ATOMIC_BLOCKS = 16
 
@@ -52,7 +50,7 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
 
 def lds(bench: Workbench) -> Iterator[Finding]:
     """Can a block have the declared LDS, and does it keep what is written there?"""
-    declared = next((size for begin, size in LDS_BYTES.items() if bench.target.startswith(begin)), 64 * 1024)
+    declared = architecture_of(bench.target).lds_bytes
     told = bench.device.attributes.lds_per_block
     bench.found["lds_bytes"] = {"declared": declared, "device": told}
     if told < declared:

@@ -7,15 +7,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from bitgate.architecture import FLUSHED, KEPT
 from bitgate.platform.workbench import Finding, Fragment, Workbench
-
-KEPT, FLUSHED = "kept", "flushed to zero"
-
-DECLARED = {"host": KEPT, "gfx90a": FLUSHED, "gfx942": KEPT, "gfx950": KEPT, "sm_": KEPT}
-"""By the begin of a target's name (docs/platform.md). Elsewhere either is taken, as long as it is one of the two."""
-
-AS_BF16 = ("gfx90a",)
-"""Targets without instructions for 8-bit floats: fragments multiply them as bf16, where each is a normal number."""
+from bitgate.target_id import architecture_of
 
 _LIFT = {"bf16": 40}
 """Power of two of the other factor: the product must be no subnormal f32, which is another question."""
@@ -39,10 +33,14 @@ def subnormals(bench: Workbench) -> Iterator[Finding]:
 
 
 def _declared(target: str, fragment: Fragment) -> str:
-    """What becomes of subnormals of the fragment's operands; empty where nobody knows."""
-    if fragment.a.is_float8 and target.startswith(AS_BF16):
-        return KEPT
-    return next((what for begin, what in DECLARED.items() if target.startswith(begin)), "")
+    """What becomes of subnormals of the fragment's operands; empty where nobody knows: then either is taken, as long as
+    it is one of the two."""
+    matrix = architecture_of(target).matrix
+    if matrix is None:
+        return ""
+    # Without instructions for 8-bit floats they are multiplied as bf16, where each is a normal number.
+    as_bf16 = fragment.a.is_float8 and not matrix.float8
+    return KEPT if as_bf16 and matrix.subnormals else matrix.subnormals
 
 
 def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:

@@ -17,14 +17,12 @@ from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import DTYPES, Dtype
 from bitgate.platform.problem import FIGURES, ProbeRequest
+from bitgate.target_id import architecture_of
 
 Tiles = NDArray[Any]
 
 _POISON = 0xFF
 """Fills results before a launch: a NaN, or -1, where nobody writes."""
-
-_INSTRUCTIONS = {"host": "host", "gfx9": "MFMA", "gfx1": "WMMA", "sm_": "mma.sync"}
-"""What a matrix instruction is called, by the begin of the target's name."""
 
 
 class _CFragmentInfo(Structure):
@@ -92,7 +90,8 @@ class Workbench:
 
     def _fragment(self, index: int, info: _CFragmentInfo) -> Fragment:
         a, b, sums = (list(DTYPES.values())[code] for code in (info.a, info.b, info.sum))
-        kind = next((name for begin, name in _INSTRUCTIONS.items() if self.target.startswith(begin)), "fragment")
+        matrix = architecture_of(self.target).matrix
+        kind = matrix.name if matrix else "fragment"
         types = a.name if a is b else f"{a} x {b}"
         wave = f" wave {info.wave_size}" if kind == "host" else ""
         name = f"{kind} {info.m}x{info.n}x{info.k} {types}{wave}"

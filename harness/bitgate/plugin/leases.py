@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.target_id import runs_on
 
 VARIABLES = {
     "amd": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
@@ -42,12 +43,12 @@ def devices(target: Target) -> Devices:
         if not tokens:
             raise UsageError(f"{outer} is set and names no device: name some in it, or take it out of the environment")
         seen = _seen(outer, tokens, target.platform, names)
-        mine = tuple(dict.fromkeys(token for token, name in seen if name in (target.name, "")))
+        mine = tuple(dict.fromkeys(token for token, name in seen if not name or runs_on(target.name, name)))
         if not mine:
             left = ", ".join(dict.fromkeys(name for _, name in seen)) or "no device that is there"
             raise UsageError(f"{outer}={os.environ[outer]} leaves no {target.name} (it leaves {left})")
         return Devices(outer, mine)
-    indices = tuple(str(index) for index, name in enumerate(names) if name == target.name)
+    indices = tuple(str(index) for index, name in enumerate(names) if runs_on(target.name, name))
     return Devices(variables[-1], indices)
 
 

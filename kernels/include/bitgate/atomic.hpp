@@ -3,9 +3,10 @@
 // every partial sum is exact in that type: integers to 2048 in f16, to 256 in bf16.
 //
 //   f32         one atomic a cell
-//   f16, bf16   two cells at once where the target has the instruction and the address is a multiple of 4
-//               (f16: gfx90a, gfx942, gfx950, gfx12, NVIDIA; bf16: all but gfx90a, NVIDIA from sm_90);
-//               otherwise compare-and-swap of the 32-bit word that holds the cell, its other half unchanged
+//   f16, bf16   two cells at once where the target has the instruction (BITGATE_PAIR_ADD_F16, .._BF16) and
+//   the
+//               address is a multiple of 4; otherwise compare-and-swap of the 32-bit word that holds the
+//               cell, its other half unchanged
 #pragma once
 
 #include "bitgate/number.hpp"
@@ -58,10 +59,10 @@ template <class T> __device__ __forceinline__ void add_pair(T* to, T low, T high
     builtin((__attribute__((address_space(1))) Pair*)to,                                                     \
             Pair{bits_as<Element>(low), bits_as<Element>(high)});                                            \
   }
-#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
+#if defined(BITGATE_PAIR_ADD_F16)
 BITGATE_PAIR_ADD(f16, _Float16, __builtin_amdgcn_global_atomic_fadd_v2f16)
 #endif
-#if defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
+#if defined(BITGATE_PAIR_ADD_BF16)
 BITGATE_PAIR_ADD(bf16, short, __builtin_amdgcn_global_atomic_fadd_v2bf16)
 #endif
 #undef BITGATE_PAIR_ADD
@@ -75,8 +76,10 @@ BITGATE_PAIR_ADD(bf16, short, __builtin_amdgcn_global_atomic_fadd_v2bf16)
     asm volatile("red.global.add.noftz." suffix " [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(pair)  \
                  : "memory");                                                                                \
   }
+#if defined(BITGATE_PAIR_ADD_F16)
 BITGATE_PAIR_ADD(f16, "f16x2")
-#if __CUDA_ARCH__ >= 900
+#endif
+#if defined(BITGATE_PAIR_ADD_BF16)
 BITGATE_PAIR_ADD(bf16, "bf16x2")
 #endif
 #undef BITGATE_PAIR_ADD

@@ -37,10 +37,13 @@ template <> inline constexpr int64_t exact_range_of<int32_t> = (int64_t{1} << 31
 
 #if defined(BITGATE_PLATFORM_HOST)
 #include "bitgate/fragment_host.hpp"
-#elif defined(BITGATE_PLATFORM_AMD) && BITGATE_HAS_WAVE(32)
+#elif defined(BITGATE_WMMA)
 #include "bitgate/fragment_wmma.hpp"
-#elif defined(BITGATE_PLATFORM_AMD)
+#elif defined(BITGATE_MFMA)
 #include "bitgate/fragment_mfma.hpp"
 #elif defined(BITGATE_PLATFORM_NVIDIA)
 #include "bitgate/fragment_nvidia.hpp"
+#else
+#error                                                                                                       \
+    "bitgate: no fragments for this target, or the build does not tell its matrix instructions (platform.hpp)"
 #endif

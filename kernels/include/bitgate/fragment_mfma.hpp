@@ -1,11 +1,9 @@
-// Fragments on gfx90a, gfx942 and gfx950: MFMA, wave64, sums in f32 or, of i8, in i32. With kp = K * M / 64
-// elements a lane:
+// Fragments by MFMA: wave64, sums in f32 or, of i8, in i32. With kp = K * M / 64 elements a lane:
 //   A: row = lane % M, k = (lane / M) * kp + e        B: column = lane % N, k = (lane / N) * kp + e
 //   C: column = lane % N, row = 4 * ((64 / N) * (r / 4) + lane / N) + r % 4
-// gfx90a flushes subnormal f16 and bf16 inputs to zero; gfx942 and gfx950 do not.
 //
-// 8-bit floats have instructions on gfx942 (fnuz) and gfx950 (ocp); elsewhere, and in the other flavour, they
-// are multiplied as bf16 (fragment_steps.hpp).
+// 8-bit floats have instructions in at most one flavour; the others are multiplied as bf16
+// (fragment_steps.hpp).
 #pragma once
 
 #include "bitgate/fragment_steps.hpp"
@@ -18,16 +16,16 @@ namespace detail {
 template <class A, class B, int M, int N, int K> struct Mfma;
 
 #if defined(__HIP_DEVICE_COMPILE__)
-#define BITGATE_MFMA(builtin) return builtin(a, b, c, 0, 0, 0)
+#define BITGATE_MFMA_RUN(builtin) return builtin(a, b, c, 0, 0, 0)
 #else
-#define BITGATE_MFMA(builtin) return a, b, c
+#define BITGATE_MFMA_RUN(builtin) return a, b, c
 #endif
 #define BITGATE_MFMA_FRAGMENT(A, B, M, N, K, Operand, Sums, builtin)                                         \
   template <> struct Mfma<A, B, M, N, K> {                                                                   \
     using operand_type = Operand;                                                                            \
     using sum_type = Sums;                                                                                   \
     static __device__ sum_type run(operand_type a, operand_type b, sum_type c) {                             \
-      BITGATE_MFMA(builtin);                                                                                 \
+      BITGATE_MFMA_RUN(builtin);                                                                             \
     }                                                                                                        \
   };
 #define BITGATE_MFMA_F8(F8, BF8)                                                                             \
@@ -47,19 +45,19 @@ BITGATE_MFMA_FRAGMENT(f16, f16, 16, 16, 16, half4, floats4, __builtin_amdgcn_mfm
 BITGATE_MFMA_FRAGMENT(bf16, bf16, 32, 32, 8, short4_, floats16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
 BITGATE_MFMA_FRAGMENT(bf16, bf16, 16, 16, 16, short4_, floats4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
 BITGATE_MFMA_FRAGMENT(float, float, 16, 16, 4, float, floats4, __builtin_amdgcn_mfma_f32_16x16x4f32)
-#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+#if BITGATE_MATRIX_I8_K == 32
 BITGATE_MFMA_FRAGMENT(int8_t, int8_t, 16, 16, 32, int64_t, ints4, __builtin_amdgcn_mfma_i32_16x16x32_i8)
 #else
 BITGATE_MFMA_FRAGMENT(int8_t, int8_t, 16, 16, 16, int, ints4, __builtin_amdgcn_mfma_i32_16x16x16i8)
 #endif
-#if defined(__gfx942__)
+#if defined(BITGATE_MATRIX_F8_FNUZ)
 BITGATE_MFMA_F8(f8fnuz, bf8fnuz)
-#elif defined(__gfx950__)
+#elif defined(BITGATE_MATRIX_F8_OCP)
 BITGATE_MFMA_F8(f8ocp, bf8ocp)
 #endif
 #undef BITGATE_MFMA_F8
 #undef BITGATE_MFMA_FRAGMENT
-#undef BITGATE_MFMA
+#undef BITGATE_MFMA_RUN
 
 template <class A, class B, int M, int N, int K> struct MfmaFragment {
   using Instruction = Mfma<A, B, M, N, K>;

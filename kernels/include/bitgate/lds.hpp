@@ -4,6 +4,11 @@
 
 #include "bitgate/platform.hpp"
 
+// Bytes that a block may have without asking for more.
+#ifndef BITGATE_LDS_BYTES
+#define BITGATE_LDS_BYTES 65536
+#endif
+
 #ifndef BITGATE_LDS
 #define BITGATE_LDS(Struct, name) __shared__ Struct name
 #endif

@@ -14,7 +14,14 @@
 #error "bitgate: no platform: this hip/hip_runtime.h defines none of __HIP_PLATFORM_{HOST,AMD,NVIDIA}__"
 #endif
 
-// What bitgate_abi() reports. A build for a GPU names its target: -DBITGATE_TARGET='"gfx942"'.
+// A build for a GPU tells its target and what the table of architectures knows of it (docs/kernels.md):
+//   BITGATE_TARGET                        what bitgate_abi() reports: "gfx942"
+//   BITGATE_WAVE                          lanes of a wave; AMD
+//   BITGATE_LDS_BYTES                     what a block may have (lds.hpp)
+//   BITGATE_MFMA, BITGATE_WMMA            matrix instructions, by the generation that fixed their lanes; AMD
+//   BITGATE_MATRIX_I8_K                   how many k one of i8 sums; AMD
+//   BITGATE_MATRIX_F8_OCP, .._F8_FNUZ     there are ones for 8-bit floats of that flavour; AMD
+//   BITGATE_PAIR_ADD_F16, .._BF16         an atomic addition of two neighbours (atomic.hpp)
 #ifndef BITGATE_TARGET
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_TARGET "host"
@@ -25,8 +32,7 @@
 #endif
 #endif
 
-// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own. A build for AMD
-// states it: -DBITGATE_WAVE=64 (gfx9) or 32 (gfx11, gfx12).
+// Wave sizes that kernels of this build may have: the host runs both, a GPU has its own.
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_HAS_WAVE(size) 1
 #elif defined(BITGATE_PLATFORM_NVIDIA)

@@ -49,7 +49,7 @@ static void store(int lane, const void* registers, void* result) {
   extern "C" void store_##name(int lane, const void* registers, void* result) {                              \
     store<A, B, M, N, K>(lane, registers, result);                                                           \
   }                                                                                                          \
-  static_assert(bitgate::Fragment<A, B, M, N, K, BITGATE_WAVE>::exact_range > 0);
+  extern "C" const int64_t exact_range_##name = bitgate::Fragment<A, B, M, N, K, BITGATE_WAVE>::exact_range;
 #define FRAGMENTS_F8(flavour, K)                                                                             \
   FRAGMENT(f8##flavour##_f8##flavour, f8##flavour, f8##flavour, 16, 16, K)                                   \
   FRAGMENT(f8##flavour##_bf8##flavour, f8##flavour, bf8##flavour, 16, 16, K)                                 \

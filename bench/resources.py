@@ -1,6 +1,6 @@
-"""Writes docs/resources.md: registers, LDS, scratch and spills of every kernel on every target, from its code object.
+"""A page of registers, LDS, scratch and spills of every kernel on every target, from its code object.
 
-    python docs/make_resources.py [--kernel GLOB] [--out FILE]
+    python bench/resources.py [--kernel GLOB] [--target T ...] [--out FILE]
 
 Needs ziglang, and no GPU: one compiler for all targets. The figures are those of `bitgate compile --target T --json`.
 """
@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bitgate import rooms
 from bitgate.build import Builder, device_report
 from bitgate.build.toolchain import find_device_compiler
+from bitgate.ci.targets import read_targets
 from bitgate.kernel.declaration import KernelFamily, wave_sizes
 from bitgate.kernel.registry import families, select
-
-PAGE = Path(__file__).with_name("resources.md")
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+from bitgate.target_id import target_id
 
 Rows = dict[str, dict[str, Any]]
 """Of one kernel, by target."""
@@ -27,18 +28,22 @@ Rows = dict[str, dict[str, Any]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kernel", default=None, help="only families with an instance that this glob matches")
-    parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--target", action="append", help="a gfx target; default: all that ci/targets.toml promises")
+    parser.add_argument("--out", type=Path, default=rooms.out_dir() / "resources.md")
     arguments = parser.parse_args()
-    chosen = dict.fromkeys(family.name for family, _ in select(arguments.kernel, (), TARGETS[0]))
-    kernels = {name: measured(families()[name]) for name in chosen}
-    arguments.out.write_text("\n".join(page(kernels)) + "\n")
+    promised = read_targets(rooms.room("ci") / "targets.toml").of("amd")
+    targets = tuple(target_id(target).name for target in arguments.target or promised)
+    chosen = dict.fromkeys(family.name for family, _ in select(arguments.kernel))
+    kernels = {name: measured(families()[name], targets) for name in chosen}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text("\n".join(page(kernels, targets)) + "\n")
     print(f"{arguments.out}: {sum(map(len, kernels.values()))} kernels")
 
 
-def measured(family: KernelFamily) -> dict[tuple[str, str, str], Rows]:
+def measured(family: KernelFamily, targets: Sequence[str]) -> dict[tuple[str, str, str], Rows]:
     """By function, unit and instance. A kernel that many instances share stands under its unit alone."""
     found: dict[tuple[str, str, str], Rows] = defaultdict(dict)
-    for target in TARGETS:
+    for target in targets:
         paths = Builder("amd", arch=target).code_objects(family)
         units = device_report.units_of_code_objects(paths)
         for row in device_report.rows(family, target, units):
@@ -51,13 +56,13 @@ def measured(family: KernelFamily) -> dict[tuple[str, str, str], Rows]:
     return found
 
 
-def page(kernels: dict[str, dict[tuple[str, str, str], Rows]]) -> list[str]:
+def page(kernels: dict[str, dict[tuple[str, str, str], Rows]], targets: Sequence[str]) -> list[str]:
     rows = [row for family in kernels.values() for by_target in family.values() for row in by_target.values()]
     lines = [
         "# Registers, LDS and scratch",
         "",
         f"Every kernel of every family, compiled by {find_device_compiler().name}:"
-        " `python docs/make_resources.py` writes this page, `bitgate compile --target T --json` prints the same"
+        " `python bench/resources.py` writes this page, `bitgate compile --target T --json` prints the same"
         " figures of one target.",
         "",
         "A cell is vector registers / scalar registers; on gfx9 the first include accumulation registers. After it"
@@ -67,7 +72,7 @@ def page(kernels: dict[str, dict[tuple[str, str, str], Rows]]) -> list[str]:
         "| target | lanes of a wave | kernels | with spills | with scratch | with scalars in lanes | of these matrix |",
         "|---|---|---|---|---|---|---|",
     ]
-    for target in TARGETS:
+    for target in targets:
         here = [row for row in rows if row["target"] == target]
         counts = [sum(bool(row[figure]) for row in here) for figure in ("spills", "scratch", "sgpr_spills")]
         matrix = sum(row["matrix"] and bool(row["spills"] or row["scratch"] or row["sgpr_spills"]) for row in here)
@@ -76,7 +81,7 @@ def page(kernels: dict[str, dict[tuple[str, str, str], Rows]]) -> list[str]:
         )
     for name, family in kernels.items():
         for wave in (64, 32):
-            lines += table(name, family, tuple(target for target in TARGETS if wave_sizes(target) == (wave,)), wave)
+            lines += table(name, family, tuple(target for target in targets if wave_sizes(target) == (wave,)), wave)
     return lines
 
 

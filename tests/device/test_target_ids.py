@@ -1,0 +1,102 @@
+"""How targets are named, and which code runs where."""
+
+from __future__ import annotations
+
+import pytest
+import rocm_bootstrap
+
+from bitgate.architecture import ARCHITECTURES, architecture
+from bitgate.errors import UsageError
+from bitgate.safe_name import is_safe
+from bitgate.target_id import architecture_of, canonical, runs_on, target_id
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "spelled"),
+    [
+        ("host", "host", "host"),
+        ("sm_90", "sm_90", "sm_90"),
+        ("gfx942", "gfx942", "gfx942"),
+        ("gfx942:sramecc+:xnack-", "gfx942_sramecc+_xnack-", "gfx942:sramecc+:xnack-"),
+        ("gfx942:xnack-:sramecc+", "gfx942_sramecc+_xnack-", "gfx942:sramecc+:xnack-"),
+        ("gfx90a_xnack+", "gfx90a_xnack+", "gfx90a:xnack+"),
+        ("gfx9-4-generic:xnack-", "gfx9-4-generic_xnack-", "gfx9-4-generic:xnack-"),
+    ],
+)
+def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str, name: str, spelled: str) -> None:
+    target = target_id(text)
+    assert (target.name, target.spelled) == (name, spelled)
+    assert target_id(target.name) == target_id(target.spelled) == target
+    assert is_safe(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gfx94", "unknown target 'gfx94'; did you mean gfx942"),
+        ("sm_9", "unknown target 'sm_9'"),
+        ("gfx1100:xnack+", "'xnack\\+' is no feature of gfx1100, on or off, once: write gfx1100: it has no features"),
+        ("gfx942:xnack", "write gfx942:sramecc\\+, gfx942:sramecc- or gfx942:xnack\\+, gfx942:xnack-"),
+        ("gfx942:xnack+:xnack-", "'xnack-' is no feature of gfx942, on or off, once"),
+        ("gfx942:", "target 'gfx942:': '' is no feature"),
+        ("../x", "unknown target"),
+    ],
+)
+def test_a_name_that_is_none_is_told_what_would_be_right(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        target_id(text)
+    assert canonical(text) == text
+
+
+@pytest.mark.parametrize(
+    ("built", "device", "runs"),
+    [
+        ("gfx942", "gfx942:sramecc+:xnack-", True),
+        ("gfx942:xnack-", "gfx942:sramecc+:xnack-", True),
+        ("gfx942:xnack+", "gfx942:sramecc+:xnack-", False),
+        ("gfx942:sramecc-:xnack-", "gfx942:sramecc+:xnack-", False),
+        ("gfx942:xnack+", "gfx942", True),  # of a device whose features nobody has asked for
+        ("gfx942", "gfx950", False),
+        ("gfx9-4-generic", "gfx950:sramecc+:xnack-", True),
+        ("gfx9-4-generic:xnack+", "gfx950:sramecc+:xnack-", False),
+        ("gfx942", "gfx9-4-generic", False),
+        ("gfx9-generic", "gfx90a", False),
+        ("gfx12-generic", "gfx1201", True),
+        ("host", "host", True),
+        ("sm_90", "sm_100", False),
+        ("amd", "gfx942", False),  # a library that does not say for which target it was built
+        ("gfx942", "a GPU of next year", False),
+    ],
+)
+def test_which_code_runs_where(built: str, device: str, runs: bool) -> None:
+    assert runs_on(built, device) is runs
+
+
+def test_rocms_own_table_agrees_with_ours_where_both_know_a_target() -> None:
+    theirs = {target.name: target for target in rocm_bootstrap.ALL_TARGETS if target.name in ARCHITECTURES}
+    assert len(theirs) > 30
+    for name, target in theirs.items():
+        features = ARCHITECTURES[name].features
+        assert ("xnack" in features) == (target.xnack is rocm_bootstrap.XnackMode.SUPPORTED), name
+
+
+def test_members_of_generic_targets_have_what_the_generic_has() -> None:
+    generics = [row for row in ARCHITECTURES.values() if row.members]
+    assert len(generics) == 6
+    for generic in generics:
+        for name in generic.members:
+            member = architecture(name)
+            assert member.waves == generic.waves
+            assert member.lds_bytes >= generic.lds_bytes
+            assert set(generic.pair_adds) <= set(member.pair_adds)
+            assert set(generic.features) <= set(member.features)
+            if generic.matrix is not None:
+                assert member.matrix is not None
+                assert member.matrix.generation == generic.matrix.generation
+                assert generic.matrix.float8 in ("", member.matrix.float8)
+
+
+def test_facts_of_targets_are_found_by_either_spelling() -> None:
+    assert architecture_of("gfx950:xnack-") is architecture_of("gfx950_xnack-") is ARCHITECTURES["gfx950"]
+    assert architecture_of("sm_90").pair_adds == ("f16", "bf16")
+    assert architecture_of("sm_80").pair_adds == ("f16",)
