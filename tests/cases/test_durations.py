@@ -14,6 +14,7 @@ from bitgate.cases import durations
 from bitgate.cases.durations import Durations, History, Pace
 from bitgate.cli.cases import make_plan
 from bitgate.device.targets import Target
+from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import Key, Outcome, Verdict
 
@@ -141,3 +142,12 @@ def test_a_damaged_file_is_said_to_be_one_and_mended_by_the_next_run(cache: Path
     assert f"{cache}: ignored, no table of durations" in capsys.readouterr().err
     remember(HERE, 2.0)
     assert durations.load("toytarget").seconds == {"a__toy_v8__exact": 2.0}
+
+
+def test_a_case_of_few_flops_and_gigabytes_is_no_small_one() -> None:
+    """Run last, because it was taken for one, it would hold a night's last worker up."""
+    strided = parse_case_id("fwd_f32_nhwgc_g1n256k4c192_y2x2_h224x224_s224x224")
+    assert strided.flops < 10**7
+    assert durations.work_of(strided) == strided.bytes > 9 * 2**30
+    usual = parse_case_id("fwd_f32_nhwgc_n2k64c64_y3x3_h28x28_p1x1")
+    assert durations.work_of(usual) == usual.flops

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from bitgate import rooms
 from bitgate.device.targets import Target
+from bitgate.operation import Problem
 from bitgate.record import Verdict
 
 SCHEMA = 2
@@ -56,9 +57,9 @@ class Durations:
     seconds: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
 
-    def estimate(self, case: str, family: str, instance: str, fill: str, flops: int) -> float:
+    def estimate(self, case: str, family: str, instance: str, fill: str, work: int) -> float:
         recorded = self.seconds.get(name(case, family, instance, fill))
-        return self.paces.get(family, self._typical).seconds(flops) if recorded is None else recorded
+        return self.paces.get(family, self._typical).seconds(work) if recorded is None else recorded
 
     @cached_property
     def _typical(self) -> Pace:
@@ -76,6 +77,11 @@ class History:
     def durations(self) -> Durations:
         seconds = {key: median(samples) for key, samples in self.seconds.items()}
         return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()})
+
+
+def work_of(problem: Problem) -> int:
+    """What its time grows with: FLOPs, or bytes where they are more, as with strides as long as an image."""
+    return max(problem.flops, problem.bytes)
 
 
 def name(case: str, family: str, instance: str, fill: str) -> str:
@@ -108,19 +114,19 @@ def carried(target: str, shelves: Sequence[Path]) -> Durations:
     return known
 
 
-def remember(target: str, machine: str, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> None:
-    """Note the seconds of a run in the cache; ``flops`` by case, for the paces. Writes all or nothing."""
+def remember(target: str, machine: str, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> None:
+    """Note the seconds of a run in the cache; ``work`` by case, for the paces. Writes all or nothing."""
     path = _own_file(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         known = _read(path)
-        known[machine] = learn(known.get(machine, History()), verdicts, flops)
+        known[machine] = learn(known.get(machine, History()), verdicts, work)
         draft = path.with_suffix(".draft")
         draft.write_text(render(known))
         draft.replace(path)
 
 
-def learn(known: History, verdicts: Iterable[Verdict], flops: Mapping[str, int]) -> History:
+def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> History:
     """``known`` with one run more. Only what was compared counts: a case that crashed took no time worth knowing."""
     taken: dict[str, list[float]] = defaultdict(list)
     sizes: dict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -129,8 +135,8 @@ def learn(known: History, verdicts: Iterable[Verdict], flops: Mapping[str, int])
         if total is None or not verdict.compared:
             continue
         taken[name(key.case, key.kernel, key.instance, key.fill)].append(total)
-        if key.case in flops:
-            sizes[key.kernel].append((max(1, flops[key.case]), total))
+        if key.case in work:
+            sizes[key.kernel].append((max(1, work[key.case]), total))
     seconds = dict(known.seconds)
     for case, totals in taken.items():
         seconds[case] = (*seconds.get(case, ()), round(median(totals), 5))[-RUNS:]

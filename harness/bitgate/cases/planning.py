@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bitgate.cases.durations import Durations
+from bitgate.cases.durations import Durations, work_of
 from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
@@ -233,7 +233,7 @@ def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, ti
     everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
     own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
     row, problem, (family, instance, _) = candidate.row, candidate.problem, kernel.names
-    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, problem.flops)
+    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, work_of(problem))
     return _planned(
         candidate,
         setting,

@@ -52,18 +52,18 @@ class Ending:
             for box in left_behind(self.run.folder):
                 box.clear()
         self.run.write_reports()
-        flops = {test.case: test.problem.flops for test in self.run.tests.values()}
+        work = {test.case: durations.work_of(test.problem) for test in self.run.tests.values()}
         if self.run.results.is_file():
-            self._learn(flops)
+            self._learn(work)
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
 
-    def _learn(self, flops: dict[str, int]) -> None:
+    def _learn(self, work: dict[str, int]) -> None:
         """Seconds are an aid: a cache that cannot be written, or a damaged record, is told, and decides nothing."""
         try:
             target = self.run.target
             fresh = [one for one in read(self.run.results) if (one.test, one.key) not in self.run.done]
-            durations.remember(target.name, durations.machine_of(target), fresh, flops)
+            durations.remember(target.name, durations.machine_of(target), fresh, work)
         except (OSError, RecordError) as error:
             progress(f"the seconds of this run are not kept: {error}")
 
