@@ -8,12 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import Tensor
+from bitgate.kernel.generated import element
+from bitgate.operation import DTYPES, Tensor
 from bitgate.operations.convolution import ConvProblem
 
 from .. import backward_weight as common
-from ..backward_weight import POINTWISE_STRIDE_1, Shape
 from ..channels_last import channels_last
+from ..shape import POINTWISE_STRIDE_1, Shape
 
 # tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 SHAPES_16 = (
@@ -34,6 +35,11 @@ INSTANCES = tuple(
     common.instance("bwd_weight_explicit", group, dtypes, shape, atomics=False)
     for group, dtypes, shapes in ROWS
     for shape in shapes
+)
+GENERATED = common.generated(
+    "bwd_weight_explicit",
+    INSTANCES,
+    lambda dtype, wave: f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{element(dtype)}>",
 )
 
 
@@ -66,7 +72,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 FAMILY = KernelFamily(
     name="bwd_weight_explicit",
     operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    sources=("library.hip.cpp", *GENERATED),
+    generated=GENERATED,
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
@@ -23,6 +24,7 @@ INSTANCES = tuple(
     for group, dtypes, shapes in ROWS
     for shape in shapes
 )
+GENERATED = common.generated("bwd_weight_multiple_d", INSTANCES, partial(common.shared_table, "Pair"))
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -38,7 +40,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 FAMILY = KernelFamily(
     name="bwd_weight_multiple_d",
     operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    sources=("library.hip.cpp", *GENERATED),
+    generated=GENERATED,
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operations.convolution import ConvProblem
 
 from .. import backward_weight as common
-from ..backward_weight import GENERAL, POINTWISE_STRIDE_1, Shape
+from ..cpp_names import types
+from ..shape import POINTWISE_STRIDE_1, Shape
 
 LOAD_THREADS = 256
 
@@ -32,14 +32,19 @@ SHAPES = (
 
 def _instance(dtype: str, shape: Shape) -> Instance:
     """The workgroup is larger than the math waves, and the name says both."""
-    math_threads = shape.waves * shape.wave
-    plain = common.instance("bwd_weight_wavelet", dtype, dtype, shape, atomics=True)
-    tiling = replace(shape, special=GENERAL, wave=64).name(dtype)
-    name = f"{tiling}_l{LOAD_THREADS}m{math_threads}{plain.name.removeprefix(tiling)}"
-    return replace(plain, name=name, block_size=LOAD_THREADS + math_threads)
+    return shape.instance(
+        f"bwd_weight_wavelet_{dtype}{shape.end}",
+        dtype,
+        name=shape.name(dtype, f"_l{LOAD_THREADS}m{shape.waves * shape.wave}"),
+        more_threads=LOAD_THREADS,
+        rounds_slices=True,
+    )
 
 
 INSTANCES = tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES)
+GENERATED = common.generated(
+    "bwd_weight_wavelet", INSTANCES, lambda dtypes, wave: f"InstancesWave{wave}<{types(dtypes)}>"
+)
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -55,7 +60,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 FAMILY = KernelFamily(
     name="bwd_weight_wavelet",
     operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    sources=("library.hip.cpp", *GENERATED),
+    generated=GENERATED,
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,

@@ -41,13 +41,10 @@ using Instances32Wave32 =
                   Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>,
                   Prefetched<Tiling<T, Extent<64, 32, 16>, 2, 2, Small32, Vectors<4, 2, 2>, 32>>>;
 
-// f16 tensors whose elements are rounded to 8-bit factors as they are loaded.
-template <class Factor> using Rounded = Types<bitgate::f16, bitgate::f16, bitgate::f16, Factor, Factor>;
-template <class Factor>
-using Instances8Wave64 =
-    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>;
-template <class Factor>
-using Instances8Wave32 =
-    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
+// For elements that are rounded to 8-bit factors as they are loaded.
+template <class T>
+using Instances8Wave64 = Registrations<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>;
+template <class T>
+using Instances8Wave32 = Registrations<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
 
 } // namespace grouped_bwd_data

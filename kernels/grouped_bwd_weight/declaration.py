@@ -9,7 +9,8 @@ from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operations.convolution import ConvProblem
 
 from .. import backward_weight as common
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, POINTWISE, POINTWISE_STRIDE_1, Shape
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED
+from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
     *PAIR_16,
@@ -49,6 +50,13 @@ INSTANCES = tuple(
     for group, dtypes, shapes in ROWS
     for shape in shapes
 )
+WHOLE = ("f32", "f16", "bf16")
+"""Types that have all variants; the others have a pair."""
+GENERATED = common.generated(
+    "grouped_bwd_weight",
+    INSTANCES,
+    lambda dtypes, wave: common.shared_table("Variants" if dtypes in WHOLE else "Pair", dtypes, wave),
+)
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -64,7 +72,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 FAMILY = KernelFamily(
     name="grouped_bwd_weight",
     operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
+    sources=("library.hip.cpp", *GENERATED),
+    generated=GENERATED,
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=INSTANCES,

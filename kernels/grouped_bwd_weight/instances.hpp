@@ -3,6 +3,7 @@
 
 #include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/variants.hpp"
 
 namespace grouped_bwd_weight {
 

@@ -195,4 +195,8 @@ template <class T> struct BITGATE_HIDDEN Passes {
   Naive<T> bwd_weight, bwd_data, fwd;
 };
 
+template <class T> struct BITGATE_HIDDEN WeightGradient : Naive<T> {
+  explicit WeightGradient(const char* accumulator) : Naive<T>(Pass::bwd_weight, accumulator) {}
+};
+
 } // namespace naive_conv
