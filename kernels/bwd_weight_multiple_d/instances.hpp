@@ -1,8 +1,6 @@
-// Multiple D: the GEMM adds its sums up in a workspace of floats; then the operation (scale, bilinear ...) is
-// applied to each once, with D tensors of dw's shape.
+// Multiple D: two stages, the second of which applies the operation (scale, bilinear ...).
 #pragma once
 
-#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/bwd_weight/dispatch.hpp"
 #include "bitgate/implicit_gemm/bwd_weight/variants.hpp"
 
@@ -11,28 +9,6 @@ namespace bwd_weight_multiple_d {
 using namespace bitgate::implicit_gemm;
 using namespace bitgate::implicit_gemm::bwd_weight;
 
-template <class Variant>
-int32_t supports_channels_last(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-  return supports<Variant>(request, {false, true, Variant::block}, reason);
-}
-
-template <class Variant>
-void run_channels_last(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers,
-                       bitgate::Context& context) {
-  run_two_stage<Variant>(request, buffers, context, "multiple_d");
-}
-
-template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
-  using Any = AnyLayout<supports_channels_last<Variant>, workspace_bytes, run_channels_last<Variant>>;
-  static const std::string name = name_of<Variant>(dtypes);
-  return describe<Variant, Any>(name.c_str(), dtypes);
-}
-
-// An instance for each variant.
-template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes)
-      : each{bitgate::ConvRegistration(instance<Variants>(dtypes))...} {}
-  bitgate::ConvRegistration each[sizeof...(Variants)];
-};
+template <class... Variants> using Registrations = RegistrationsOfWays<TwoStages<Variants, true>...>;
 
 } // namespace bwd_weight_multiple_d

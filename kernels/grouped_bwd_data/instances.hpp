@@ -7,10 +7,6 @@
 
 namespace grouped_bwd_data {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
 template <class Tiling> using Prefetched = Staged<2, Tiling>;
 
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.

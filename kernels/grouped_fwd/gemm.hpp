@@ -8,16 +8,15 @@
 // vectors along k. Every cell of y is written.
 //
 // Needs: unit stride of c in x and w and of k in y; C a multiple of Vector::A and Vector::B, K of Vector::C;
-// vectors aligned; what the specialisation asserts (dispatch.hpp checks). Rows past M, k past K, c past C and
+// vectors aligned; what the specialisation asserts (support.hpp checks). Rows past M, k past K, c past C and
 // x cells in the padding are loaded as zeros. Offsets are 64-bit.
 #pragma once
 
+#include "bitgate/implicit_gemm/epilogue.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
 namespace grouped_fwd {
-
-using namespace bitgate::implicit_gemm;
 
 // An instance: a tiling, and what it may take for granted.
 template <Specialisation special_, class Tiling_> struct Variant : Tiling_ {
@@ -63,11 +62,9 @@ BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, 
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     auto& row = rows.row[pass];
-    row.offset = place.group * geometry.x.group + (place.first_image + at.image) * geometry.x.row;
-    for (int axis = 0; axis < axes; ++axis) {
+    for (int axis = 0; axis < axes; ++axis)
       row.cell[axis] = input_at<Variant::special>(geometry.axis[axis], at.position[axis]);
-      row.offset += row.cell[axis] * geometry.x.spatial[axis];
-    }
+    row.offset = offset_of(geometry.x, cell_of(place.group, place.first_image + at.image, row.cell));
     if (at.image >= geometry.images)
       row.cell[0] = INT32_MIN;
   }
@@ -143,7 +140,8 @@ template <class Variant> struct Reader {
       const int32_t k = place.first_column + CoverB::row(place.thread, pass);
       stage.b[pass] = {};
       if (k < at.b.end_k)
-        stage.b[pass] = read_factors<FactorB, Vector::B>(at.w_tap + k * geometry.w.row + at.b.c);
+        stage.b[pass] =
+            read_factors<FactorB, Vector::B>(at.w_tap + offset_of(geometry.w, {.row = k}) + at.b.c);
     }
   }
 
@@ -225,12 +223,14 @@ template <class Variant> struct Merged : Reader<Variant> {
 
 private:
   BITGATE_HD __forceinline__ void stand_at_terms() {
-    const Term a = term_at(this->geometry, first_term + Variant::CoverA::column(this->place.thread));
-    const Term b = term_at(this->geometry, first_term + Variant::CoverB::column(this->place.thread));
+    const int32_t terms = this->geometry.c * taps_of(this->geometry);
+    const int32_t term_a = first_term + Variant::CoverA::column(this->place.thread);
+    const int32_t term_b = first_term + Variant::CoverB::column(this->place.thread);
+    const Column a = column_at(this->geometry, term_a), b = column_at(this->geometry, term_b);
     this->find_cells(tap_at(this->geometry, a.f));
     this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
-    this->at.a = {a.c, a.inside};
-    this->at.b = {b.c, b.inside ? this->geometry.k : 0};
+    this->at.a = {a.c, term_a < terms};
+    this->at.b = {b.c, term_b < terms ? this->geometry.k : 0};
   }
 };
 
@@ -251,18 +251,13 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
     if (at.image >= geometry.images)
       continue;
     const int row = Cover::row(place.thread, pass);
-    const int64_t image = place.first_image + at.image;
-    int64_t y_offset = place.group * geometry.y.group + image * geometry.y.row;
-    int64_t d_offset = place.group * geometry.d.group + image * geometry.d.row;
-    for (int axis = 0; axis < axes; ++axis) {
-      y_offset += at.position[axis] * geometry.y.spatial[axis];
-      d_offset += at.position[axis] * geometry.d.spatial[axis];
-    }
+    Cell cell = cell_of(place.group, place.first_image + at.image, at.position);
+    ElementC* to = y + offset_of(geometry.y, cell) + k;
+    cell.column = k;
     ElementC values[Cover::vector];
-    for (int i = 0; i < Cover::vector; ++i)
-      values[i] = bitgate::finish(tile[row * pitch + column + i], geometry.op,
-                                  d + d_offset + (k + i) * geometry.d.column);
-    write_chunk(y + y_offset + k, bitgate::bits_as<Chunk<sizeof values>>(values));
+    finish_vector(tile + row * pitch + column, geometry.op, d + offset_of(geometry.d, cell),
+                  geometry.d.column, values);
+    write_vector(to, values);
   }
 }
 
@@ -275,15 +270,10 @@ __global__ void __launch_bounds__(Variant::block)
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
   const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
-  const auto* w_group = w + place.group * geometry.w.group;
+  const auto* w_group = w + offset_of(geometry.w, {place.group});
   Source source{{geometry, place, rows, x, w_group, {}}};
   source.start();
-
-  Sums<Variant> sums;
-  clear(sums);
-  reduce<Variant, loop>(source, Source::steps(geometry), lds.operands, place.thread, sums);
-  store_sums(sums, place.thread, lds.c);
-  __syncthreads(); // sums are complete
+  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds);
   epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), place, d, y);
 }
 

@@ -7,11 +7,6 @@
 
 namespace grouped_fwd {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
-
 template <class Tiling> using General = Variant<Specialisation::general, Tiling>;
 template <class Tiling> using OddC = Variant<Specialisation::odd_c, Tiling>;
 template <class Tiling> using Pointwise = Variant<Specialisation::filter_1x1_pad_0, Tiling>;

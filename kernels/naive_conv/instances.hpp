@@ -111,7 +111,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   arguments.x_op = problem.in_op;
   arguments.w_op = problem.wei_op;
   if (problem.num_d > 0)
-    arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
+    arguments.d = bitgate::layout_of(problem.d[0], problem.ndim);
   switch (choose<T>(request, arguments.shape)) {
   case Sums::tile:
     return run_tiles<T, LargeTile>(request, buffers, arguments, context);

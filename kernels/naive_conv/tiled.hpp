@@ -168,8 +168,8 @@ template <class T> struct ForwardTile {
   }
   BITGATE_HD static int64_t columns(const ConvShape& s) { return s.k; }
   BITGATE_HD static int64_t terms(const ConvShape& s) { return s.c; }
-  BITGATE_HD static const Strides& a(const ConvShape& s) { return s.x; }
-  BITGATE_HD static const Strides& c(const ConvShape& s) { return s.y; }
+  BITGATE_HD static const Layout& a(const ConvShape& s) { return s.x; }
+  BITGATE_HD static const Layout& c(const ConvShape& s) { return s.y; }
   BITGATE_HD static int64_t b_column(const ConvShape& s) { return s.w.row; }
   BITGATE_HD static int64_t b_term(const ConvShape& s) { return s.w.column; }
   BITGATE_HD static Elementwise a_op(const Arguments& arguments) { return arguments.x_op; }
@@ -207,8 +207,8 @@ template <class T> struct BackwardDataTile {
   }
   BITGATE_HD static int64_t columns(const ConvShape& s) { return s.c; }
   BITGATE_HD static int64_t terms(const ConvShape& s) { return s.k; }
-  BITGATE_HD static const Strides& a(const ConvShape& s) { return s.y; }
-  BITGATE_HD static const Strides& c(const ConvShape& s) { return s.x; }
+  BITGATE_HD static const Layout& a(const ConvShape& s) { return s.y; }
+  BITGATE_HD static const Layout& c(const ConvShape& s) { return s.x; }
   BITGATE_HD static int64_t b_column(const ConvShape& s) { return s.w.column; }
   BITGATE_HD static int64_t b_term(const ConvShape& s) { return s.w.row; }
   BITGATE_HD static Elementwise a_op(const Arguments&) { return {}; }
@@ -257,8 +257,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
   bool is_cell = false;
   if (thread < Tile::cells) {
     is_cell = Pass::cell_of(shape, tile % row_tiles * Tile::cells + thread, cell);
-    lds.cells.result[thread] = is_cell ? offset_of(cell, Pass::c(shape)) : -1;
-    lds.cells.d[thread] = offset_of(cell, arguments.d);
+    lds.cells.result[thread] = is_cell ? offset_of(Pass::c(shape), cell) : -1;
+    lds.cells.d[thread] = offset_of(arguments.d, cell);
     lds.live_tap = -1;
   }
   __syncthreads();
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
           bool meets = is_cell;
           for (int axis = 0; axis < axes; ++axis)
             meets = meets && Pass::meets(shape, axis, cell.at[axis], tap.at[axis], at.at[axis]);
-          lds.row[thread] = meets ? offset_of(at, Pass::a(shape)) : -1;
+          lds.row[thread] = meets ? offset_of(Pass::a(shape), at) : -1;
           if (meets)
             lds.live_tap = number;
         }
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
           const int64_t row = lds.row[a_courier.share.cell_of(load)];
           const int64_t column = first_column + b_courier.share.cell_of(load);
           a_row[load] = row >= 0 ? a + row : nullptr;
-          b_row[load] = column < columns ? b + offset_of(tap, shape.w) + column * b_column : nullptr;
+          b_row[load] = column < columns ? b + offset_of(shape.w, tap) + column * b_column : nullptr;
         }
         accumulate<T, Tile>(
             lds.slices, turn, terms, a_courier,
@@ -351,8 +351,8 @@ BITGATE_HD inline void step_at(const ConvShape& shape, const Cell& tap, const In
     input_at(shape, axis, at_y.at[axis], tap.at[axis], at_x.at[axis]);
   }
   at_y.row = at_x.row = term;
-  a_step = offset_of(at_y, shape.y);
-  b_step = offset_of(at_x, shape.x);
+  a_step = offset_of(shape.y, at_y);
+  b_step = offset_of(shape.x, at_x);
 }
 
 template <class T, class Tile>
@@ -381,8 +381,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::resident)
   if (thread < Tile::cells) {
     Cell cell = tap;
     cell.row = first_row + thread;
-    lds.cells.result[thread] = cell.row < shape.k ? offset_of(cell, shape.w) : -1;
-    lds.cells.d[thread] = offset_of(cell, arguments.d);
+    lds.cells.result[thread] = cell.row < shape.k ? offset_of(shape.w, cell) : -1;
+    lds.cells.d[thread] = offset_of(arguments.d, cell);
   }
 
   const Elementwise pass{};

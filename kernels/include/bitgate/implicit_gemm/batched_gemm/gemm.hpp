@@ -9,6 +9,7 @@
 #pragma once
 
 #include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/epilogue.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -83,17 +84,14 @@ __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, cons
     if (m >= geometry.m)
       continue;
     const auto* sums = tile + row * Variant::pitch_c + column;
-    C* to = c + batch * geometry.c.batch + m * geometry.c.row + n;
+    C* to = c + offset_of(geometry.c, {batch, m}) + n;
     C values[Variant::Vector::C];
     if constexpr (split) {
-      for (int i = 0; i < Variant::Vector::C; ++i)
-        values[i] = Number<C>::narrow(sums[i]);
+      round_vector(sums, values);
       atomic_add(to, values);
     } else {
-      const auto* d_row = d + batch * geometry.d.batch + m * geometry.d.row;
-      for (int i = 0; i < Variant::Vector::C; ++i)
-        values[i] = finish(sums[i], geometry.op, d_row + (n + i) * geometry.d.column);
-      write_chunk(to, bits_as<Chunk<sizeof values>>(values));
+      finish_vector(sums, geometry.op, d + offset_of(geometry.d, {batch, m, n}), geometry.d.column, values);
+      write_vector(to, values);
     }
   }
 }
@@ -110,12 +108,12 @@ __global__ void __launch_bounds__(Variant::block)
   const auto batch = static_cast<int64_t>(blockIdx.y);
   const int column_blocks = (geometry.n + Tile::N - 1) / Tile::N;
   const int32_t m = block / column_blocks * Tile::M, n = block % column_blocks * Tile::N;
-  Matrix<typename Variant::ElementA> matrix_a{a + batch * geometry.a.batch, geometry.a.row, geometry.m,
+  Matrix<typename Variant::ElementA> matrix_a{a + offset_of(geometry.a, {batch}), geometry.a.row, geometry.m,
                                               geometry.k};
   if constexpr (turn_a)
     matrix_a = {matrix_a.cells, geometry.a.column, geometry.k, geometry.m};
-  Matrix<typename Variant::ElementB> matrix_b{b + batch * geometry.b.batch, geometry.b.column, geometry.k,
-                                              geometry.n};
+  Matrix<typename Variant::ElementB> matrix_b{b + offset_of(geometry.b, {batch}), geometry.b.column,
+                                              geometry.k, geometry.n};
   if constexpr (turn_b)
     matrix_b = {matrix_b.cells, geometry.b.row, geometry.n, geometry.k};
 
@@ -151,8 +149,7 @@ __global__ void __launch_bounds__(clear_block) kernel_clear(C* c, int64_t cells,
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * clear_block + threadIdx.x; i < cells;
        i += static_cast<int64_t>(gridDim.x) * clear_block) {
     const int64_t row = i / geometry.n;
-    c[row / geometry.m * geometry.c.batch + row % geometry.m * geometry.c.row + i % geometry.n] =
-        Number<C>::narrow(0);
+    c[offset_of(geometry.c, {row / geometry.m, row % geometry.m}) + i % geometry.n] = Number<C>::narrow(0);
   }
 }
 

@@ -6,11 +6,6 @@
 
 namespace bitgate::implicit_gemm::bwd_weight {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
-
 template <class Tiling> using General = Variant<Specialisation::general, Tiling>;
 template <class Tiling> using Pointwise = Variant<Specialisation::filter_1x1_pad_0, Tiling>;
 template <class Tiling> using PointwiseStride1 = Variant<Specialisation::filter_1x1_stride_1_pad_0, Tiling>;

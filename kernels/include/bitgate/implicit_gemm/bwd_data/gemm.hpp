@@ -10,17 +10,16 @@
 // reduction is split, added to what other slices have left there.
 //
 // Needs: unit stride of k in dy and of c in w and dx; K a multiple of Vector::A, C of Vector::B and
-// Vector::C; vectors aligned (dispatch.hpp checks). Rows past M, k past K, c past C and dy cells outside the
+// Vector::C; vectors aligned (support.hpp checks). Rows past M, k past K, c past C and dy cells outside the
 // output are loaded as zeros; dx cells outside the image are not written. Offsets are 64-bit.
 #pragma once
 
 #include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/epilogue.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
-namespace grouped_bwd_data {
-
-using namespace bitgate::implicit_gemm;
+namespace bitgate::implicit_gemm::bwd_data {
 
 // The place of one block: which tile of which sub-GEMM, of which images, and its share of the reduction.
 struct Place {
@@ -62,11 +61,9 @@ BITGATE_HD __forceinline__ RowsOfA<Tiling> rows_of_a(const Geometry& geometry, c
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     auto& row = rows.row[pass];
     const int64_t image = place.first_image + at.image;
-    row.offset = place.group * geometry.dy.group + image * geometry.dy.row;
-    for (int axis = 0; axis < axes; ++axis) {
+    row.offset = offset_of(geometry.dy, cell_of(place.group, image, at.position));
+    for (int axis = 0; axis < axes; ++axis)
       row.position[axis] = at.position[axis];
-      row.offset += at.position[axis] * geometry.dy.spatial[axis];
-    }
     if (at.image >= geometry.images)
       row.position[0] = -1;
   }
@@ -82,13 +79,14 @@ struct Tap {
 
 BITGATE_HD __forceinline__ Tap tap_at(const Geometry& geometry, const SubGemm& gemm,
                                       const int32_t (&dot)[axes]) {
-  Tap tap{{}, 0, 0};
+  Tap tap;
+  Cell at_w;
   for (int axis = 0; axis < axes; ++axis) {
     tap.shift[axis] = geometry.axis[axis].step * dot[axis];
-    tap.dy_offset += tap.shift[axis] * geometry.dy.spatial[axis];
-    tap.w_offset += (gemm.tilde[axis] + static_cast<int64_t>(geometry.axis[axis].classes) * dot[axis]) *
-                    geometry.w.spatial[axis];
+    at_w.at[axis] = gemm.tilde[axis] + static_cast<int64_t>(geometry.axis[axis].classes) * dot[axis];
   }
+  tap.dy_offset = offset_of(geometry.dy, cell_of(0, 0, tap.shift));
+  tap.w_offset = offset_of(geometry.w, at_w);
   return tap;
 }
 
@@ -100,7 +98,7 @@ using CoverB = Cover<Tiling::Tile::K, Tiling::Tile::N, Tiling::Vector::B, Tiling
 // taps, the last axis first.
 template <class Tiling> struct Steps {
   using CoverA = typename Tiling::CoverA;
-  using CoverB = grouped_bwd_data::CoverB<Tiling>;
+  using CoverB = bwd_data::CoverB<Tiling>;
   using FactorA = typename Tiling::FactorA;
   using FactorB = typename Tiling::FactorB;
   using Vector = typename Tiling::Vector;
@@ -183,7 +181,7 @@ template <class Tiling> struct Steps {
       const int32_t k = first_k + CoverB::row(place.thread, pass);
       stage.b[pass] = {};
       if (k < geometry.k && c < geometry.c)
-        stage.b[pass] = read_factors<FactorB, Vector::B>(w_tap + k * geometry.w.row + c);
+        stage.b[pass] = read_factors<FactorB, Vector::B>(w_tap + offset_of(geometry.w, {.row = k}) + c);
     }
   }
 
@@ -197,20 +195,18 @@ template <class Tiling> struct Steps {
   }
 };
 
-// dx and d offsets of a row at channel 0; false if its cell lies outside the image, or the row past M.
+// The dx cell of a row at channel 0; false if it lies outside the image, or the row past M.
 BITGATE_HD __forceinline__ bool cell_of_row(const Geometry& geometry, const SubGemm& gemm, const Place& place,
-                                            const Row& row, int64_t& dx_offset, int64_t& d_offset) {
+                                            const Row& row, Cell& cell) {
   if (row.image >= geometry.images)
     return false;
-  const int64_t image = place.first_image + row.image;
-  dx_offset = place.group * geometry.dx.group + image * geometry.dx.row;
-  d_offset = place.group * geometry.d.group + image * geometry.d.row;
+  cell.group = place.group;
+  cell.row = place.first_image + row.image;
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t i = dx_coordinate(geometry.axis[axis], gemm.tilde[axis], row.position[axis]);
     if (i < 0 || i >= geometry.axis[axis].input)
       return false;
-    dx_offset += i * geometry.dx.spatial[axis];
-    d_offset += i * geometry.d.spatial[axis];
+    cell.at[axis] = i;
   }
   return true;
 }
@@ -228,19 +224,20 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
     const int row = Cover::row(place.thread, pass);
-    int64_t dx_offset, d_offset;
-    if (!cell_of_row(geometry, gemm, place, at, dx_offset, d_offset))
+    Cell cell;
+    if (!cell_of_row(geometry, gemm, place, at, cell))
       continue;
+    auto* to = dx + offset_of(geometry.dx, cell) + c;
+    cell.column = c;
     typename Tiling::ElementC values[Tiling::Vector::C];
-    for (int i = 0; i < Tiling::Vector::C; ++i)
-      values[i] = bitgate::finish(tile[row * Tiling::pitch_c + column + i], geometry.op,
-                                  d + d_offset + (c + i) * geometry.d.column);
+    finish_vector(tile + row * Tiling::pitch_c + column, geometry.op, d + offset_of(geometry.d, cell),
+                  geometry.d.column, values);
     if constexpr (sizeof *values > 1) // single bytes are not added atomically: no reduction to them is split
       if (geometry.split_k > 1) {
-        bitgate::atomic_add(dx + dx_offset + c, values);
+        atomic_add(to, values);
         continue;
       }
-    write_chunk(dx + dx_offset + c, bitgate::bits_as<Chunk<sizeof values>>(values));
+    write_vector(to, values);
   }
 }
 
@@ -256,16 +253,11 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   if (slice.count == 0)
     return;
   const RowsOfA<Tiling> rows = rows_of_a<Tiling>(geometry, place);
-  const auto* w_group = w + place.group * geometry.w.group;
+  const auto* w_group = w + offset_of(geometry.w, {place.group});
   Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
   steps.start_at(slice.first);
-
-  Sums<Tiling> sums;
-  clear(sums);
-  reduce<Tiling, loop>(steps, slice.count, lds.operands, place.thread, sums);
-  store_sums(sums, place.thread, lds.c);
-  __syncthreads(); // sums are complete
-  epilogue<Tiling>(lds.c, bitgate::loaded_here(geometry), bitgate::loaded_here(gemm), place, d, dx);
+  sum_steps<Tiling, loop>(steps, slice.count, place.thread, lds);
+  epilogue<Tiling>(lds.c, loaded_here(geometry), loaded_here(gemm), place, d, dx);
 }
 
 // Flat path: one sub-GEMM a launch.
@@ -292,4 +284,4 @@ __global__ void __launch_bounds__(Tiling::block)
   run_tile<Tiling, loop>(dy, w, d, dx, geometry, gemm, block - gemm.first_block);
 }
 
-} // namespace grouped_bwd_data
+} // namespace bitgate::implicit_gemm::bwd_data

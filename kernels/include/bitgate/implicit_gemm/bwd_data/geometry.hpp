@@ -13,21 +13,15 @@
 #include <numeric>
 #include <vector>
 
-#include "bitgate/conv_shape.hpp"
 #include "bitgate/elementwise.hpp"
+#include "bitgate/grid.hpp"
+#include "bitgate/implicit_gemm/rows.hpp"
 
-namespace grouped_bwd_data {
-
-using bitgate::axes;
-using bitgate::ConvShape;
-using bitgate::Elementwise;
-using bitgate::Strides;
+namespace bitgate::implicit_gemm::bwd_data {
 
 inline constexpr int max_bucket = 32; // sub-GEMMs that one launch takes
 
-struct Axis {
-  int32_t input, filter, output;
-  int32_t stride, dilation, left_pad;
+struct Axis : implicit_gemm::Axis {
   int32_t classes;       // T
   int32_t step;          // dilation / g: dy cells between the taps of a class
   int32_t begin, length; // window positions
@@ -39,7 +33,7 @@ struct Geometry {
   int32_t k, c;
   int32_t split_k; // slices of each reduction
   Axis axis[axes];
-  Strides dy, w, dx, d;
+  Layout dy, w, dx, d;
   Elementwise op;
 };
 
@@ -56,39 +50,9 @@ struct Bucket {
   SubGemm gemms[max_bucket];
 };
 
-BITGATE_HD inline int64_t rows_of(const Geometry& geometry) {
-  return static_cast<int64_t>(geometry.images) * geometry.axis[0].length * geometry.axis[1].length *
-         geometry.axis[2].length;
-}
-
-// Row m of every sub-GEMM: an image and a window position on each axis.
-struct Row {
-  int32_t image;
-  int32_t position[axes];
-};
-
-BITGATE_HD inline Row row_at(const Geometry& geometry, int64_t m) {
-  Row row;
-  for (int axis = axes - 1; axis >= 0; --axis) {
-    const int32_t length = geometry.axis[axis].length;
-    row.position[axis] = geometry.axis[axis].begin + static_cast<int32_t>(m % length);
-    m /= length;
-  }
-  row.image = static_cast<int32_t>(m);
-  return row;
-}
-
-// The row `rows` further on. In 32 bits: a GPU takes four times as long for row_at's divisions.
-BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, int rows) {
-  auto carry = static_cast<uint32_t>(rows);
-  for (int axis = axes - 1; axis >= 0; --axis) {
-    const auto length = static_cast<uint32_t>(geometry.axis[axis].length);
-    const int32_t begin = geometry.axis[axis].begin;
-    const uint32_t index = static_cast<uint32_t>(row.position[axis] - begin) + carry;
-    row.position[axis] = begin + static_cast<int32_t>(index % length);
-    carry = index / length;
-  }
-  row.image += static_cast<int32_t>(carry);
+// Rows are window positions: implicit_gemm::row_at.
+BITGATE_HD __forceinline__ Range range_of(const Axis& axis) {
+  return {axis.begin, axis.length};
 }
 
 // dx coordinate of a window position; it may lie outside the image.
@@ -125,10 +89,6 @@ BITGATE_HD inline bool is_owned(const Axis& axis, int64_t x) {
 // ---- host side
 // -----------------------------------------------------------------------------------------------------
 
-inline int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 inline Axis make_axis(const ConvShape& shape, int axis) {
   const int64_t stride = shape.stride[axis], dilation = shape.dilation[axis], pad = shape.left_pad[axis];
   const int64_t common = std::gcd(stride, dilation), classes = stride / common;
@@ -138,12 +98,8 @@ inline Axis make_axis(const ConvShape& shape, int axis) {
   const int64_t last = ceil_div(pad + shape.input[axis] - 1, stride) + 1;
   const int64_t end = all_positions < last ? all_positions : last;
   const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
-  return {narrow(shape.input[axis]),
-          narrow(shape.filter[axis]),
-          narrow(shape.output[axis]),
-          narrow(stride),
-          narrow(dilation),
-          narrow(pad),
+  return {{narrow(shape.input[axis]), narrow(shape.filter[axis]), narrow(shape.output[axis]), narrow(stride),
+           narrow(dilation), narrow(pad)},
           narrow(classes),
           narrow(dilation / common),
           narrow(begin),
@@ -151,7 +107,7 @@ inline Axis make_axis(const ConvShape& shape, int axis) {
 }
 
 inline Geometry make_geometry(const ConvShape& shape, int64_t images, int split_k, const Elementwise& op,
-                              const Strides& d) {
+                              const Layout& d) {
   Geometry geometry{};
   geometry.images = static_cast<int32_t>(images);
   geometry.split_k = split_k;
@@ -189,4 +145,4 @@ inline std::vector<SubGemm> sub_gemms(const Geometry& geometry) {
   return gemms;
 }
 
-} // namespace grouped_bwd_data
+} // namespace bitgate::implicit_gemm::bwd_data

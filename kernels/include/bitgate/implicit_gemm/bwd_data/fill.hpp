@@ -5,7 +5,7 @@
 #include "bitgate/elementwise.hpp"
 #include "geometry.hpp"
 
-namespace grouped_bwd_data {
+namespace bitgate::implicit_gemm::bwd_data {
 
 inline constexpr int fill_block = 256;
 inline constexpr int64_t fill_max_blocks = 1024;
@@ -26,22 +26,17 @@ __global__ void __launch_bounds__(fill_block) kernel_fill(const T* d, T* dx, Fil
   for (int64_t cell = static_cast<int64_t>(blockIdx.x) * fill_block + threadIdx.x; cell < cells;
        cell += static_cast<int64_t>(gridDim.x) * fill_block) {
     int64_t rest = cell / geometry.c;
-    const int64_t c = cell % geometry.c;
-    int64_t dx_offset = c, d_offset = c * geometry.d.column;
+    Cell at{.column = cell % geometry.c};
     bool owned = true;
     for (int axis = axes - 1; axis >= 0; --axis) {
-      const int64_t i = rest % geometry.axis[axis].input;
+      at.at[axis] = rest % geometry.axis[axis].input;
       rest /= geometry.axis[axis].input;
-      dx_offset += i * geometry.dx.spatial[axis];
-      d_offset += i * geometry.d.spatial[axis];
-      owned = owned && is_owned(geometry.axis[axis], i);
+      owned = owned && is_owned(geometry.axis[axis], at.at[axis]);
     }
-    const int64_t image = rest % arguments.images, group = rest / arguments.images;
-    dx_offset += image * geometry.dx.row + group * geometry.dx.group;
-    d_offset += image * geometry.d.row + group * geometry.d.group;
+    at.row = rest % arguments.images, at.group = rest / arguments.images;
     if (!owned || arguments.only_unowned == 0)
-      dx[dx_offset] = bitgate::finish(0.0f, geometry.op, d + d_offset);
+      dx[offset_of(geometry.dx, at)] = finish(0.0f, geometry.op, d + offset_of(geometry.d, at));
   }
 }
 
-} // namespace grouped_bwd_data
+} // namespace bitgate::implicit_gemm::bwd_data
