@@ -6,10 +6,12 @@ Written from the maths, not from the C++: where a library disagrees, one of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operation import DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass
@@ -17,6 +19,7 @@ from bitgate.operations.convolution import ConvProblem, Pass
 from .channels_last import channels_last
 from .clauses import Moved, broken_assertion, broken_vectors, grid_blocks, too_many_threads, wrong_types
 from .cpp_names import BWD_WEIGHT, types
+from .library_family import library_family
 from .limits import MAX_COORDINATE, MAX_GRID_YZ
 from .shape import Shape
 
@@ -56,26 +59,64 @@ PAIR_32 = (
 PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
 
 
-def instance(family: str, group: str, dtypes: str, shape: Shape, *, atomics: bool, by_wave: bool = True) -> Instance:
-    """``atomics``: slices of a split reduction meet in dw, in dw's own type. ``by_wave``: waves of 32 lanes have a
-    translation unit of their own."""
-    return shape.instance(f"{family}_{group}{shape.end * by_wave}", dtypes, rounds_slices=atomics)
+Row: TypeAlias = tuple[str, str, Sequence[Shape]]
+"""Instance group, types, shapes."""
 
 
-def generated(family: str, instances: Sequence[Instance], table: Callable[[str, int], str]) -> dict[str, str]:
-    """The units of the instances' groups. ``table(dtypes, wave)``: the type that registers those instances."""
+@dataclass(frozen=True)
+class Way:
+    """How a family computes dw. ``atomics``: slices of a split reduction meet in dw, in dw's own type.
+    ``operations``: dw takes an element-wise operation and D tensors."""
+
+    path: str
+    stages: int
+    atomics: bool = False
+    operations: bool = False
+
+    def supports(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+        return supports(problem, instance, atomics=self.atomics, operations=self.operations)
+
+    def dispatch(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+        return dispatch(problem, instance, options, path=self.path, stages=self.stages)
+
+
+def instances(declaration: str, way: Way, rows: Sequence[Row]) -> tuple[Instance, ...]:
+    """Of each row and shape. Waves of 32 lanes have a translation unit of their own, but for 8-bit factors."""
+    family = Path(declaration).parent.name
+    return tuple(
+        shape.instance(f"{family}_{group}{shape.end * (bits_of(dtypes) > 8)}", dtypes, rounds_slices=way.atomics)
+        for group, dtypes, shapes in rows
+        for shape in shapes
+    )
+
+
+def bits_of(dtypes: str) -> int:
+    """Of the factors."""
+    return 8 * DtypeSet.parse(dtypes).compute_dtype.bytes
+
+
+def family(
+    declaration: str, way: Way, instances: tuple[Instance, ...], table: Callable[[str, int], str], **stated: Any
+) -> KernelFamily:
+    """``declaration`` is its ``__file__``; ``table(dtypes, wave)`` is the C++ type that registers those instances."""
+    texts = generated(Path(declaration).parent.name, instances, table)
+    functions = {"supports": way.supports, "dispatch": way.dispatch, **stated}
+    return library_family(declaration, ("bwd_weight",), texts, instances=instances, options=OPTIONS, **functions)
+
+
+def generated(name: str, instances: Sequence[Instance], table: Callable[[str, int], str]) -> dict[str, str]:
+    """The units of the instances' groups."""
     held: dict[str, dict[Registered, None]] = {}
     for one in instances:
         registered = Registered(table(one.dtypes[0], one.wave_size), one.dtypes, one.wave_size)
         held.setdefault(one.group, {})[registered] = None
-    return units(family, {group: list(registered) for group, registered in held.items()})
+    return units(name, {group: list(registered) for group, registered in held.items()})
 
 
 def shared_table(tables: str, dtypes: str, wave: int) -> str:
     """What variants.hpp has for the types: ``Variants`` or ``Pair`` by the bits of the factors."""
-    stated = DtypeSet.parse(dtypes)
-    bits = 8 * stated.compute_dtype.bytes
-    vector = [] if bits == 32 else [str(min(8, 16 // stated.wei.bytes))]
+    bits = bits_of(dtypes)
+    vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
     return f"{tables}{bits}Wave{wave}<{', '.join(['Registrations', types(dtypes, BWD_WEIGHT), *vector])}>"
 
 

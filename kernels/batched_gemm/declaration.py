@@ -7,9 +7,8 @@ is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem
@@ -17,6 +16,7 @@ from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
 from ..clauses import Moved, broken_vectors, grid_blocks, too_many_threads, wrong_types
 from ..cpp_names import WAVES, types
+from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import Shape
 
@@ -97,13 +97,10 @@ GENERATED = units(
     {f"batched_gemm_{dtype}{end}": [_registered(dtype, wave)] for dtype in TILES for wave, end in WAVES.items()},
 )
 
-FAMILY = KernelFamily(
-    name="batched_gemm",
-    operations=("gemm",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    ("gemm",),
+    GENERATED,
     instances=tuple(
         _instance(dtype, layout, shape)
         for dtype, shapes in TILES.items()

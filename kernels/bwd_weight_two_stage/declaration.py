@@ -2,45 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
-from ..backward_weight import PAIR_16, PAIR_32
+from ..backward_weight import PAIR_16, PAIR_32, Way, family, instances, shared_table
 
 ROWS = (("f32", "f32", PAIR_32), ("f16", "f16", PAIR_16), ("bf16", "bf16", PAIR_16))
 
-INSTANCES = tuple(
-    common.instance("bwd_weight_two_stage", group, dtypes, shape, atomics=False)
-    for group, dtypes, shapes in ROWS
-    for shape in shapes
-)
-GENERATED = common.generated("bwd_weight_two_stage", INSTANCES, partial(common.shared_table, "Pair"))
-
-
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=False, operations=False)
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """The GEMM into the workspace, then one thread a cell of dw."""
-    return common.dispatch(problem, instance, options, path="two_stage", stages=2)
-
-
-FAMILY = KernelFamily(
-    name="bwd_weight_two_stage",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
-)
+WAY = Way("two_stage", stages=2)
+FAMILY = family(__file__, WAY, instances(__file__, WAY, ROWS), partial(shared_table, "Pair"))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from bitgate.kernel.declaration import Instance
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
+from ..backward_weight import Way, family
 from ..cpp_names import types
 from ..shape import POINTWISE_STRIDE_1, Shape
 
@@ -41,31 +37,9 @@ def _instance(dtype: str, shape: Shape) -> Instance:
     )
 
 
-INSTANCES = tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES)
-GENERATED = common.generated(
-    "bwd_weight_wavelet", INSTANCES, lambda dtypes, wave: f"InstancesWave{wave}<{types(dtypes)}>"
-)
-
-
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=True, operations=False)
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch; dw is cleared first where slices add up in it."""
-    return common.dispatch(problem, instance, options, path="wavelet", stages=1)
-
-
-FAMILY = KernelFamily(
-    name="bwd_weight_wavelet",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
+FAMILY = family(
+    __file__,
+    Way("wavelet", stages=1, atomics=True),
+    tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES),
+    lambda dtypes, wave: f"InstancesWave{wave}<{types(dtypes)}>",
 )

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
@@ -19,6 +18,7 @@ from ..channels_last import channels_last
 from ..clauses import Moved, broken_vectors, grid_blocks, operand_operations, too_many_threads, wrong_types
 from ..cpp_names import BWD_DATA, WAVES, types
 from ..image_chunks import image_chunks
+from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
 from ..shape import Shape
 
@@ -181,13 +181,10 @@ GENERATED = units(
     },
 )
 
-FAMILY = KernelFamily(
-    name="grouped_bwd_data",
-    operations=("bwd_data",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    ("bwd_data",),
+    GENERATED,
     instances=(
         *(
             shape.instance(f"grouped_bwd_data_{dtype}{shape.end}", dtype, rounds_slices=True)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, family, instances, shared_table
 from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
@@ -45,39 +38,13 @@ ROWS = (
     *(("f16_ct8", f"f16_ct{factor}", PAIR_8) for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 )
 
-INSTANCES = tuple(
-    common.instance("grouped_bwd_weight", group, dtypes, shape, atomics=True, by_wave=shapes is not PAIR_8)
-    for group, dtypes, shapes in ROWS
-    for shape in shapes
-)
 WHOLE = ("f32", "f16", "bf16")
 """Types that have all variants; the others have a pair."""
-GENERATED = common.generated(
-    "grouped_bwd_weight",
-    INSTANCES,
-    lambda dtypes, wave: common.shared_table("Variants" if dtypes in WHOLE else "Pair", dtypes, wave),
-)
 
 
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=True, operations=False)
+def _table(dtypes: str, wave: int) -> str:
+    return shared_table("Variants" if dtypes in WHOLE else "Pair", dtypes, wave)
 
 
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch; dw is cleared first where slices add up in it."""
-    return common.dispatch(problem, instance, options, path="one_stage", stages=1)
-
-
-FAMILY = KernelFamily(
-    name="grouped_bwd_weight",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
-)
+WAY = Way("one_stage", stages=1, atomics=True)
+FAMILY = family(__file__, WAY, instances(__file__, WAY, ROWS), _table)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operations.convolution import ConvProblem, Pass
 
@@ -27,6 +26,7 @@ from ..clauses import (
 )
 from ..cpp_names import WAVES, types
 from ..image_chunks import image_chunks
+from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import GENERAL, ODD_C, POINTWISE, POINTWISE_STRIDE_1, Shape
 
@@ -196,13 +196,10 @@ GENERATED = units(
     {f"grouped_fwd_{group}{end}": _registered(group, wave) for group in GROUPS for wave, end in WAVES.items()},
 )
 
-FAMILY = KernelFamily(
-    name="grouped_fwd",
-    operations=("fwd",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    ("fwd",),
+    GENERATED,
     instances=tuple(
         shape.instance(f"grouped_fwd_{group}{shape.end}", dtypes, operations=("fwd",))
         for group, held in GROUPS.items()

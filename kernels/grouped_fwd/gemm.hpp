@@ -13,6 +13,7 @@
 #pragma once
 
 #include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -45,32 +46,6 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
           static_cast<int>(threadIdx.x)};
 }
 
-// What a thread keeps of the rows of A that it loads, computed once: where their x cells lie at tap 0. Of a
-// row past M cell[0] is so negative that it lies outside at every tap: flags would take two scalar registers
-// each.
-template <class Variant> struct RowsOfA {
-  struct {
-    int64_t offset;
-    int32_t cell[axes];
-  } row[Variant::CoverA::passes];
-};
-
-template <class Variant>
-BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, const Place& place) {
-  using Cover = typename Variant::CoverA;
-  RowsOfA<Variant> rows;
-  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
-    auto& row = rows.row[pass];
-    for (int axis = 0; axis < axes; ++axis)
-      row.cell[axis] = input_at<Variant::special>(geometry.axis[axis], at.position[axis]);
-    row.offset = offset_of(geometry.x, cell_of(place.group, place.first_image + at.image, row.cell));
-    if (at.image >= geometry.images)
-      row.cell[0] = INT32_MIN;
-  }
-  return rows;
-}
-
 // Where a thread stands in the reduction: the offsets of its rows' x cells at channel 0 of a tap (-1 where
 // the tap falls into the padding), the address of w there, and the channels at which its vectors begin.
 template <class Variant> struct Standing {
@@ -101,7 +76,7 @@ template <class Variant> struct Reader {
 
   const Geometry& geometry;
   const Place& place;
-  const RowsOfA<Variant>& rows;
+  const RowsOfA<CoverA::passes>& rows;
   const typename Variant::ElementA* x;
   const typename Variant::ElementB* w_group;
   Standing<Variant> at;
@@ -109,10 +84,10 @@ template <class Variant> struct Reader {
   BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const auto& row = rows.row[pass];
-      bool inside = !is_pointwise(Variant::special) || row.cell[0] >= 0;
+      bool inside = !is_pointwise(Variant::special) || row.at[0] >= 0;
       if constexpr (!is_pointwise(Variant::special))
         for (int axis = 0; axis < axes; ++axis) {
-          const int32_t i = row.cell[axis] + tap.shift[axis];
+          const int32_t i = row.at[axis] + tap.shift[axis];
           inside &= (i >= 0) & (i < geometry.axis[axis].input); // no branch
         }
       at.cells[pass] = inside ? row.offset + tap.x_offset : -1;
@@ -147,18 +122,10 @@ template <class Variant> struct Reader {
 
   // The B tile has a column for each k, so what lies side by side in w goes below each other.
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
-    struct Elements {
-      FactorB at[Vector::B];
-    };
-    for (int pass = 0; pass < CoverA::passes; ++pass)
-      write_chunk(tiles.a + CoverA::row(place.thread, pass) * Variant::pitch_a + CoverA::column(place.thread),
-                  stage.a[pass]);
-    for (int pass = 0; pass < CoverB::passes; ++pass) {
-      const auto elements = bitgate::bits_as<Elements>(stage.b[pass]);
-      FactorB* column = tiles.b + CoverB::row(place.thread, pass);
-      for (int i = 0; i < Vector::B; ++i)
-        column[(CoverB::column(place.thread) + i) * Variant::pitch_b] = elements.at[i];
-    }
+    store_vectors<CoverA, Variant::pitch_a>(stage.a, place.thread, tiles.a);
+    for (int pass = 0; pass < CoverB::passes; ++pass)
+      store_turned<CoverB, Variant::pitch_b>(stage.b[pass], CoverB::row(place.thread, pass),
+                                             CoverB::column(place.thread), tiles.b);
   }
 };
 
@@ -269,7 +236,9 @@ __global__ void __launch_bounds__(Variant::block)
   using Source = SourceOf<Variant>;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
-  const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
+  const auto rows = rows_of_a<typename Variant::CoverA, INT32_MIN>(
+      geometry, geometry.x, place.first_row, place.group, place.first_image, place.thread,
+      [](const Axis& axis, int32_t position) { return input_at<Variant::special>(axis, position); });
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Source source{{geometry, place, rows, x, w_group, {}}};
   source.start();

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, element, units
 from bitgate.operation import DTYPES, Accumulation, DtypeSet
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
 
 from ..cpp_names import FWD
+from ..library_family import library_family
 
 # Translation unit -> the types that it holds, with all three passes.
 GROUPS = {
@@ -89,13 +89,10 @@ GENERATED = units(
     },
 )
 
-FAMILY = KernelFamily(
-    name="naive_conv",
-    operations=CONVOLUTIONS,
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    CONVOLUTIONS,
+    GENERATED,
     instances=INSTANCES,
     options=(
         Option(

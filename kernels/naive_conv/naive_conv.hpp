@@ -26,54 +26,20 @@
 //   5. v is rounded once to the result's type, to nearest even; i8 saturates, and finite 8-bit floats do.
 #pragma once
 
-#include "bitgate/conv_shape.hpp"
-#include "types.hpp"
+#include "bitgate/ordered_conv.hpp"
 
 namespace naive_conv {
 
+using namespace bitgate::ordered_conv;
 using bitgate::axes;
 using bitgate::Cell;
 using bitgate::ConvShape;
-using bitgate::Layout;
+using bitgate::Elementwise;
 using bitgate::offset_of;
 using bitgate::Pass;
 
 inline constexpr int block_size = 256;
 inline constexpr int64_t max_blocks = 1024; // the grid's stride covers the rest
-
-struct Arguments {
-  ConvShape shape;
-  Layout d;
-  Elementwise op, x_op, w_op;
-};
-
-// Cell number `index` of a tensor; columns (channels) are fastest, so that neighbours share their operands'
-// rows.
-BITGATE_HD inline Cell cell_at(int64_t index, int64_t rows, int64_t columns, const int64_t (&spatial)[axes]) {
-  Cell cell;
-  cell.column = index % columns;
-  index /= columns;
-  for (int axis = axes - 1; axis >= 0; --axis) {
-    cell.at[axis] = index % spatial[axis];
-    index /= spatial[axis];
-  }
-  cell.row = index % rows;
-  cell.group = index / rows;
-  return cell;
-}
-
-// Input coordinate that output `o` and tap `f` meet at; false if it lies in the padding.
-BITGATE_HD inline bool input_at(const ConvShape& shape, int axis, int64_t o, int64_t f, int64_t& i) {
-  i = o * shape.stride[axis] + f * shape.dilation[axis] - shape.left_pad[axis];
-  return i >= 0 && i < shape.input[axis];
-}
-
-// Output coordinate whose window meets input `i` at tap `f`; false if there is none.
-BITGATE_HD inline bool output_at(const ConvShape& shape, int axis, int64_t i, int64_t f, int64_t& o) {
-  const int64_t position = i + shape.left_pad[axis] - f * shape.dilation[axis];
-  o = position / shape.stride[axis];
-  return position % shape.stride[axis] == 0 && o >= 0 && o < shape.output[axis];
-}
 
 // Elements of an operand, one stride apart, and what they go through.
 template <class Element> struct Row {

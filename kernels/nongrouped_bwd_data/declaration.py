@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
@@ -17,6 +16,7 @@ from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_g
 from ..backward_data import too_large
 from ..clauses import Moved, broken_vectors, grid_blocks, operand_operations, split, too_many_threads, wrong_types
 from ..cpp_names import BWD_DATA, WAVES, types
+from ..library_family import library_family
 from ..shape import Shape
 
 # tile, vectors (dy, w, dx), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
@@ -98,13 +98,10 @@ GENERATED = units(
     {f"nongrouped_bwd_data_{dtype}": [_registered(dtype, wave) for wave in WAVES] for dtype in TILES},
 )
 
-FAMILY = KernelFamily(
-    name="nongrouped_bwd_data",
-    operations=("bwd_data",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    ("bwd_data",),
+    GENERATED,
     instances=tuple(
         shape.instance(f"nongrouped_bwd_data_{dtype}", dtype, layouts=LAYOUTS)
         for dtype, shapes in TILES.items()

@@ -8,14 +8,14 @@ is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, element, units
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
 from bitgate.operations.reduction import Kind, ReductionProblem
 
 from ..cpp_names import WAVES
+from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
 
 BLOCK = 256
@@ -88,13 +88,10 @@ GENERATED = units(
     "dispatch.hpp",
 )
 
-FAMILY = KernelFamily(
-    name="reduction",
-    operations=("reduction",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+FAMILY = library_family(
+    __file__,
+    ("reduction",),
+    GENERATED,
     instances=tuple(
         _instance(dtype, way, wave) for dtype in SPELLINGS for wave in WAVES for way in ("block", "wave", "columns")
     ),

@@ -10,6 +10,7 @@
 
 #include "bitgate/atomic.hpp"
 #include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -40,24 +41,19 @@ template <class Element> struct Matrix {
 
 // The tile at (first_row, first_column) of a matrix, zeros outside: as it lies in memory, or turned on its
 // way to LDS.
-template <class Cover, bool turned, class Factor, int Vector, class Element>
+template <class Cover, bool turned, int pitch, class Factor, class Element>
 BITGATE_HD __forceinline__ void load_tile(const Matrix<Element>& matrix, int32_t first_row,
-                                          int32_t first_column, int thread, Factor* tile, int pitch) {
-  struct Factors {
-    Factor at[Vector];
-  };
+                                          int32_t first_column, int thread, Factor* tile) {
   const int column = Cover::column(thread);
   const int32_t at_column = first_column + column;
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int row = Cover::row(thread, pass);
     const int32_t at_row = first_row + row;
-    ChunkOf<Factor, Vector> chunk{};
+    ChunkOf<Factor, Cover::vector> chunk{};
     if (at_row < matrix.rows && at_column < matrix.columns)
-      chunk = read_factors<Factor, Vector>(matrix.cells + at_row * matrix.stride + at_column);
+      chunk = read_factors<Factor, Cover::vector>(matrix.cells + at_row * matrix.stride + at_column);
     if constexpr (turned) {
-      const auto factors = bitgate::bits_as<Factors>(chunk);
-      for (int i = 0; i < Vector; ++i)
-        tile[(column + i) * pitch + row] = factors.at[i];
+      store_turned<Cover, pitch>(chunk, row, column, tile);
     } else {
       write_chunk(tile + row * pitch + column, chunk);
     }
@@ -125,10 +121,10 @@ __global__ void __launch_bounds__(Variant::block)
   clear<Variant>(sums);
   for (int32_t step = slice.first; step < slice.first + slice.count; ++step) {
     const int32_t k = step * Tile::K;
-    load_tile<typename Variant::ReadA, turn_a, typename Variant::FactorA, Variant::Vector::A>(
-        matrix_a, turn_a ? k : m, turn_a ? m : k, thread, lds.operands.a, Variant::pitch_a);
-    load_tile<typename Variant::ReadB, turn_b, typename Variant::FactorB, Variant::Vector::B>(
-        matrix_b, turn_b ? n : k, turn_b ? k : n, thread, lds.operands.b, Variant::pitch_b);
+    load_tile<typename Variant::ReadA, turn_a, Variant::pitch_a>(matrix_a, turn_a ? k : m, turn_a ? m : k,
+                                                                 thread, lds.operands.a);
+    load_tile<typename Variant::ReadB, turn_b, Variant::pitch_b>(matrix_b, turn_b ? n : k, turn_b ? k : n,
+                                                                 thread, lds.operands.b);
     __syncthreads(); // tiles are complete
     compute<Variant>(lds.operands, thread, sums);
     __syncthreads(); // tiles are free again

@@ -16,6 +16,7 @@
 
 #include "bitgate/atomic.hpp"
 #include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -41,33 +42,6 @@ template <class Tiling> __device__ __forceinline__ Place place_of_block(const Ge
           z % geometry.split_k,
           static_cast<int>(blockIdx.y),
           static_cast<int>(threadIdx.x)};
-}
-
-// What a thread keeps of the rows of A that it loads, computed once: where their dy cells lie at tap 0. Of a
-// row past M position[0] is negative, so that it lies outside at every tap: flags would take two scalar
-// registers each.
-template <class Tiling> struct RowsOfA {
-  struct {
-    int64_t offset;
-    int32_t position[axes];
-  } row[Tiling::CoverA::passes];
-};
-
-template <class Tiling>
-BITGATE_HD __forceinline__ RowsOfA<Tiling> rows_of_a(const Geometry& geometry, const Place& place) {
-  using Cover = typename Tiling::CoverA;
-  RowsOfA<Tiling> rows;
-  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
-    auto& row = rows.row[pass];
-    const int64_t image = place.first_image + at.image;
-    row.offset = offset_of(geometry.dy, cell_of(place.group, image, at.position));
-    for (int axis = 0; axis < axes; ++axis)
-      row.position[axis] = at.position[axis];
-    if (at.image >= geometry.images)
-      row.position[0] = -1;
-  }
-  return rows;
 }
 
 // One tap of the sub-GEMM: how far it moves dy and w.
@@ -110,7 +84,7 @@ template <class Tiling> struct Steps {
   const Geometry& geometry;
   const SubGemm& gemm;
   const Place& place;
-  const RowsOfA<Tiling>& rows;
+  const RowsOfA<CoverA::passes>& rows;
   const typename Tiling::ElementA* dy;
   const typename Tiling::ElementB* w_group;
   // Where it stands: the tap, its first channel, and where both lie at channel 0: dy cells by their offsets,
@@ -151,7 +125,7 @@ template <class Tiling> struct Steps {
       const auto& row = rows.row[pass];
       bool inside = true;
       for (int axis = 0; axis < axes; ++axis) {
-        const int32_t o = row.position[axis] - tap.shift[axis];
+        const int32_t o = row.at[axis] - tap.shift[axis];
         inside &= (o >= 0) & (o < geometry.axis[axis].output); // no branch
       }
       cells[pass] = inside ? row.offset - tap.dy_offset : -1;
@@ -186,12 +160,8 @@ template <class Tiling> struct Steps {
   }
 
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Tiling::Operands& tiles) const {
-    for (int pass = 0; pass < CoverA::passes; ++pass)
-      write_chunk(tiles.a + CoverA::row(place.thread, pass) * Tiling::pitch_a + CoverA::column(place.thread),
-                  stage.a[pass]);
-    for (int pass = 0; pass < CoverB::passes; ++pass)
-      write_chunk(tiles.b + CoverB::row(place.thread, pass) * Tiling::pitch_b + CoverB::column(place.thread),
-                  stage.b[pass]);
+    store_vectors<CoverA, Tiling::pitch_a>(stage.a, place.thread, tiles.a);
+    store_vectors<CoverB, Tiling::pitch_b>(stage.b, place.thread, tiles.b);
   }
 };
 
@@ -252,7 +222,9 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   const Slice slice = slice_of(steps_of(geometry, gemm, Tiling::Tile::K), geometry.split_k, place.slice);
   if (slice.count == 0)
     return;
-  const RowsOfA<Tiling> rows = rows_of_a<Tiling>(geometry, place);
+  const auto rows = rows_of_a<typename Tiling::CoverA, -1>(
+      geometry, geometry.dy, place.first_row, place.group, place.first_image, place.thread,
+      [](const Axis&, int32_t position) { return position; });
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
   steps.start_at(slice.first);

@@ -13,6 +13,7 @@
 
 #include "bitgate/atomic.hpp"
 #include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -88,19 +89,10 @@ public:
   BITGATE_HD __forceinline__ void next() { first_term_ += Tile::K; }
 
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
-    struct Factors {
-      A at[Vector::A];
-    };
-    const int column = CoverA::column(thread_);
-    for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const int row = CoverA::row(thread_, pass);
-      const auto factors = bits_as<Factors>(stage.a[pass]);
-      for (int i = 0; i < Vector::A; ++i)
-        tiles.a[(column + i) * Variant::pitch_a + row] = factors.at[i];
-    }
-    for (int pass = 0; pass < CoverB::passes; ++pass)
-      write_chunk(tiles.b + CoverB::row(thread_, pass) * Variant::pitch_b + CoverB::column(thread_),
-                  stage.b[pass]);
+    for (int pass = 0; pass < CoverA::passes; ++pass)
+      store_turned<CoverA, Variant::pitch_a>(stage.a[pass], CoverA::row(thread_, pass),
+                                             CoverA::column(thread_), tiles.a);
+    store_vectors<CoverB, Variant::pitch_b>(stage.b, thread_, tiles.b);
   }
 
 private:
