@@ -96,28 +96,51 @@ def bits_of(dtypes: str) -> int:
 
 
 def family(
-    declaration: str, way: Way, instances: tuple[Instance, ...], table: Callable[[str, int], str], **stated: Any
+    declaration: str,
+    way: Way,
+    instances: tuple[Instance, ...],
+    table: Callable[[str, int], str],
+    *,
+    namespace: str = "",
+    header: str = "instances.hpp",
+    **stated: Any,
 ) -> KernelFamily:
-    """``declaration`` is its ``__file__``; ``table(dtypes, wave)`` is the C++ type that registers those instances."""
-    texts = generated(Path(declaration).parent.name, instances, table)
+    """``declaration`` is its ``__file__``; ``table(dtypes, wave)`` is the C++ type that registers those instances, in a
+    namespace (the family's own) and a header."""
+    texts = units(namespace or Path(declaration).parent.name, _groups(instances, table), header)
     functions = {"supports": way.supports, "dispatch": way.dispatch, **stated}
     return library_family(declaration, ("bwd_weight",), texts, instances=instances, options=OPTIONS, **functions)
 
 
-def generated(name: str, instances: Sequence[Instance], table: Callable[[str, int], str]) -> dict[str, str]:
-    """The units of the instances' groups."""
+def shared_family(
+    declaration: str, way: Way, rows: Sequence[Row], registrations: str, whole: Sequence[str] = ()
+) -> KernelFamily:
+    """A family of variants.hpp: ``registrations`` says how dw comes about. The types in ``whole`` have all variants,
+    the others a pair."""
+
+    def table(dtypes: str, wave: int) -> str:
+        bits = bits_of(dtypes)
+        name = f"{'Variants' if dtypes in whole else 'Pair'}{bits}Wave{wave}"
+        vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
+        return f"{name}<{', '.join([registrations, types(dtypes, BWD_WEIGHT), *vector])}>"
+
+    shared = "bitgate/implicit_gemm/bwd_weight"
+    return family(
+        declaration,
+        way,
+        instances(declaration, way, rows),
+        table,
+        namespace=shared.replace("/", "::"),
+        header=f"{shared}/variants.hpp",
+    )
+
+
+def _groups(instances: Sequence[Instance], table: Callable[[str, int], str]) -> dict[str, list[Registered]]:
     held: dict[str, dict[Registered, None]] = {}
     for one in instances:
         registered = Registered(table(one.dtypes[0], one.wave_size), one.dtypes, one.wave_size)
         held.setdefault(one.group, {})[registered] = None
-    return units(name, {group: list(registered) for group, registered in held.items()})
-
-
-def shared_table(tables: str, dtypes: str, wave: int) -> str:
-    """What variants.hpp has for the types: ``Variants`` or ``Pair`` by the bits of the factors."""
-    bits = bits_of(dtypes)
-    vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
-    return f"{tables}{bits}Wave{wave}<{', '.join(['Registrations', types(dtypes, BWD_WEIGHT), *vector])}>"
+    return {group: list(registered) for group, registered in held.items()}
 
 
 def supports(problem: ConvProblem, instance: Instance, *, atomics: bool, operations: bool) -> Refusal | None:

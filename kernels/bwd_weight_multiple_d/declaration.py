@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, family, instances, shared_table
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
 
 ROWS = (
     ("f32", "f32", PAIR_32),
@@ -13,5 +11,4 @@ ROWS = (
     ("bf16_f32", "bf16_f32_bf16", PAIR_MIXED),
 )
 
-WAY = Way("multiple_d", stages=2, operations=True)
-FAMILY = family(__file__, WAY, instances(__file__, WAY, ROWS), partial(shared_table, "Pair"))
+FAMILY = shared_family(__file__, Way("multiple_d", stages=2, operations=True), ROWS, "MultipleDInstances")

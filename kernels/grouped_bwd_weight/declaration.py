@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, family, instances, shared_table
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
 from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
@@ -38,13 +38,10 @@ ROWS = (
     *(("f16_ct8", f"f16_ct{factor}", PAIR_8) for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 )
 
-WHOLE = ("f32", "f16", "bf16")
-"""Types that have all variants; the others have a pair."""
-
-
-def _table(dtypes: str, wave: int) -> str:
-    return shared_table("Variants" if dtypes in WHOLE else "Pair", dtypes, wave)
-
-
-WAY = Way("one_stage", stages=1, atomics=True)
-FAMILY = family(__file__, WAY, instances(__file__, WAY, ROWS), _table)
+FAMILY = shared_family(
+    __file__,
+    Way("one_stage", stages=1, atomics=True),
+    ROWS,
+    "OneStageInstances",
+    whole=("f32", "f16", "bf16"),
+)

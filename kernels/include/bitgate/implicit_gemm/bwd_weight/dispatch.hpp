@@ -203,6 +203,12 @@ template <class Way> ConvInstance instance(const char* dtypes) {
   return describe_any_layout<typename Way::Variant, Way>(name.c_str(), "bwd_weight", dtypes);
 }
 
-template <class... Ways> using RegistrationsOfWays = RegistrationsOf<ConvProblem, instance<Ways>...>;
+// An instance for each variant.
+template <class... Variants>
+using OneStageInstances = RegistrationsOf<ConvProblem, instance<OneStage<Variants>>...>;
+template <class... Variants>
+using TwoStageInstances = RegistrationsOf<ConvProblem, instance<TwoStages<Variants, false>>...>;
+template <class... Variants>
+using MultipleDInstances = RegistrationsOf<ConvProblem, instance<TwoStages<Variants, true>>...>;
 
 } // namespace bitgate::implicit_gemm::bwd_weight

@@ -1,8 +1,9 @@
 // The variants that the families of backward weight have in common, by the size of the factors in bits and
-// the lanes of a wave. Each is given the family's Registrations; VectorC is what 16 bytes of dw hold at most.
+// the lanes of a wave. Each is given what registers a family's instances (OneStageInstances ...); VectorC is
+// what 16 bytes of dw hold at most.
 #pragma once
 
-#include "gemm.hpp"
+#include "dispatch.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {
 
