@@ -5,21 +5,25 @@ Written from the maths, not from the C++: where a library disagrees, one of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
-from bitgate.operation import DTYPES, Accumulation, DtypeSet
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.generated import Registered, units
+from bitgate.operation import DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass
 
-from .alignment import is_aligned
-from .channels_last import ANY_LAYOUT, channels_last
-from .limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+from .channels_last import channels_last
+from .clauses import Moved, broken_assertion, broken_vectors, grid_blocks, too_many_threads, wrong_types
+from .cpp_names import BWD_WEIGHT, types
+from .library_family import library_family
+from .limits import MAX_COORDINATE, MAX_GRID_YZ
+from .shape import Shape
 
 MOST_AUTOMATIC = 128
-
-GENERAL, POINTWISE, POINTWISE_STRIDE_1 = "", "_1x1p0", "_1x1s1p0"
 
 OPTIONS = (
     Option(
@@ -35,25 +39,6 @@ OPTIONS = (
         "blocks of a compute unit that an automatic split-K counts on; 0: as the runtime says",
     ),
 )
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How one variant cuts its GEMM: the row of a family's table."""
-
-    tile: tuple[int, int, int]
-    vector: tuple[int, int, int]
-    waves: int
-    fragment: tuple[int, int, int]
-    wave: int
-    special: str = GENERAL
-    merge: int = 1
-    depth: int = 1
-
-    def name(self, dtypes: str) -> str:
-        parts = ["{}_{}x{}x{}_a{}b{}c{}".format(dtypes, *self.tile, *self.vector), self.special]
-        parts += [f"_m{self.merge}" * (self.merge > 1), "_d2" * (self.depth == 2), "_w32" * (self.wave == 32)]
-        return "".join(parts)
 
 
 # What most families have of a type, as in kernels/include/bitgate/implicit_gemm/bwd_weight/variants.hpp: tile, vectors
@@ -74,41 +59,102 @@ PAIR_32 = (
 PAIR_MIXED = tuple(replace(shape, vector=(*shape.vector[:2], min(shape.vector[2], 4))) for shape in PAIR_16)
 
 
-def instance(family: str, group: str, dtypes: str, shape: Shape, *, atomics: bool, by_wave: bool = True) -> Instance:
-    """``atomics``: slices of a split reduction meet in dw, in dw's own type. ``by_wave``: waves of 32 lanes have a
-    translation unit of their own."""
-    integers = not DtypeSet.parse(dtypes).inp.is_float
-    return Instance(
-        name=shape.name(dtypes),
-        group=f"{family}_{group}" + ("_w32" if by_wave and shape.wave == 32 else ""),
-        dtypes=(dtypes,),
-        layouts=ANY_LAYOUT,
-        ndims=(1, 2, 3),
-        accumulation=Accumulation(DTYPES["i32" if integers else "f32"]),
-        tile=shape.tile,
-        vector=shape.vector,
-        block_size=shape.waves * shape.wave,
-        wave_size=shape.wave,
-        fragment=shape.fragment,
-        rounds_slices=atomics,
+Row: TypeAlias = tuple[str, str, Sequence[Shape]]
+"""Instance group, types, shapes."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a family computes dw. ``atomics``: slices of a split reduction meet in dw, in dw's own type.
+    ``operations``: dw takes an element-wise operation and D tensors."""
+
+    path: str
+    stages: int
+    atomics: bool = False
+    operations: bool = False
+
+    def supports(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+        return supports(problem, instance, atomics=self.atomics, operations=self.operations)
+
+    def dispatch(self, problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+        return dispatch(problem, instance, options, path=self.path, stages=self.stages)
+
+
+def instances(declaration: str, way: Way, rows: Sequence[Row]) -> tuple[Instance, ...]:
+    """Of each row and shape. Waves of 32 lanes have a translation unit of their own, but for 8-bit factors."""
+    family = Path(declaration).parent.name
+    return tuple(
+        shape.instance(f"{family}_{group}{shape.end * (bits_of(dtypes) > 8)}", dtypes, rounds_slices=way.atomics)
+        for group, dtypes, shapes in rows
+        for shape in shapes
     )
 
 
-def supports(
-    problem: ConvProblem, instance: Instance, *, atomics: bool, operations: bool, threads: int | None = None
-) -> Refusal | None:
+def bits_of(dtypes: str) -> int:
+    """Of the factors."""
+    return 8 * DtypeSet.parse(dtypes).compute_dtype.bytes
+
+
+def family(
+    declaration: str,
+    way: Way,
+    instances: tuple[Instance, ...],
+    table: Callable[[str, int], str],
+    *,
+    namespace: str = "",
+    header: str = "instances.hpp",
+    **stated: Any,
+) -> KernelFamily:
+    """``declaration`` is its ``__file__``; ``table(dtypes, wave)`` is the C++ type that registers those instances, in a
+    namespace (the family's own) and a header."""
+    texts = units(namespace or Path(declaration).parent.name, _groups(instances, table), header)
+    functions = {"supports": way.supports, "dispatch": way.dispatch, **stated}
+    return library_family(declaration, ("bwd_weight",), texts, instances=instances, options=OPTIONS, **functions)
+
+
+def shared_family(
+    declaration: str, way: Way, rows: Sequence[Row], registrations: str, whole: Sequence[str] = ()
+) -> KernelFamily:
+    """A family of variants.hpp: ``registrations`` says how dw comes about. The types in ``whole`` have all variants,
+    the others a pair."""
+
+    def table(dtypes: str, wave: int) -> str:
+        bits = bits_of(dtypes)
+        name = f"{'Variants' if dtypes in whole else 'Pair'}{bits}Wave{wave}"
+        vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
+        return f"{name}<{', '.join([registrations, types(dtypes, BWD_WEIGHT), *vector])}>"
+
+    shared = "bitgate/implicit_gemm/bwd_weight"
+    return family(
+        declaration,
+        way,
+        instances(declaration, way, rows),
+        table,
+        namespace=shared.replace("/", "::"),
+        header=f"{shared}/variants.hpp",
+    )
+
+
+def _groups(instances: Sequence[Instance], table: Callable[[str, int], str]) -> dict[str, list[Registered]]:
+    held: dict[str, dict[Registered, None]] = {}
+    for one in instances:
+        registered = Registered(table(one.dtypes[0], one.wave_size), one.dtypes, one.wave_size)
+        held.setdefault(one.group, {})[registered] = None
+    return {group: list(registered) for group, registered in held.items()}
+
+
+def supports(problem: ConvProblem, instance: Instance, *, atomics: bool, operations: bool) -> Refusal | None:
     """None, or the first clause that fails, in the order in which the libraries test them.
 
-    ``operations``: dw takes an element-wise operation and D tensors. ``threads`` of a block, if they are not the
-    instance's block size.
+    ``operations``: dw takes an element-wise operation and D tensors.
     """
     if problem.operation.name != Pass.BWD_WEIGHT:
         return Refusal("operation", f"only bwd_weight, not {problem.operation}")
     seen = channels_last(problem)
     if seen.refusal:
         return seen.refusal
-    if problem.dtypes.canonical not in instance.dtypes:
-        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if refusal := wrong_types(problem, instance):
+        return refusal
     if problem.in_op.name != "pass" or (problem.op.name != "pass" and not operations):
         return Refusal("op", f"operations {problem.in_op.name} on x and {problem.op.name} on dw")
     if problem.split_k > MAX_GRID_YZ or (atomics and problem.split_k > 1 and not problem.dtypes.wei.is_float):
@@ -116,35 +162,17 @@ def supports(
     merge = merged_groups(instance)
     if merge > 1 and (refusal := _cannot_merge(problem, merge)):
         return refusal
-    if refusal := broken_assertion(problem, specialisation(instance)):
+    if refusal := broken_assertion(problem, instance):
         return refusal
-    if merge == 1 and (refusal := _broken_vectors(problem, instance)):
+    moved = (Moved("out", "k", problem.k), Moved("in", "c", problem.c), Moved("wei", "c", problem.c))
+    if merge == 1 and (refusal := broken_vectors(seen.tensors, moved, instance)):
         return refusal
-    return _index_range(problem, instance, merge, threads or instance.block_size)
-
-
-def specialisation(instance: Instance) -> str:
-    """What the instance takes for granted, by its name."""
-    words = instance.name.split("_")
-    return next((special for special in (POINTWISE, POINTWISE_STRIDE_1) if special[1:] in words), GENERAL)
+    return _index_range(problem, instance, merge)
 
 
 def merged_groups(instance: Instance) -> int:
-    """Groups that make one GEMM, by the instance's name."""
-    return next((int(word[1:]) for word in instance.name.split("_") if word[0] == "m" and word[1:].isdigit()), 1)
-
-
-def broken_assertion(problem: ConvProblem, special: str) -> Refusal | None:
-    """1x1 means every filter length (not C, as in CK#1038); pad 0 means both sides."""
-    if special == GENERAL:
-        return None
-    if set(problem.filter) != {1}:
-        return Refusal("filter_1x1", f"a filter of {problem.filter}")
-    if any(problem.left_pad) or any(problem.right_pad):
-        return Refusal("pad_0", f"pads of {problem.left_pad} and {problem.right_pad}")
-    if special == POINTWISE_STRIDE_1 and set(problem.stride) != {1}:
-        return Refusal("stride_1", f"strides of {problem.stride}")
-    return None
+    """Groups that make one GEMM."""
+    return int(instance.traits["merge"])
 
 
 def _cannot_merge(problem: ConvProblem, merge: int) -> Refusal | None:
@@ -158,21 +186,7 @@ def _cannot_merge(problem: ConvProblem, merge: int) -> Refusal | None:
     return None
 
 
-def _broken_vectors(problem: ConvProblem, instance: Instance) -> Refusal | None:
-    vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
-    if problem.k % vector_a:
-        return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_a}")
-    for vector in (vector_b, vector_c):
-        if problem.c % vector:
-            return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
-    for name, vector in (("out", vector_a), ("in", vector_b), ("wei", vector_c)):
-        tensor = channels_last(problem).tensors[name]
-        if not is_aligned(tensor, vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensor.strides}")
-    return None
-
-
-def _index_range(problem: ConvProblem, instance: Instance, merge: int, threads: int) -> Refusal | None:
+def _index_range(problem: ConvProblem, instance: Instance, merge: int) -> Refusal | None:
     padded = [sum(axis) for axis in zip(problem.input, problem.left_pad, problem.right_pad, strict=True)]
     columns = problem.c * merge * prod(problem.filter)
     largest = max(*padded, *problem.stride, *problem.dilation, problem.k, columns, problem.reduction)
@@ -180,17 +194,14 @@ def _index_range(problem: ConvProblem, instance: Instance, merge: int, threads: 
         return Refusal("index_range", f"a length, coordinate or product of {largest} is over 2^30")
     if problem.g // merge > MAX_GRID_YZ:
         return Refusal("index_range", f"{problem.g} groups: more than a grid has")
-    if grid_blocks(problem, instance) * threads > MAX_GRID_THREADS:
-        return Refusal("index_range", "a grid of over 2^32 threads")
-    return None
+    return too_many_threads(_blocks(problem, instance), instance)
 
 
-def grid_blocks(problem: ConvProblem, instance: Instance) -> int:
+def _blocks(problem: ConvProblem, instance: Instance) -> int:
     """Tiles of the GEMM of one group, or of one set of merged groups."""
     merge = merged_groups(instance)
-    rows, columns = (merge, merge) if merge > 1 else (problem.k, problem.c)
-    tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    return -(-rows // tile_m) * -(-(columns * prod(problem.filter)) // tile_n)
+    rows, channels = (merge, merge) if merge > 1 else (problem.k, problem.c)
+    return grid_blocks(rows, channels * prod(problem.filter), instance)
 
 
 def resolved_split_k(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> int | None:
@@ -202,7 +213,7 @@ def resolved_split_k(problem: ConvProblem, instance: Instance, options: Mapping[
     capacity = int(options.get("cu_count", "0")) * int(options.get("occupancy", "0"))
     if capacity == 0:
         return None
-    grid = grid_blocks(problem, instance) * (problem.g // merged_groups(instance))
+    grid = _blocks(problem, instance) * (problem.g // merged_groups(instance))
     tile_k = (instance.tile or (1, 1, 1))[2]
     return max(1, min(capacity // grid, -(-(problem.reduction - 1) // tile_k), MOST_AUTOMATIC))
 

@@ -10,37 +10,30 @@
 namespace pointwise {
 
 using bitgate::axes;
+using bitgate::Cell;
 using bitgate::ConvShape;
-using bitgate::Strides;
+using bitgate::offset_of;
 
 inline constexpr int block_size = 256;
 inline constexpr int64_t max_blocks = 1024; // the grid's stride covers the rest
-
-__device__ inline int64_t offset_of(const Strides& strides, int64_t group, int64_t row, int64_t column,
-                                    const int64_t (&at)[axes]) {
-  int64_t offset = group * strides.group + row * strides.row + column * strides.column;
-  for (int axis = 0; axis < axes; ++axis)
-    offset += at[axis] * strides.spatial[axis];
-  return offset;
-}
 
 __global__ void __launch_bounds__(block_size)
     kernel(const float* dy, const float* w, float* dx, ConvShape shape) {
   const int64_t cells = shape.groups * shape.images * shape.c * bitgate::product(shape.input);
   for (int64_t cell = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x; cell < cells;
        cell += static_cast<int64_t>(gridDim.x) * block_size) {
-    int64_t rest = cell / shape.c, at[axes];
-    const int64_t c = cell % shape.c;
+    int64_t rest = cell / shape.c;
+    Cell at_x{.column = cell % shape.c};
     for (int axis = axes - 1; axis >= 0; --axis) {
-      at[axis] = rest % shape.input[axis];
+      at_x.at[axis] = rest % shape.input[axis];
       rest /= shape.input[axis];
     }
-    const int64_t image = rest % shape.images, group = rest / shape.images;
+    at_x.row = rest % shape.images, at_x.group = rest / shape.images;
+    Cell at_y = at_x;
     float sum = 0;
-    for (int64_t k = 0; k < shape.k; ++k)
-      sum += dy[offset_of(shape.y, group, image, k, at)] *
-             w[group * shape.w.group + k * shape.w.row + c * shape.w.column];
-    dx[offset_of(shape.x, group, image, c, at)] = sum;
+    for (at_y.column = 0; at_y.column < shape.k; ++at_y.column)
+      sum += dy[offset_of(shape.y, at_y)] * w[offset_of(shape.w, {at_x.group, at_y.column, at_x.column})];
+    dx[offset_of(shape.x, at_x)] = sum;
   }
 }
 

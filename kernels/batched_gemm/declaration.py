@@ -7,54 +7,42 @@ is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.kernel.declaration import Dispatch, Instance, Refusal
+from bitgate.kernel.generated import Registered, units
+from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
-from ..alignment import is_aligned
-from ..limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+from ..clauses import Moved, broken_vectors, grid_blocks, too_many_threads, wrong_types
+from ..cpp_names import WAVES, types
+from ..library_family import library_family
+from ..limits import MAX_COORDINATE, MAX_GRID_YZ
+from ..shape import Shape
 
 # tile, vectors (A, B, C), waves, fragment, lanes of a wave: each in all four layouts. The first takes any sizes.
 TILES_16 = (
-    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
-    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
-    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
-    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    Shape((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
 )
 TILES_32 = (
-    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
-    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
-    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
-    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    Shape((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
 
 
-def _instance(
-    dtype: str,
-    layout: str,
-    tile: tuple[int, int, int],
-    vector: tuple[int, int, int],
-    waves: int,
-    fragment: tuple[int, int, int],
-    wave: int,
-) -> Instance:
-    suffix = "_w32" if wave == 32 else ""
-    return Instance(
-        name="{}_{}_{}x{}x{}_a{}b{}c{}".format(dtype, layout, *tile, *vector) + suffix,
-        group=f"batched_gemm_{dtype}{suffix}",
-        dtypes=(dtype,),
+def _instance(dtype: str, layout: str, shape: Shape) -> Instance:
+    return shape.instance(
+        f"batched_gemm_{dtype}{shape.end}",
+        dtype,
+        name=shape.name(f"{dtype}_{layout}"),
         layouts=(layout,),
         ndims=(0,),
-        accumulation=F32_ACCUMULATION,
-        tile=tile,
-        vector=vector,
-        block_size=waves * wave,
-        wave_size=wave,
-        fragment=fragment,
         rounds_slices=True,
     )
 
@@ -63,8 +51,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     """None, or the first clause that fails, in the order in which the library tests them."""
     if not isinstance(problem, GemmProblem):
         return Refusal("operation", f"only gemm, not {problem.operation}")
-    if problem.dtypes.canonical not in instance.dtypes:
-        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
+    if refusal := wrong_types(problem, instance):
+        return refusal
     if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
         return Refusal("op", f"operations on the operands: A {problem.in_op.name}, B {problem.wei_op.name}")
     if problem.split_k > 1 and (problem.op.name != "pass" or problem.split_k > MAX_GRID_YZ):
@@ -72,23 +60,16 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     a, b, _ = tuple(instance.layouts[0])
     m, n, k = problem.sizes
     # What lies contiguous in A, B and C, how long it is, and its place in the logical shape.
-    contiguous = (
-        ("in", *(("k", k, 2) if a == "r" else ("m", m, 1))),
-        ("wei", *(("n", n, 1) if b == "r" else ("k", k, 2))),
-        ("out", "n", n, 2),
+    moved = (
+        Moved("in", "k", k, 2) if a == "r" else Moved("in", "m", m, 1),
+        Moved("wei", "n", n, 1) if b == "r" else Moved("wei", "k", k, 2),
+        Moved("out", "n", n, 2),
     )
-    tensors = problem.tensors
-    for name, letter, _, along in contiguous:
-        if tensors[name].strides[along] != 1:
-            return Refusal("layout", f"{letter} of {name} is not contiguous: strides {tensors[name].strides}")
-    vectors = instance.vector or (1, 1, 1)
-    for (_, letter, length, _), vector in zip(contiguous, vectors, strict=True):
-        if length % vector:
-            return Refusal(f"{letter}_vector", f"{letter.upper()} = {length} is not a multiple of {vector}")
-    for (name, _, _, along), vector in zip(contiguous, vectors, strict=True):
-        if not is_aligned(tensors[name], vector, along):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {tensors[name].strides}")
-    return _index_range(problem, instance)
+    for one in moved:
+        strides = problem.tensors[one.tensor].strides
+        if strides[one.along] != 1:
+            return Refusal("layout", f"{one.letter} of {one.tensor} is not contiguous: strides {strides}")
+    return broken_vectors(problem.tensors, moved, instance) or _index_range(problem, instance)
 
 
 def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
@@ -97,11 +78,7 @@ def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
         return Refusal("index_range", f"a length of {max(problem.sizes)} is over 2^30")
     if problem.batch > MAX_GRID_YZ:
         return Refusal("index_range", f"a batch of {problem.batch} is over {MAX_GRID_YZ}")
-    tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    threads = -(-m // tile_m) * -(-n // tile_n) * instance.block_size
-    if threads > MAX_GRID_THREADS:
-        return Refusal("index_range", f"a grid of {threads} threads is over 2^32")
-    return None
+    return too_many_threads(grid_blocks(m, n, instance), instance)
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
@@ -111,17 +88,24 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     return Dispatch(path="batched", launches=1, zero_fill=slices > 1, facts=facts)
 
 
-FAMILY = KernelFamily(
-    name="batched_gemm",
-    operations=("gemm",),
-    sources=(
-        "library.hip.cpp",
-        *(f"batched_gemm_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
-    ),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+def _registered(dtype: str, wave: int) -> Registered:
+    return Registered(f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{types(dtype)}>", (dtype,), wave)
+
+
+GENERATED = units(
+    "batched_gemm",
+    {f"batched_gemm_{dtype}{end}": [_registered(dtype, wave)] for dtype in TILES for wave, end in WAVES.items()},
+)
+
+FAMILY = library_family(
+    __file__,
+    ("gemm",),
+    GENERATED,
     instances=tuple(
-        _instance(dtype, layout, *row) for dtype, rows in TILES.items() for layout in GEMM_LAYOUTS for row in rows
+        _instance(dtype, layout, shape)
+        for dtype, shapes in TILES.items()
+        for layout in GEMM_LAYOUTS
+        for shape in shapes
     ),
     options=(),
     supports=supports,

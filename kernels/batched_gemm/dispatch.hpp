@@ -3,6 +3,7 @@
 
 #include "bitgate/gemm.hpp"
 #include "bitgate/implicit_gemm/batched_gemm/gemm.hpp"
+#include "bitgate/implicit_gemm/describe.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
 
 namespace batched_gemm {
@@ -10,13 +11,11 @@ namespace batched_gemm {
 using namespace bitgate::implicit_gemm;
 using namespace bitgate::implicit_gemm::batched_gemm;
 
-inline constexpr int64_t max_length = int64_t{1} << 30; // an index and a tile's length add up in 32 bits
-inline constexpr int64_t max_batch = 65535;             // gridDim.y and, of slices, gridDim.z
-inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
-
-inline int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+using bitgate::ceil_div;
+using bitgate::layout_of;
+using bitgate::max_blocks_yz;
+using bitgate::max_length;
+using bitgate::max_threads;
 
 // The logical dimension (1 or 2) that is contiguous in A and in B. B's logical order is (batch, N, K).
 template <class Variant> inline constexpr int contiguous_a = Variant::a == Order::row ? 2 : 1;
@@ -44,9 +43,9 @@ inline int32_t check_split_k(const bitgate::GemmProblem& problem, bitgate_reason
   if (problem.split_k > 1 && problem.out_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d with operation %d: slices are added without one",
                    problem.split_k, problem.out_op.kind);
-  if (problem.split_k > max_batch)
+  if (problem.split_k > max_blocks_yz)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
-                   static_cast<long long>(max_batch));
+                   static_cast<long long>(max_blocks_yz));
   return BITGATE_OK;
 }
 
@@ -57,9 +56,9 @@ int32_t check_index_range(const bitgate::GemmProblem& problem, bitgate_reason* r
     if (length > max_length)
       BITGATE_REFUSE(reason, "index_range", "a length of %lld: at most %lld", static_cast<long long>(length),
                      static_cast<long long>(max_length));
-  if (problem.batch > max_batch)
+  if (problem.batch > max_blocks_yz)
     BITGATE_REFUSE(reason, "index_range", "a batch of %lld: at most %lld",
-                   static_cast<long long>(problem.batch), static_cast<long long>(max_batch));
+                   static_cast<long long>(problem.batch), static_cast<long long>(max_blocks_yz));
   const double threads = static_cast<double>(ceil_div(problem.m, Variant::Tile::M)) *
                          static_cast<double>(ceil_div(problem.n, Variant::Tile::N)) * Variant::block;
   if (threads > static_cast<double>(max_threads))
@@ -74,11 +73,8 @@ template <class Variant> int32_t supports(const bitgate::GemmRequest& request, b
   const bitgate::ProductDtypes dtypes{code_of<typename Variant::ElementA>,
                                       code_of<typename Variant::ElementB>,
                                       code_of<typename Variant::ElementC>, Variant::compute};
-  int32_t status = BITGATE_OK;
-  const auto check = [&](auto test) {
-    if (status == BITGATE_OK)
-      status = test();
-  };
+  Clauses clauses;
+  const auto check = [&](auto test) { clauses.check(test); };
   const auto vector = [&](const char* clause, const char* name, int64_t length, int elements) {
     check([&] { return check_vector(clause, name, length, elements, reason); });
   };
@@ -103,7 +99,7 @@ template <class Variant> int32_t supports(const bitgate::GemmRequest& request, b
   alignment(problem.wei, "B", Vector::B, sizeof(typename Variant::ElementB), contiguous_b<Variant>);
   alignment(problem.out, "C", Vector::C, sizeof(typename Variant::ElementC), 2);
   check([&] { return check_index_range<Variant>(problem, reason); });
-  return status;
+  return clauses.status;
 }
 
 // C = 0, before slices are added to it.
@@ -135,10 +131,10 @@ void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, b
                           static_cast<int32_t>(problem.n),
                           static_cast<int32_t>(problem.k),
                           slices,
-                          strides_of(problem.in),
-                          strides_of(problem.wei),
-                          strides_of(problem.out),
-                          problem.num_d > 0 ? strides_of(problem.d[0]) : Strides{},
+                          layout_of(problem.in),
+                          layout_of(problem.wei),
+                          layout_of(problem.out),
+                          problem.num_d > 0 ? layout_of(problem.d[0]) : bitgate::Layout{},
                           problem.out_op};
   const int64_t blocks = ceil_div(problem.m, Tile::M) * ceil_div(problem.n, Tile::N);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(problem.batch),
@@ -164,36 +160,22 @@ void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, b
   bitgate::add_part(record, entry);
 }
 
+template <class Variant> struct Functions {
+  static constexpr auto supports = ::batched_gemm::supports<Variant>;
+  static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::GemmProblem>;
+  static constexpr auto run = ::batched_gemm::run<Variant>;
+};
+
 // Named like f16_rcr_128x64x64_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::GemmInstance instance(const char* dtypes) {
-  using Tile = typename Variant::Tile;
-  using Vector = typename Variant::Vector;
-  using Extent = typename Variant::FragmentExtent;
   static const char layout[] = {Variant::a == Order::row ? 'r' : 'c', Variant::b == Order::row ? 'r' : 'c',
                                 'r', 0};
-  static const std::string name =
-      std::string(dtypes) + "_" + layout + tiling_name<Variant>() + (Variant::wave == 32 ? "_w32" : "");
-  return {{name.c_str(),
-           "gemm",
-           dtypes,
-           layout,
-           bitgate::dtype_name(code_of<typename Variant::Sum>),
-           {Tile::M, Tile::N, Tile::K},
-           {Vector::A, Vector::B, Vector::C},
-           Variant::block,
-           Variant::wave,
-           {Extent::M, Extent::N, Extent::K},
-           static_cast<int64_t>(sizeof(typename Variant::Lds))},
-          supports<Variant>,
-          bitgate::no_workspace,
-          run<Variant>};
+  static const std::string name = instance_name<Variant>(std::string(dtypes) + "_" + layout);
+  return describe<bitgate::GemmProblem, Variant, Functions<Variant>>(name.c_str(), "gemm", dtypes, layout);
 }
 
 // An instance for each variant.
-template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes)
-      : each{bitgate::GemmRegistration(instance<Variants>(dtypes))...} {}
-  bitgate::GemmRegistration each[sizeof...(Variants)];
-};
+template <class... Variants>
+using Registrations = RegistrationsOf<bitgate::GemmProblem, instance<Variants>...>;
 
 } // namespace batched_gemm

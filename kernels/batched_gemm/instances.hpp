@@ -6,10 +6,6 @@
 
 namespace batched_gemm {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-
 template <class Tiling> using Rcr = Variant<Order::row, Order::column, Tiling>;
 template <class Tiling> using Rrr = Variant<Order::row, Order::row, Tiling>;
 template <class Tiling> using Crr = Variant<Order::column, Order::row, Tiling>;

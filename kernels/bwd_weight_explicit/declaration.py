@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, Refusal
+from bitgate.kernel.generated import element
 from bitgate.operation import Tensor
 from bitgate.operations.convolution import ConvProblem
 
-from .. import backward_weight as common
-from ..backward_weight import POINTWISE_STRIDE_1, Shape
+from ..backward_weight import Way, bits_of, family, instances
 from ..channels_last import channels_last
+from ..shape import POINTWISE_STRIDE_1, Shape
 
 # tile, vectors (dy, x, dw), waves, fragment, lanes of a wave. The first of each wave size takes any K and C.
 SHAPES_16 = (
@@ -30,16 +30,12 @@ SHAPES_32 = (
 )
 ROWS = (("f32", "f32", SHAPES_32), ("f16", "f16", SHAPES_16), ("bf16", "bf16", SHAPES_16))
 
-INSTANCES = tuple(
-    common.instance("bwd_weight_explicit", group, dtypes, shape, atomics=False)
-    for group, dtypes, shapes in ROWS
-    for shape in shapes
-)
+WAY = Way("explicit", stages=1)
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
     """None, or the first clause that fails."""
-    refusal = common.supports(problem, instance, atomics=False, operations=False)
+    refusal = WAY.supports(problem, instance, options)
     if refusal is None and not all(_is_matrix(channels_last(problem).tensors[name]) for name in ("out", "in")):
         return Refusal("packed", "positions do not lie evenly in memory")
     return refusal
@@ -54,7 +50,7 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     """One launch; of a split reduction a second one, from the workspace to dw. Who may split has the workspace."""
-    one, two = (common.dispatch(problem, instance, options, path="explicit", stages=stages) for stages in (1, 2))
+    one, two = (way.dispatch(problem, instance, options) for way in (WAY, replace(WAY, stages=2)))
     if one is None or two is None:
         return None
     plain = replace(one, zero_fill=False)
@@ -63,14 +59,11 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     return replace(plain, launches=1 if plain.facts["split_k"] == 1 else 2)
 
 
-FAMILY = KernelFamily(
-    name="bwd_weight_explicit",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
+FAMILY = family(
+    __file__,
+    WAY,
+    instances(__file__, WAY, ROWS),
+    lambda dtype, wave: f"Instances{bits_of(dtype)}Wave{wave}<{element(dtype)}>",
     supports=supports,
     dispatch=dispatch,
 )

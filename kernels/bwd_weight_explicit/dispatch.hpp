@@ -53,7 +53,7 @@ inline int32_t check_packed(const bitgate::ConvProblem& problem, bitgate_reason*
 }
 
 template <class Instance> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-  using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, typename Instance::ToResult>;
+  using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, typename Instance::ToResult>;
   const int32_t status = conv::supports<Variant>(request, {false, false, Variant::block}, reason);
   return status == BITGATE_OK ? check_packed(request.problem, reason) : status;
 }
@@ -68,9 +68,9 @@ inline gemm::Geometry make_geometry(const conv::Job& job, int32_t slices) {
   gemm::Geometry geometry{};
   geometry.m = whole.k, geometry.n = whole.c, geometry.k = conv::terms_of(whole);
   geometry.slices = slices;
-  geometry.a = {job.shape.y.group, 1, position_stride(problem.out)};
-  geometry.b = {job.shape.x.group, 1, position_stride(problem.in)};
-  geometry.c = {job.shape.w.group, job.shape.w.row, 1};
+  geometry.a = {job.shape.y.group, 1, position_stride(problem.out), {}};
+  geometry.b = {job.shape.x.group, 1, position_stride(problem.in), {}};
+  geometry.c = {job.shape.w.group, job.shape.w.row, 1, {}};
   geometry.op = whole.op;
   return geometry;
 }
@@ -80,7 +80,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   using Direct = typename Instance::ToResult;
   using Split = typename Instance::ToWorkspace;
   using T = typename Direct::ElementC;
-  using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, Direct>;
+  using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, Direct>;
   const conv::Job job(request);
   conv::Geometry whole = job.geometry();
   whole.slices = conv::resolve_split_k<Variant>(job, whole, gemm::kernel_gemm<Split>, Direct::block, context);
@@ -97,7 +97,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   } else {
     auto* workspace = static_cast<float*>(buffers.workspace);
     const conv::Cells cells = job.cells();
-    geometry.c = {int64_t{geometry.m} * geometry.n, geometry.n, 1};
+    geometry.c = {int64_t{geometry.m} * geometry.n, geometry.n, 1, {}};
     bitgate::memset_async(context, "clear_workspace", workspace, 0,
                           static_cast<size_t>(conv::workspace_bytes(request)));
     launches += bitgate::launch(context, "kernel_gemm", gemm::kernel_gemm<Split>, grid, dim3(Split::block), 0,
@@ -110,18 +110,19 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   context.record.launches = launches;
 }
 
-template <class Instance> bitgate::ConvInstance instance(const char* dtypes) {
-  using Direct = typename Instance::ToResult;
-  using Variant = conv::Variant<conv::Specialisation::filter_1x1_stride_1_pad_0, Direct>;
+template <class Pair> struct Functions {
+  static constexpr auto supports = bwd_weight_explicit::supports<Pair>;
+  static constexpr auto workspace_bytes = bwd_weight_explicit::workspace_bytes;
+  static constexpr auto run = bwd_weight_explicit::run<Pair>;
+};
+
+template <class Pair> bitgate::ConvInstance instance(const char* dtypes) {
+  using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, typename Pair::ToResult>;
   static const std::string name = conv::name_of<Variant>(dtypes);
-  return conv::describe<Variant, AnyLayout<supports<Instance>, workspace_bytes, run<Instance>>>(name.c_str(),
-                                                                                                dtypes);
+  return describe_any_layout<Variant, Functions<Pair>>(name.c_str(), "bwd_weight", dtypes);
 }
 
 // An instance for each pair.
-template <class... Pairs> struct Registrations {
-  explicit Registrations(const char* dtypes) : each{bitgate::ConvRegistration(instance<Pairs>(dtypes))...} {}
-  bitgate::ConvRegistration each[sizeof...(Pairs)];
-};
+template <class... Pairs> using Registrations = RegistrationsOf<bitgate::ConvProblem, instance<Pairs>...>;
 
 } // namespace bwd_weight_explicit

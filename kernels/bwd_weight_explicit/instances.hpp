@@ -2,14 +2,9 @@
 // of one type and wave size. kernels/bwd_weight_explicit/declaration.py lists the same.
 #pragma once
 
-#include "bitgate/implicit_gemm/bwd_weight/variants.hpp"
 #include "dispatch.hpp"
 
 namespace bwd_weight_explicit {
-
-using conv::Small;
-using conv::Small32;
-using conv::Wide;
 
 // The same tiling with results of T and with floats.
 template <class T, class Tile, int WavesM, int WavesN, class Fragment, class Vectors, class FloatVectors,

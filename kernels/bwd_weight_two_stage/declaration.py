@@ -2,42 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
-from ..backward_weight import PAIR_16, PAIR_32
+from ..backward_weight import PAIR_16, PAIR_32, Way, shared_family
 
 ROWS = (("f32", "f32", PAIR_32), ("f16", "f16", PAIR_16), ("bf16", "bf16", PAIR_16))
 
-INSTANCES = tuple(
-    common.instance("bwd_weight_two_stage", group, dtypes, shape, atomics=False)
-    for group, dtypes, shapes in ROWS
-    for shape in shapes
-)
-
-
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=False, operations=False)
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """The GEMM into the workspace, then one thread a cell of dw."""
-    return common.dispatch(problem, instance, options, path="two_stage", stages=2)
-
-
-FAMILY = KernelFamily(
-    name="bwd_weight_two_stage",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
-)
+FAMILY = shared_family(__file__, Way("two_stage", stages=2), ROWS, "TwoStageInstances")

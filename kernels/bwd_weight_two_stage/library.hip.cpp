@@ -1,10 +1,4 @@
-#include "bitgate/library.hpp"
-#include "bitgate/implicit_gemm/any_layout_library.hpp"
-#include "bitgate/implicit_gemm/bwd_weight/split_k.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/library.hpp"
 
-namespace bitgate {
-
-const Family family{"bwd_weight_two_stage", implicit_gemm::bwd_weight::split_k_options,
-                    sizeof implicit_gemm::bwd_weight::split_k_options / sizeof(Option)};
-
-} // namespace bitgate
+const bitgate::Family bitgate::family =
+    bitgate::implicit_gemm::bwd_weight::family_named("bwd_weight_two_stage");

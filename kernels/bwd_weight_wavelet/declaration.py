@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from bitgate.kernel.declaration import Instance
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
-from ..backward_weight import GENERAL, POINTWISE_STRIDE_1, Shape
+from ..backward_weight import Way, family
+from ..cpp_names import types
+from ..shape import POINTWISE_STRIDE_1, Shape
 
 LOAD_THREADS = 256
 
@@ -32,34 +28,18 @@ SHAPES = (
 
 def _instance(dtype: str, shape: Shape) -> Instance:
     """The workgroup is larger than the math waves, and the name says both."""
-    math_threads = shape.waves * shape.wave
-    plain = common.instance("bwd_weight_wavelet", dtype, dtype, shape, atomics=True)
-    tiling = replace(shape, special=GENERAL, wave=64).name(dtype)
-    name = f"{tiling}_l{LOAD_THREADS}m{math_threads}{plain.name.removeprefix(tiling)}"
-    return replace(plain, name=name, block_size=LOAD_THREADS + math_threads)
+    return shape.instance(
+        f"bwd_weight_wavelet_{dtype}{shape.end}",
+        dtype,
+        name=shape.name(dtype, f"_l{LOAD_THREADS}m{shape.waves * shape.wave}"),
+        more_threads=LOAD_THREADS,
+        rounds_slices=True,
+    )
 
 
-INSTANCES = tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES)
-
-
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=True, operations=False)
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch; dw is cleared first where slices add up in it."""
-    return common.dispatch(problem, instance, options, path="wavelet", stages=1)
-
-
-FAMILY = KernelFamily(
-    name="bwd_weight_wavelet",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
+FAMILY = family(
+    __file__,
+    Way("wavelet", stages=1, atomics=True),
+    tuple(_instance(dtype, shape) for dtype in ("f16", "bf16") for shape in SHAPES),
+    lambda dtypes, wave: f"InstancesWave{wave}<{types(dtypes)}>",
 )

@@ -139,30 +139,25 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   context.record.launches = launched;
 }
 
-template <class W>
-int32_t supports_channels_last(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-  return supports<W>(request, {true, false, W::threads}, reason);
-}
+template <class W> struct Functions {
+  static int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+    return bitgate::implicit_gemm::bwd_weight::supports<W>(request, {true, false, W::threads}, reason);
+  }
+  static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::ConvProblem>;
+  static constexpr auto run = bwd_weight_wavelet::run<W>;
+};
 
 // Named like f16_128x64x32_a8b8c8_l256m128_1x1s1p0: load and math threads.
 template <class W> bitgate::ConvInstance instance(const char* dtypes) {
-  static const std::string name = [dtypes] {
-    const std::string whole = name_of<W>(dtypes);
-    const size_t end = (dtypes + tiling_name<W>()).size();
-    return whole.substr(0, end) + "_l" + std::to_string(W::load_threads) + "m" +
-           std::to_string(W::math_threads) + whole.substr(end);
-  }();
-  bitgate::ConvInstance instance =
-      describe<W, AnyLayout<supports_channels_last<W>, bitgate::no_workspace, run<W>>>(name.c_str(), dtypes);
+  static const std::string name =
+      name_of<W>(dtypes, "_l" + std::to_string(W::load_threads) + "m" + std::to_string(W::math_threads));
+  bitgate::ConvInstance instance = describe_any_layout<W, Functions<W>>(name.c_str(), "bwd_weight", dtypes);
   instance.block_size = W::threads;
   return instance;
 }
 
 // An instance for each variant.
-template <class... Variants> struct Registrations {
-  explicit Registrations(const char* dtypes)
-      : each{bitgate::ConvRegistration(instance<Variants>(dtypes))...} {}
-  bitgate::ConvRegistration each[sizeof...(Variants)];
-};
+template <class... Variants>
+using Registrations = RegistrationsOf<bitgate::ConvProblem, instance<Variants>...>;
 
 } // namespace bwd_weight_wavelet

@@ -7,81 +7,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
+from bitgate.kernel.generated import Registered, units
+from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, gemms_count, sub_gemm_rows, sub_gemms
 
-from ..alignment import is_aligned
-from ..channels_last import ANY_LAYOUT, channels_last
+from ..backward_data import too_large
+from ..channels_last import channels_last
+from ..clauses import Moved, broken_vectors, grid_blocks, operand_operations, too_many_threads, wrong_types
+from ..cpp_names import BWD_DATA, WAVES, types
 from ..image_chunks import image_chunks
-from ..limits import MAX_COORDINATE, MAX_GRID_THREADS, MAX_GRID_YZ
+from ..library_family import library_family
+from ..limits import MAX_GRID_YZ
+from ..shape import Shape
 
-MAX_SUB_GEMMS = 65536
 MAX_SPLIT_K = 128
-
-PREFETCHED = "_d2"
-"""Ends the names of instances that fetch a step of the reduction while the one before is multiplied."""
 
 # tile, vectors (dy, w, dx), waves, fragment, lanes of a wave, depth. The first of each wave size takes any K and C.
 TILES_16 = (
-    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64, ""),
-    ((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64, ""),
-    ((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64, ""),
-    ((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64, ""),
-    ((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64, ""),
-    ((64, 64, 32), (8, 4, 4), 2, (32, 32, 8), 64, PREFETCHED),
-    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32, ""),
-    ((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, ""),
-    ((64, 64, 32), (8, 4, 4), 4, (16, 16, 16), 32, PREFETCHED),
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 16), 64),
+    Shape((64, 64, 32), (8, 1, 1), 2, (32, 32, 8), 64),
+    Shape((64, 32, 32), (4, 4, 4), 1, (32, 32, 8), 64),
+    Shape((64, 64, 64), (8, 8, 8), 1, (32, 32, 8), 64),
+    Shape((128, 64, 64), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((64, 64, 32), (8, 4, 4), 2, (32, 32, 8), 64, depth=2),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+    Shape((64, 64, 32), (8, 4, 4), 4, (16, 16, 16), 32, depth=2),
 )
 TILES_32 = (
-    ((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64, ""),
-    ((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64, ""),
-    ((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64, ""),
-    ((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64, ""),
-    ((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64, ""),
-    ((64, 64, 16), (4, 2, 2), 2, (16, 16, 4), 64, PREFETCHED),
-    ((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32, ""),
-    ((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32, ""),
-    ((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, PREFETCHED),
+    Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
+    Shape((64, 64, 16), (4, 1, 1), 2, (16, 16, 4), 64),
+    Shape((64, 32, 32), (2, 2, 2), 1, (16, 16, 4), 64),
+    Shape((64, 64, 32), (4, 4, 4), 1, (16, 16, 4), 64),
+    Shape((128, 64, 32), (4, 4, 4), 4, (16, 16, 4), 64),
+    Shape((64, 64, 16), (4, 2, 2), 2, (16, 16, 4), 64, depth=2),
+    Shape((32, 32, 16), (1, 1, 1), 4, (16, 16, 4), 32),
+    Shape((64, 64, 16), (4, 4, 4), 4, (16, 16, 4), 32),
+    Shape((64, 32, 16), (4, 2, 2), 4, (16, 16, 4), 32, depth=2),
 )
 TILES_8 = (
-    ((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), 64, ""),
-    ((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32, ""),
+    Shape((32, 32, 32), (1, 1, 1), 1, (16, 16, 32), 64),
+    Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
 )
 TILES = {"f32": TILES_32, "f16": TILES_16, "bf16": TILES_16}
 ROUNDED = tuple(f"f16_ct{factor}" for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz"))
 """f16 tensors that are multiplied in 8 bits."""
 ROUNDED_GROUP = "grouped_bwd_data_f16_ct8"
-
-
-def _instance(
-    dtype: str,
-    tile: tuple[int, int, int],
-    vector: tuple[int, int, int],
-    waves: int,
-    fragment: tuple[int, int, int],
-    wave: int,
-    depth: str,
-) -> Instance:
-    suffix = "_w32" if wave == 32 else ""
-    group = ROUNDED_GROUP if dtype in ROUNDED else f"grouped_bwd_data_{dtype}{suffix}"
-    return Instance(
-        name="{}_{}x{}x{}_a{}b{}c{}".format(dtype, *tile, *vector) + depth + suffix,
-        group=group,
-        dtypes=(dtype,),
-        layouts=ANY_LAYOUT,
-        ndims=(1, 2, 3),
-        accumulation=F32_ACCUMULATION,
-        tile=tile,
-        vector=vector,
-        block_size=waves * wave,
-        wave_size=wave,
-        fragment=fragment,
-        rounds_slices=True,
-    )
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -91,45 +64,25 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     seen = channels_last(problem)
     if seen.refusal:
         return seen.refusal
-    if problem.dtypes.canonical not in instance.dtypes:
-        return Refusal("dtypes", f"{problem.dtypes} is not {' or '.join(instance.dtypes)}")
-    if problem.in_op.name != "pass" or problem.wei_op.name != "pass":
-        return Refusal("op", f"operations on the operands: in {problem.in_op.name}, wei {problem.wei_op.name}")
+    if refusal := wrong_types(problem, instance) or operand_operations(problem):
+        return refusal
     if problem.split_k > MAX_SPLIT_K:
         return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
     if problem.split_k > 1 and problem.op.name != "pass":
         return Refusal("split_k_op", f"{problem.op.name} would act on each of {problem.split_k} slices by itself")
-    vector_a, vector_b, vector_c = instance.vector or (1, 1, 1)
-    if problem.k % vector_a:
-        return Refusal("k_vector", f"K = {problem.k} is not a multiple of {vector_a}")
-    for vector in (vector_b, vector_c):
-        if problem.c % vector:
-            return Refusal("c_vector", f"C = {problem.c} is not a multiple of {vector}")
-    for name, vector in (("out", vector_a), ("wei", vector_b), ("in", vector_c)):
-        if not is_aligned(seen.tensors[name], vector):
-            return Refusal("alignment", f"vectors of {vector} elements in {name} {seen.tensors[name].strides}")
-    return _index_range(problem, instance, options)
+    moved = (Moved("out", "k", problem.k), Moved("wei", "c", problem.c), Moved("in", "c", problem.c))
+    return broken_vectors(seen.tensors, moved, instance) or _index_range(problem, instance, options)
 
 
 def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    windows = [o + d * (f - 1) for o, d, f in zip(problem.output, problem.dilation, problem.filter, strict=True)]
-    padded = [i + p for i, p in zip(problem.input, problem.left_pad, strict=True)]
-    largest = max(*windows, *padded, *problem.stride, problem.n, problem.k * prod(problem.filter), problem.c)
-    if largest > MAX_COORDINATE:
-        return Refusal("index_range", f"a coordinate or a reduction of {largest} is over 2^30")
-    if gemms_count(problem) > MAX_SUB_GEMMS:
-        return Refusal("index_range", f"{gemms_count(problem)} sub-GEMMs are over {MAX_SUB_GEMMS}")
+    if refusal := too_large(problem):
+        return refusal
     chunks = split_n(problem, options)
     parts = chunks * split_k(problem)
     if problem.g > MAX_GRID_YZ or parts > MAX_GRID_YZ:
         return Refusal("index_range", f"{problem.g} groups, {parts} chunks and slices: more than a grid has")
-    tile_m, tile_n, _ = instance.tile or (1, 1, 1)
-    rows = sub_gemm_rows(problem) // chunks
-    blocks = -(-rows // tile_m) * -(-problem.c // tile_n)
-    threads = blocks * int(PRODUCTION_BUCKET) * instance.block_size
-    if threads > MAX_GRID_THREADS:
-        return Refusal("index_range", f"a grid of {threads} threads is over 2^32")
-    return None
+    blocks = grid_blocks(sub_gemm_rows(problem) // chunks, problem.c, instance)
+    return too_many_threads(blocks * int(PRODUCTION_BUCKET), instance)
 
 
 def split_k(problem: ConvProblem) -> int:
@@ -214,19 +167,31 @@ OPTIONS = (
     ),
 )
 
-FAMILY = KernelFamily(
-    name="grouped_bwd_data",
-    operations=("bwd_data",),
-    sources=(
-        "library.hip.cpp",
-        *(f"grouped_bwd_data_{dtype}{wave}.hip.cpp" for dtype in TILES for wave in ("", "_w32")),
-        f"{ROUNDED_GROUP}.hip.cpp",
-    ),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+
+def _registered(dtypes: str, wave: int) -> Registered:
+    bits = 8 if dtypes in ROUNDED else 8 * DTYPES[dtypes].bytes
+    return Registered(f"Instances{bits}Wave{wave}<{types(dtypes, BWD_DATA)}>", (dtypes,), wave)
+
+
+GENERATED = units(
+    "grouped_bwd_data",
+    {
+        **{f"grouped_bwd_data_{dtype}{end}": [_registered(dtype, w)] for dtype in TILES for w, end in WAVES.items()},
+        ROUNDED_GROUP: [_registered(dtypes, wave) for wave in WAVES for dtypes in ROUNDED],
+    },
+)
+
+FAMILY = library_family(
+    __file__,
+    ("bwd_data",),
+    GENERATED,
     instances=(
-        *(_instance(dtype, *row) for dtype, rows in TILES.items() for row in rows),
-        *(_instance(dtype, *row) for dtype in ROUNDED for row in TILES_8),
+        *(
+            shape.instance(f"grouped_bwd_data_{dtype}{shape.end}", dtype, rounds_slices=True)
+            for dtype, shapes in TILES.items()
+            for shape in shapes
+        ),
+        *(shape.instance(ROUNDED_GROUP, dtypes, rounds_slices=True) for dtypes in ROUNDED for shape in TILES_8),
     ),
     options=OPTIONS,
     supports=supports,

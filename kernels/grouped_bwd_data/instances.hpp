@@ -7,10 +7,6 @@
 
 namespace grouped_bwd_data {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
 template <class Tiling> using Prefetched = Staged<2, Tiling>;
 
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.
@@ -41,13 +37,10 @@ using Instances32Wave32 =
                   Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>,
                   Prefetched<Tiling<T, Extent<64, 32, 16>, 2, 2, Small32, Vectors<4, 2, 2>, 32>>>;
 
-// f16 tensors whose elements are rounded to 8-bit factors as they are loaded.
-template <class Factor> using Rounded = Types<bitgate::f16, bitgate::f16, bitgate::f16, Factor, Factor>;
-template <class Factor>
-using Instances8Wave64 =
-    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>;
-template <class Factor>
-using Instances8Wave32 =
-    Registrations<Tiling<Rounded<Factor>, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
+// For elements that are rounded to 8-bit factors as they are loaded.
+template <class T>
+using Instances8Wave64 = Registrations<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>;
+template <class T>
+using Instances8Wave32 = Registrations<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>;
 
 } // namespace grouped_bwd_data

@@ -1,5 +1,6 @@
 #include "bitgate/library.hpp"
 #include "bitgate/implicit_gemm/any_layout_library.hpp"
+#include "bitgate/implicit_gemm/image_chunks.hpp"
 
 namespace bitgate {
 namespace {
@@ -10,10 +11,7 @@ constexpr Option options[] = {
      "takes any "
      "2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket."},
     {"bucket_size", "int", "32", "sub-GEMMs that one grouped launch takes (1 to 32)", 1, 32},
-    {"split_n_bytes", "int", "2147483648",
-     "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many "
-     "bytes.",
-     1, int64_t{1} << 62},
+    implicit_gemm::split_n_option,
 };
 
 } // namespace

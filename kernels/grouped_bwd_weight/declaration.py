@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operations.convolution import ConvProblem
-
-from .. import backward_weight as common
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, POINTWISE, POINTWISE_STRIDE_1, Shape
+from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
+from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
     *PAIR_16,
@@ -44,31 +38,10 @@ ROWS = (
     *(("f16_ct8", f"f16_ct{factor}", PAIR_8) for factor in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 )
 
-INSTANCES = tuple(
-    common.instance("grouped_bwd_weight", group, dtypes, shape, atomics=True, by_wave=shapes is not PAIR_8)
-    for group, dtypes, shapes in ROWS
-    for shape in shapes
-)
-
-
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """None, or the first clause that fails."""
-    return common.supports(problem, instance, atomics=True, operations=False)
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """One launch; dw is cleared first where slices add up in it."""
-    return common.dispatch(problem, instance, options, path="one_stage", stages=1)
-
-
-FAMILY = KernelFamily(
-    name="grouped_bwd_weight",
-    operations=("bwd_weight",),
-    sources=("library.hip.cpp", *dict.fromkeys(f"{instance.group}.hip.cpp" for instance in INSTANCES)),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
-    instances=INSTANCES,
-    options=common.OPTIONS,
-    supports=supports,
-    dispatch=dispatch,
+FAMILY = shared_family(
+    __file__,
+    Way("one_stage", stages=1, atomics=True),
+    ROWS,
+    "OneStageInstances",
+    whole=("f32", "f16", "bf16"),
 )

@@ -1,10 +1,4 @@
-#include "bitgate/library.hpp"
-#include "bitgate/implicit_gemm/any_layout_library.hpp"
-#include "bitgate/implicit_gemm/bwd_weight/split_k.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/library.hpp"
 
-namespace bitgate {
-
-const Family family{"grouped_bwd_weight", implicit_gemm::bwd_weight::split_k_options,
-                    sizeof implicit_gemm::bwd_weight::split_k_options / sizeof(Option)};
-
-} // namespace bitgate
+const bitgate::Family bitgate::family =
+    bitgate::implicit_gemm::bwd_weight::family_named("grouped_bwd_weight");

@@ -1,14 +1,13 @@
 // The launch of a forward convolution, and what an instance says of itself.
 #pragma once
 
-#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/describe.hpp"
 #include "support.hpp"
 
 namespace grouped_fwd {
 
 // All tiles of a launch have the same steps. Of depth 1 one kernel serves both kinds.
-template <class Variant> auto kernel_for(MainLoop loop) {
+template <class Variant> auto kernel_of(MainLoop loop) {
   if constexpr (depth_of<Variant>() > 1)
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
@@ -45,8 +44,8 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   ConvShape shape;
   bitgate::read_conv(problem, shape, nullptr);
   const int64_t chunks = chunks_of<Variant>(request);
-  const Strides d_strides = problem.num_d > 0 ? bitgate::strides_of(problem.d[0], problem.ndim) : Strides{};
-  const Geometry geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_strides);
+  const Layout d_layout = problem.num_d > 0 ? bitgate::layout_of(problem.d[0], problem.ndim) : Layout{};
+  const Geometry geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_layout);
   MainLoops loops;
   loops.add(SourceOf<Variant>::steps(geometry), 1);
   const MainLoop loop = loops.kind();
@@ -54,7 +53,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(shape.groups),
                   static_cast<unsigned>(chunks));
   const bool launched = bitgate::launch(
-      context, kernel_name<Variant>(loop), kernel_for<Variant>(loop), grid, dim3(Variant::block), 0,
+      context, kernel_name<Variant>(loop), kernel_of<Variant>(loop), grid, dim3(Variant::block), 0,
       static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
       static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
 
@@ -67,15 +66,20 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   record_gemm(record, problem, shape, blocks * chunks, launched, loop == MainLoop::all);
 }
 
+template <class Variant> struct Functions {
+  static constexpr auto supports = grouped_fwd::supports<Variant>;
+  static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::ConvProblem>;
+  static constexpr auto run = grouped_fwd::run<Variant>;
+};
+
 // `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
-  using Any = AnyLayout<supports<Variant>, bitgate::no_workspace, run<Variant>>;
-  static const std::string name = instance_name<Variant>(dtypes, name_ending(Variant::special));
-  return describe<Variant>(name.c_str(), "fwd", dtypes, any_layout_names,
-                           {Any::supports, Any::workspace_bytes, Any::run});
+  static const std::string name = instance_name<Variant>(dtypes, name_part(Variant::special));
+  return describe_any_layout<Variant, Functions<Variant>>(name.c_str(), "fwd", dtypes);
 }
 
 // An instance for each variant.
-template <class... Variants> using Registrations = RegistrationsOf<instance<Variants>...>;
+template <class... Variants>
+using Registrations = RegistrationsOf<bitgate::ConvProblem, instance<Variants>...>;
 
 } // namespace grouped_fwd

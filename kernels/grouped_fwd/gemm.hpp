@@ -8,16 +8,16 @@
 // vectors along k. Every cell of y is written.
 //
 // Needs: unit stride of c in x and w and of k in y; C a multiple of Vector::A and Vector::B, K of Vector::C;
-// vectors aligned; what the specialisation asserts (dispatch.hpp checks). Rows past M, k past K, c past C and
+// vectors aligned; what the specialisation asserts (support.hpp checks). Rows past M, k past K, c past C and
 // x cells in the padding are loaded as zeros. Offsets are 64-bit.
 #pragma once
 
+#include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
 namespace grouped_fwd {
-
-using namespace bitgate::implicit_gemm;
 
 // An instance: a tiling, and what it may take for granted.
 template <Specialisation special_, class Tiling_> struct Variant : Tiling_ {
@@ -44,34 +44,6 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
   return {static_cast<int64_t>(block / column_blocks) * Variant::Tile::M,
           block % column_blocks * Variant::Tile::N, chunk * geometry.images, static_cast<int>(blockIdx.y),
           static_cast<int>(threadIdx.x)};
-}
-
-// What a thread keeps of the rows of A that it loads, computed once: where their x cells lie at tap 0. Of a
-// row past M cell[0] is so negative that it lies outside at every tap: flags would take two scalar registers
-// each.
-template <class Variant> struct RowsOfA {
-  struct {
-    int64_t offset;
-    int32_t cell[axes];
-  } row[Variant::CoverA::passes];
-};
-
-template <class Variant>
-BITGATE_HD __forceinline__ RowsOfA<Variant> rows_of_a(const Geometry& geometry, const Place& place) {
-  using Cover = typename Variant::CoverA;
-  RowsOfA<Variant> rows;
-  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
-    auto& row = rows.row[pass];
-    row.offset = place.group * geometry.x.group + (place.first_image + at.image) * geometry.x.row;
-    for (int axis = 0; axis < axes; ++axis) {
-      row.cell[axis] = input_at<Variant::special>(geometry.axis[axis], at.position[axis]);
-      row.offset += row.cell[axis] * geometry.x.spatial[axis];
-    }
-    if (at.image >= geometry.images)
-      row.cell[0] = INT32_MIN;
-  }
-  return rows;
 }
 
 // Where a thread stands in the reduction: the offsets of its rows' x cells at channel 0 of a tap (-1 where
@@ -104,7 +76,7 @@ template <class Variant> struct Reader {
 
   const Geometry& geometry;
   const Place& place;
-  const RowsOfA<Variant>& rows;
+  const RowsOfA<CoverA::passes>& rows;
   const typename Variant::ElementA* x;
   const typename Variant::ElementB* w_group;
   Standing<Variant> at;
@@ -112,10 +84,10 @@ template <class Variant> struct Reader {
   BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const auto& row = rows.row[pass];
-      bool inside = !is_pointwise(Variant::special) || row.cell[0] >= 0;
+      bool inside = !is_pointwise(Variant::special) || row.at[0] >= 0;
       if constexpr (!is_pointwise(Variant::special))
         for (int axis = 0; axis < axes; ++axis) {
-          const int32_t i = row.cell[axis] + tap.shift[axis];
+          const int32_t i = row.at[axis] + tap.shift[axis];
           inside &= (i >= 0) & (i < geometry.axis[axis].input); // no branch
         }
       at.cells[pass] = inside ? row.offset + tap.x_offset : -1;
@@ -143,24 +115,17 @@ template <class Variant> struct Reader {
       const int32_t k = place.first_column + CoverB::row(place.thread, pass);
       stage.b[pass] = {};
       if (k < at.b.end_k)
-        stage.b[pass] = read_factors<FactorB, Vector::B>(at.w_tap + k * geometry.w.row + at.b.c);
+        stage.b[pass] =
+            read_factors<FactorB, Vector::B>(at.w_tap + offset_of(geometry.w, {.row = k}) + at.b.c);
     }
   }
 
   // The B tile has a column for each k, so what lies side by side in w goes below each other.
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
-    struct Elements {
-      FactorB at[Vector::B];
-    };
-    for (int pass = 0; pass < CoverA::passes; ++pass)
-      write_chunk(tiles.a + CoverA::row(place.thread, pass) * Variant::pitch_a + CoverA::column(place.thread),
-                  stage.a[pass]);
-    for (int pass = 0; pass < CoverB::passes; ++pass) {
-      const auto elements = bitgate::bits_as<Elements>(stage.b[pass]);
-      FactorB* column = tiles.b + CoverB::row(place.thread, pass);
-      for (int i = 0; i < Vector::B; ++i)
-        column[(CoverB::column(place.thread) + i) * Variant::pitch_b] = elements.at[i];
-    }
+    store_vectors<CoverA, Variant::pitch_a>(stage.a, place.thread, tiles.a);
+    for (int pass = 0; pass < CoverB::passes; ++pass)
+      store_turned<CoverB, Variant::pitch_b>(stage.b[pass], CoverB::row(place.thread, pass),
+                                             CoverB::column(place.thread), tiles.b);
   }
 };
 
@@ -225,12 +190,14 @@ template <class Variant> struct Merged : Reader<Variant> {
 
 private:
   BITGATE_HD __forceinline__ void stand_at_terms() {
-    const Term a = term_at(this->geometry, first_term + Variant::CoverA::column(this->place.thread));
-    const Term b = term_at(this->geometry, first_term + Variant::CoverB::column(this->place.thread));
+    const int32_t terms = this->geometry.c * taps_of(this->geometry);
+    const int32_t term_a = first_term + Variant::CoverA::column(this->place.thread);
+    const int32_t term_b = first_term + Variant::CoverB::column(this->place.thread);
+    const Column a = column_at(this->geometry, term_a), b = column_at(this->geometry, term_b);
     this->find_cells(tap_at(this->geometry, a.f));
     this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
-    this->at.a = {a.c, a.inside};
-    this->at.b = {b.c, b.inside ? this->geometry.k : 0};
+    this->at.a = {a.c, term_a < terms};
+    this->at.b = {b.c, term_b < terms ? this->geometry.k : 0};
   }
 };
 
@@ -251,18 +218,13 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
     if (at.image >= geometry.images)
       continue;
     const int row = Cover::row(place.thread, pass);
-    const int64_t image = place.first_image + at.image;
-    int64_t y_offset = place.group * geometry.y.group + image * geometry.y.row;
-    int64_t d_offset = place.group * geometry.d.group + image * geometry.d.row;
-    for (int axis = 0; axis < axes; ++axis) {
-      y_offset += at.position[axis] * geometry.y.spatial[axis];
-      d_offset += at.position[axis] * geometry.d.spatial[axis];
-    }
+    Cell cell = cell_of(place.group, place.first_image + at.image, at.position);
+    ElementC* to = y + offset_of(geometry.y, cell) + k;
+    cell.column = k;
     ElementC values[Cover::vector];
-    for (int i = 0; i < Cover::vector; ++i)
-      values[i] = bitgate::finish(tile[row * pitch + column + i], geometry.op,
-                                  d + d_offset + (k + i) * geometry.d.column);
-    write_chunk(y + y_offset + k, bitgate::bits_as<Chunk<sizeof values>>(values));
+    finish_vector(tile + row * pitch + column, geometry.op, d + offset_of(geometry.d, cell),
+                  geometry.d.column, values);
+    write_vector(to, values);
   }
 }
 
@@ -274,16 +236,13 @@ __global__ void __launch_bounds__(Variant::block)
   using Source = SourceOf<Variant>;
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
-  const RowsOfA<Variant> rows = rows_of_a<Variant>(geometry, place);
-  const auto* w_group = w + place.group * geometry.w.group;
+  const auto rows = rows_of_a<typename Variant::CoverA, INT32_MIN>(
+      geometry, geometry.x, place.first_row, place.group, place.first_image, place.thread,
+      [](const Axis& axis, int32_t position) { return input_at<Variant::special>(axis, position); });
+  const auto* w_group = w + offset_of(geometry.w, {place.group});
   Source source{{geometry, place, rows, x, w_group, {}}};
   source.start();
-
-  Sums<Variant> sums;
-  clear(sums);
-  reduce<Variant, loop>(source, Source::steps(geometry), lds.operands, place.thread, sums);
-  store_sums(sums, place.thread, lds.c);
-  __syncthreads(); // sums are complete
+  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds);
   epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), place, d, y);
 }
 

@@ -7,11 +7,6 @@
 
 namespace grouped_fwd {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
-
 template <class Tiling> using General = Variant<Specialisation::general, Tiling>;
 template <class Tiling> using OddC = Variant<Specialisation::odd_c, Tiling>;
 template <class Tiling> using Pointwise = Variant<Specialisation::filter_1x1_pad_0, Tiling>;
@@ -81,23 +76,5 @@ using PrefetchedF8Wave64 =
 template <class T>
 using PrefetchedF8Wave32 =
     Registrations<Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<16, 16, 8>, 32>>>;
-
-// What computes with 8-bit floats of one flavour: the types that CK's profiler lists, and f16 that is rounded
-// to them on its way to LDS.
-template <class F8, class BF8, template <class> class Instances, template <class> class Prefetched>
-struct Flavour {
-  using f16 = bitgate::f16;
-  Flavour(const char* f8, const char* bf8, const char* bf8_bf8_f8, const char* f8_bf8_f8,
-          const char* bf8_f8_f8, const char* f16_ctf8)
-      : all_f8(f8), all_bf8(bf8), out_f8(bf8_bf8_f8), wei_bf8(f8_bf8_f8), in_bf8(bf8_f8_f8),
-        compute_f8(f16_ctf8), prefetched(f8) {}
-  Instances<Types<F8>> all_f8;
-  Instances<Types<BF8>> all_bf8;
-  Instances<Types<BF8, BF8, F8>> out_f8;
-  Instances<Types<F8, BF8, F8>> wei_bf8;
-  Instances<Types<BF8, F8, F8>> in_bf8;
-  Instances<Types<f16, f16, f16, F8, F8>> compute_f8;
-  Prefetched<Types<F8>> prefetched;
-};
 
 } // namespace grouped_fwd

@@ -1,14 +1,12 @@
 #include "bitgate/library.hpp"
 #include "bitgate/implicit_gemm/any_layout_library.hpp"
+#include "bitgate/implicit_gemm/image_chunks.hpp"
 
 namespace bitgate {
 namespace {
 
 constexpr Option options[] = {
-    {"split_n_bytes", "int", "2147483648",
-     "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many "
-     "bytes.",
-     1, int64_t{1} << 62},
+    implicit_gemm::split_n_option,
 };
 
 } // namespace

@@ -3,34 +3,14 @@
 
 #include "bitgate/implicit_gemm/image_chunks.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "bitgate/registry.hpp"
 #include "gemm.hpp"
 
 namespace grouped_fwd {
-
-// What reports call the path of each specialisation.
-inline const char* path_name(Specialisation special) {
-  static constexpr const char* names[] = {"default", "filter1x1_pad0", "filter1x1_stride1_pad0", "odd_c"};
-  return names[static_cast<int>(special)];
-}
-
-// What ends an instance's name.
-inline const char* name_ending(Specialisation special) {
-  static constexpr const char* endings[] = {"", "_1x1p0", "_1x1s1p0", "_odd_c"};
-  return endings[static_cast<int>(special)];
-}
 
 // Chunks of images that a call is taken in.
 template <class Variant> int64_t chunks_of(const bitgate::ConvRequest& request) {
   return image_chunks(request.problem, sizeof(typename Variant::ElementA), sizeof(typename Variant::ElementC),
                       request.options.integer("split_n_bytes"));
-}
-
-inline int32_t check_specialisation(Specialisation special, const bitgate::ConvProblem& problem,
-                                    bitgate_reason* reason) {
-  const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
-  return is_pointwise(special) ? check_pointwise(problem, path_name(special), unit_stride, reason)
-                               : BITGATE_OK;
 }
 
 // index_range: lengths, coordinates and the reduction are 32-bit in the kernel, offsets 64-bit; the grid has
@@ -41,18 +21,18 @@ int32_t check_index_range(const bitgate::ConvProblem& problem, const ConvShape& 
   for (int i = 0; i < problem.ndim; ++i) {
     const int64_t padded = problem.in.lengths[3 + i] + problem.left_pad[i] + problem.right_pad[i];
     for (const int64_t length : {padded, problem.stride[i], problem.dilation[i], shape.images, shape.k})
-      if (length > max_length)
+      if (length > bitgate::max_length)
         BITGATE_REFUSE(reason, "index_range", "a length or coordinate of %lld: at most %lld",
-                       static_cast<long long>(length), static_cast<long long>(max_length));
+                       static_cast<long long>(length), static_cast<long long>(bitgate::max_length));
   }
   double terms = static_cast<double>(shape.c), positions = 1;
   for (int axis = 0; axis < axes; ++axis) {
     terms *= static_cast<double>(shape.filter[axis]);
     positions *= static_cast<double>(shape.output[axis]);
   }
-  if (terms > static_cast<double>(max_length))
+  if (terms > static_cast<double>(bitgate::max_length))
     BITGATE_REFUSE(reason, "index_range", "a reduction over %.0f terms: at most %lld", terms,
-                   static_cast<long long>(max_length));
+                   static_cast<long long>(bitgate::max_length));
   const double rows = positions * static_cast<double>(shape.images / chunks);
   const double threads = std::ceil(rows / Variant::Tile::M) *
                          static_cast<double>(ceil_div(shape.k, Variant::Tile::N)) * Variant::block;

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
-from bitgate.operation import DTYPES, Accumulation
+from bitgate.kernel.declaration import Dispatch, Instance, Option, Refusal
+from bitgate.kernel.generated import Registered, element, units
+from bitgate.operation import DTYPES, Accumulation, DtypeSet
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+
+from ..cpp_names import FWD
+from ..library_family import library_family
 
 # Translation unit -> the types that it holds, with all three passes.
 GROUPS = {
@@ -22,9 +25,11 @@ GROUPS = {
     },
     "f16_ct": tuple(f"f16_ct{compute}" for compute in ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")),
 }
+WEIGHT_GRADIENTS = {"bf16": ("bf16_f32_bf16",)}
+"""As GROUPS, with backward weight alone."""
 ROWS = (
     *((group, dtypes, direction) for group, types in GROUPS.items() for dtypes in types for direction in CONVOLUTIONS),
-    ("bf16", "bf16_f32_bf16", Pass.BWD_WEIGHT),
+    *((group, dtypes, Pass.BWD_WEIGHT) for group, types in WEIGHT_GRADIENTS.items() for dtypes in types),
 )
 LAYOUTS = tuple(layout for layouts in INPUT_LAYOUTS.values() for layout in layouts)
 
@@ -65,12 +70,29 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     return Dispatch(path="naive", launches=1, facts={"gemms_count": 1, "buckets": 1, "split_k": 1, "split_n": 1})
 
 
-FAMILY = KernelFamily(
-    name="naive_conv",
-    operations=CONVOLUTIONS,
-    sources=("library.hip.cpp", *(f"naive_conv_{group}.hip.cpp" for group in GROUPS)),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+def _registered(passes: str, dtypes: str) -> Registered:
+    """``passes``: all of them, or one."""
+    stated = DtypeSet.parse(dtypes)
+    types = [getattr(stated, tensor) for tensor in FWD] + ([stated.compute] if stated.compute else [])
+    elements = ", ".join(element(dtype.name) for dtype in types)
+    return Registered(f"{passes}<Types<{elements}>>", (_accumulation(dtypes).accumulator.name,))
+
+
+GENERATED = units(
+    "naive_conv",
+    {
+        f"naive_conv_{group}": [
+            *(_registered("Passes", dtypes) for dtypes in types),
+            *(_registered("WeightGradient", dtypes) for dtypes in WEIGHT_GRADIENTS.get(group, ())),
+        ]
+        for group, types in GROUPS.items()
+    },
+)
+
+FAMILY = library_family(
+    __file__,
+    CONVOLUTIONS,
+    GENERATED,
     instances=INSTANCES,
     options=(
         Option(

@@ -3,7 +3,9 @@
 
 #include <string>
 
-#include "tiled.hpp"
+#include "bitgate/grid.hpp"
+#include "bitgate/tiled_conv/launch.hpp"
+#include "naive_conv.hpp"
 
 namespace naive_conv {
 
@@ -57,6 +59,7 @@ enum class Sums { cell, tile, small_tile };
 // What adds up a problem's cells. By itself tiles on GPUs only, where they do not stand mostly empty: on the
 // host barriers cost more than loads. Small ones where the others would be too few for a GPU.
 template <class T> Sums choose(const bitgate::ConvRequest& request, const ConvShape& shape) {
+  using bitgate::tiled_conv::LargeTile, bitgate::tiled_conv::SmallTile, bitgate::tiled_conv::tiles_of_pass;
   const Pass pass = request.problem.pass;
   const int64_t large = tiles_of_pass<T, LargeTile>(pass, shape);
   const bool small_fit = tiles_of_pass<T, SmallTile>(pass, shape) <= INT32_MAX;
@@ -72,38 +75,13 @@ template <class T> Sums choose(const bitgate::ConvRequest& request, const ConvSh
   const bitgate::GemmPart gemm = whole_gemm(pass, shape);
   const int64_t columns = pass == Pass::bwd_weight ? shape.c : gemm.n;
   const bool full = columns >= SmallTile::cells && gemm.m >= SmallTile::cells && gemm.k >= LargeTile::steps;
-  return !full ? Sums::cell : large < large_tiles_wanted ? Sums::small_tile : Sums::tile;
+  return !full ? Sums::cell : large < bitgate::tiled_conv::large_tiles_wanted ? Sums::small_tile : Sums::tile;
 #endif
-}
-
-template <class T, class Tile>
-void run_tiles(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers,
-               const Arguments& arguments, bitgate::Context& context) {
-  const Pass pass = request.problem.pass;
-  const dim3 grid(static_cast<unsigned>(tiles_of_pass<T, Tile>(pass, arguments.shape)));
-  const dim3 block(Tile::threads);
-  auto* x = static_cast<typename T::X*>(buffers.in);
-  auto* w = static_cast<typename T::W*>(buffers.wei);
-  auto* y = static_cast<typename T::Y*>(buffers.out);
-  const void* d = buffers.d[0];
-  switch (pass) {
-  case Pass::fwd:
-    bitgate::launch(context, "naive_fwd_tile", kernel_tile<T, ForwardTile<T>, Tile>, grid, block, 0, x, w, y,
-                    static_cast<const typename T::Y*>(d), arguments);
-    break;
-  case Pass::bwd_data:
-    bitgate::launch(context, "naive_bwd_data_tile", kernel_tile<T, BackwardDataTile<T>, Tile>, grid, block, 0,
-                    y, w, x, static_cast<const typename T::X*>(d), arguments);
-    break;
-  default:
-    bitgate::launch(context, "naive_bwd_weight_tile", kernel_tile_weight<T, Tile>, grid, block, 0, y, x, w,
-                    static_cast<const typename T::W*>(d), arguments);
-  }
-  record_launch(request.problem, arguments.shape, grid.x, context);
 }
 
 template <class T>
 void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
+  using bitgate::tiled_conv::LargeTile, bitgate::tiled_conv::SmallTile, bitgate::tiled_conv::run_tiles;
   const bitgate::ConvProblem& problem = request.problem;
   Arguments arguments{};
   bitgate::read_conv(problem, arguments.shape, nullptr);
@@ -111,12 +89,14 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   arguments.x_op = problem.in_op;
   arguments.w_op = problem.wei_op;
   if (problem.num_d > 0)
-    arguments.d = bitgate::strides_of(problem.d[0], problem.ndim);
+    arguments.d = bitgate::layout_of(problem.d[0], problem.ndim);
   switch (choose<T>(request, arguments.shape)) {
   case Sums::tile:
-    return run_tiles<T, LargeTile>(request, buffers, arguments, context);
+    return record_launch(problem, arguments.shape,
+                         run_tiles<T, LargeTile>(request, buffers, arguments, context), context);
   case Sums::small_tile:
-    return run_tiles<T, SmallTile>(request, buffers, arguments, context);
+    return record_launch(problem, arguments.shape,
+                         run_tiles<T, SmallTile>(request, buffers, arguments, context), context);
   case Sums::cell:
     break;
   }
@@ -128,7 +108,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   int64_t cells = 1;
   for (int i = 0; i < bitgate::result_of(problem).rank; ++i)
     cells *= bitgate::result_of(problem).lengths[i];
-  const int64_t blocks = (cells + block_size - 1) / block_size;
+  const int64_t blocks = bitgate::ceil_div(cells, block_size);
   const dim3 grid(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks)), block(block_size);
   switch (problem.pass) {
   case Pass::fwd:
@@ -193,6 +173,10 @@ template <class T> struct BITGATE_HIDDEN Passes {
       : bwd_weight(Pass::bwd_weight, accumulator), bwd_data(Pass::bwd_data, accumulator),
         fwd(Pass::fwd, accumulator) {}
   Naive<T> bwd_weight, bwd_data, fwd;
+};
+
+template <class T> struct BITGATE_HIDDEN WeightGradient : Naive<T> {
+  explicit WeightGradient(const char* accumulator) : Naive<T>(Pass::bwd_weight, accumulator) {}
 };
 
 } // namespace naive_conv

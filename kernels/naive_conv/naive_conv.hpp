@@ -26,63 +26,20 @@
 //   5. v is rounded once to the result's type, to nearest even; i8 saturates, and finite 8-bit floats do.
 #pragma once
 
-#include "bitgate/conv_shape.hpp"
-#include "types.hpp"
+#include "bitgate/ordered_conv.hpp"
 
 namespace naive_conv {
 
+using namespace bitgate::ordered_conv;
 using bitgate::axes;
+using bitgate::Cell;
 using bitgate::ConvShape;
+using bitgate::Elementwise;
+using bitgate::offset_of;
 using bitgate::Pass;
-using bitgate::Strides;
 
 inline constexpr int block_size = 256;
 inline constexpr int64_t max_blocks = 1024; // the grid's stride covers the rest
-
-struct Arguments {
-  ConvShape shape;
-  Strides d;
-  Elementwise op, x_op, w_op;
-};
-
-// One cell of a tensor: its two inner outer-dimensions and its spatial coordinates.
-struct Cell {
-  int64_t group, row, column;
-  int64_t at[axes];
-};
-
-BITGATE_HD inline int64_t offset_of(const Cell& cell, const Strides& strides) {
-  return cell.group * strides.group + cell.row * strides.row + cell.column * strides.column +
-         cell.at[0] * strides.spatial[0] + cell.at[1] * strides.spatial[1] + cell.at[2] * strides.spatial[2];
-}
-
-// Cell number `index` of a tensor; columns (channels) are fastest, so that neighbours share their operands'
-// rows.
-BITGATE_HD inline Cell cell_at(int64_t index, int64_t rows, int64_t columns, const int64_t (&spatial)[axes]) {
-  Cell cell;
-  cell.column = index % columns;
-  index /= columns;
-  for (int axis = axes - 1; axis >= 0; --axis) {
-    cell.at[axis] = index % spatial[axis];
-    index /= spatial[axis];
-  }
-  cell.row = index % rows;
-  cell.group = index / rows;
-  return cell;
-}
-
-// Input coordinate that output `o` and tap `f` meet at; false if it lies in the padding.
-BITGATE_HD inline bool input_at(const ConvShape& shape, int axis, int64_t o, int64_t f, int64_t& i) {
-  i = o * shape.stride[axis] + f * shape.dilation[axis] - shape.left_pad[axis];
-  return i >= 0 && i < shape.input[axis];
-}
-
-// Output coordinate whose window meets input `i` at tap `f`; false if there is none.
-BITGATE_HD inline bool output_at(const ConvShape& shape, int axis, int64_t i, int64_t f, int64_t& o) {
-  const int64_t position = i + shape.left_pad[axis] - f * shape.dilation[axis];
-  o = position / shape.stride[axis];
-  return position % shape.stride[axis] == 0 && o >= 0 && o < shape.output[axis];
-}
 
 // Elements of an operand, one stride apart, and what they go through.
 template <class Element> struct Row {
@@ -114,8 +71,8 @@ BITGATE_HD typename T::Accumulator sum_fwd(const typename T::X* x, const typenam
         continue;
       for (at_w.at[2] = 0; at_w.at[2] < shape.filter[2]; ++at_w.at[2])
         if (input_at(shape, 2, y.at[2], at_w.at[2], at_x.at[2]))
-          acc = dot<T>(Row<typename T::X>{x + offset_of(at_x, shape.x), shape.x.column, arguments.x_op},
-                       Row<typename T::W>{w + offset_of(at_w, shape.w), shape.w.column, arguments.w_op},
+          acc = dot<T>(Row<typename T::X>{x + offset_of(shape.x, at_x), shape.x.column, arguments.x_op},
+                       Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.column, arguments.w_op},
                        shape.c, acc);
     }
   }
@@ -137,8 +94,8 @@ BITGATE_HD typename T::Accumulator sum_bwd_data(const typename T::Y* dy, const t
         continue;
       for (at_w.at[2] = 0; at_w.at[2] < shape.filter[2]; ++at_w.at[2])
         if (output_at(shape, 2, dx.at[2], at_w.at[2], at_y.at[2]))
-          acc = dot<T>(Row<typename T::Y>{dy + offset_of(at_y, shape.y), shape.y.column, pass},
-                       Row<typename T::W>{w + offset_of(at_w, shape.w), shape.w.row, arguments.w_op}, shape.k,
+          acc = dot<T>(Row<typename T::Y>{dy + offset_of(shape.y, at_y), shape.y.column, pass},
+                       Row<typename T::W>{w + offset_of(shape.w, at_w), shape.w.row, arguments.w_op}, shape.k,
                        acc);
     }
   }
@@ -161,8 +118,8 @@ BITGATE_HD typename T::Accumulator sum_bwd_weight(const typename T::Y* dy, const
           continue;
         for (at_y.at[2] = 0; at_y.at[2] < shape.output[2]; ++at_y.at[2])
           if (input_at(shape, 2, at_y.at[2], dw.at[2], at_x.at[2]))
-            acc = bitgate::fused(factor<T>(dy[offset_of(at_y, shape.y)], pass),
-                                 factor<T>(x[offset_of(at_x, shape.x)], arguments.x_op), acc);
+            acc = bitgate::fused(factor<T>(dy[offset_of(shape.y, at_y)], pass),
+                                 factor<T>(x[offset_of(shape.x, at_x)], arguments.x_op), acc);
       }
     }
   return acc;
@@ -182,8 +139,8 @@ __global__ void __launch_bounds__(block_size)
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;
        i += static_cast<int64_t>(gridDim.x) * block_size) {
     const Cell cell = cell_at(i, shape.images, shape.k, shape.output);
-    y[offset_of(cell, shape.y)] =
-        bitgate::finish(sum_fwd<T>(x, w, arguments, cell), arguments.op, d + offset_of(cell, arguments.d));
+    y[offset_of(shape.y, cell)] =
+        bitgate::finish(sum_fwd<T>(x, w, arguments, cell), arguments.op, d + offset_of(arguments.d, cell));
   }
 }
 
@@ -197,8 +154,8 @@ __global__ void __launch_bounds__(block_size)
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;
        i += static_cast<int64_t>(gridDim.x) * block_size) {
     const Cell cell = cell_at(i, shape.images, shape.c, shape.input);
-    dx[offset_of(cell, shape.x)] = bitgate::finish(sum_bwd_data<T>(dy, w, arguments, cell), arguments.op,
-                                                   d + offset_of(cell, arguments.d));
+    dx[offset_of(shape.x, cell)] = bitgate::finish(sum_bwd_data<T>(dy, w, arguments, cell), arguments.op,
+                                                   d + offset_of(arguments.d, cell));
   }
 }
 
@@ -212,8 +169,8 @@ __global__ void __launch_bounds__(block_size)
   for (int64_t i = first_cell(blockIdx.x, threadIdx.x); i < cells;
        i += static_cast<int64_t>(gridDim.x) * block_size) {
     const Cell cell = cell_at(i, shape.k, shape.c, shape.filter);
-    dw[offset_of(cell, shape.w)] = bitgate::finish(sum_bwd_weight<T>(dy, x, arguments, cell), arguments.op,
-                                                   d + offset_of(cell, arguments.d));
+    dw[offset_of(shape.w, cell)] = bitgate::finish(sum_bwd_weight<T>(dy, x, arguments, cell), arguments.op,
+                                                   d + offset_of(arguments.d, cell));
   }
 }
 

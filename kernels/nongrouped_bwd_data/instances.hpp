@@ -6,11 +6,6 @@
 
 namespace nongrouped_bwd_data {
 
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
-
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.
 template <class T>
 using Instances16Wave64 = Registrations<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>,

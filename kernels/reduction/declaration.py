@@ -8,16 +8,17 @@ is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
+from bitgate.kernel.generated import Registered, element, units
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
 from bitgate.operations.reduction import Kind, ReductionProblem
 
+from ..cpp_names import WAVES
+from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
 
 BLOCK = 256
-WAVES = {64: "", 32: "_w32"}
 SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
 """Of the types of x, x and y, by the type of x."""
 
@@ -33,18 +34,19 @@ def _tiles(wave: int) -> dict[str, tuple[int, int, int]]:
     return {"block": (1, 1, BLOCK), "wave": (BLOCK // wave, 1, wave), "columns": (1, wave, BLOCK // wave)}
 
 
-def _instance(element: str, way: str, wave: int) -> Instance:
+def _instance(dtype: str, way: str, wave: int) -> Instance:
     return Instance(
-        name=f"{element}_{way}{WAVES[wave]}",
-        group=f"reduction_{element}{WAVES[wave]}",
-        dtypes=SPELLINGS[element],
+        name=f"{dtype}_{way}{WAVES[wave]}",
+        group=f"reduction_{dtype}{WAVES[wave]}",
+        dtypes=SPELLINGS[dtype],
         layouts=(),
         ndims=(0,),
-        accumulation=F32_ACCUMULATION if DTYPES[element].is_float else Accumulation(DTYPES["i32"]),
+        accumulation=F32_ACCUMULATION if DTYPES[dtype].is_float else Accumulation(DTYPES["i32"]),
         tile=_tiles(wave)[way],
         vector=(1, 1, 1),
         block_size=BLOCK,
         wave_size=wave,
+        traits={"way": way},
     )
 
 
@@ -69,21 +71,29 @@ def dispatch(problem: ReductionProblem, instance: Instance, options: Mapping[str
     is_split = slices > 1
     carried = 8 if problem.kind is Kind.ARGMAX else 4
     return Dispatch(
-        path=instance.name.split("_")[1],
+        path=str(instance.traits["way"]),
         launches=1 + is_split,
         workspace_bytes=problem.outer * problem.inner * carried * is_split,
         facts={"split_k": slices},
     )
 
 
-FAMILY = KernelFamily(
-    name="reduction",
-    operations=("reduction",),
-    sources=("library.hip.cpp", *(f"reduction_{element}{w}.hip.cpp" for element in SPELLINGS for w in WAVES.values())),
-    folder=Path(__file__).parent,
-    platforms=("host", "amd", "nvidia"),
+GENERATED = units(
+    "reduction",
+    {
+        f"reduction_{dtype}{end}": [Registered(f"Registrations<{element(dtype)}, {wave}>", (",".join(spelled),), wave)]
+        for dtype, spelled in SPELLINGS.items()
+        for wave, end in WAVES.items()
+    },
+    "dispatch.hpp",
+)
+
+FAMILY = library_family(
+    __file__,
+    ("reduction",),
+    GENERATED,
     instances=tuple(
-        _instance(element, way, wave) for element in SPELLINGS for wave in WAVES for way in ("block", "wave", "columns")
+        _instance(dtype, way, wave) for dtype in SPELLINGS for wave in WAVES for way in ("block", "wave", "columns")
     ),
     options=(
         Option(

@@ -1,11 +1,11 @@
 // Where the elements of x and the results lie, and which part of a row a block has.
 #pragma once
 
-#include <cstdint>
-
-#include "bitgate/platform.hpp"
+#include "bitgate/grid.hpp"
 
 namespace reduction {
+
+using bitgate::ceil_div;
 
 // What a kernel is told; strides in elements. A result is counted as outer * inner + i.
 struct Geometry {
@@ -16,10 +16,6 @@ struct Geometry {
   int64_t slice; // cells of a row in a slice; the last ones have fewer, or none
   int32_t slices;
 };
-
-BITGATE_HD inline int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 BITGATE_HD inline int64_t results_of(const Geometry& geometry) {
   return geometry.outer * geometry.inner;

@@ -324,3 +324,41 @@ def test_a_cache_that_is_complete_need_not_be_written(
     (family.folder / "shared.hpp").write_text("#define SHARED 2\n")
     with pytest.raises(UsageError, match=r"the build cache .* cannot be used: .*BITGATE_CACHE"):
         make_builder().family(family)
+
+
+def test_a_generated_unit_needs_no_file(family: KernelFamily, make_builder: Make, lines: list[str]) -> None:
+    """Its text is part of the key; what it includes is looked up in the family's folder."""
+    text = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int three() { return SHARED; }\n'
+    with_three = replace(family, sources=(*family.sources, "three.hip.cpp"), generated={"three.hip.cpp": text})
+    first = make_builder().family(with_three)
+    assert compiled(lines) == ["one", "three", "two"]
+    assert CDLL(str(first)).three() == 1
+    lines.clear()
+    assert make_builder().family(with_three) == first
+    assert lines == []
+    other = replace(with_three, generated={"three.hip.cpp": text.replace("return", "return 2 +")})
+    second = make_builder().family(other)
+    assert compiled(lines) == ["three"]
+    assert CDLL(str(second)).three() == 3
+
+
+def test_a_replaced_header_reaches_a_generated_unit(
+    family: KernelFamily, make_builder: Make, lines: list[str], tmp_path: Path
+) -> None:
+    text = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int three() { return SHARED; }\n'
+    generated = replace(family, sources=("three.hip.cpp",), generated={"three.hip.cpp": text})
+    make_builder().family(generated)
+    lines.clear()
+    seeded = tmp_path / "seeded.hpp"
+    seeded.write_text("#define SHARED 9\n")
+    assert CDLL(str(make_builder().family(generated, {"shared.hpp": seeded}))).three() == 9
+    assert compiled(lines) == ["three"]
+
+
+def test_errors_of_a_generated_unit_name_its_file(family: KernelFamily, make_builder: Make) -> None:
+    generated = replace(family, sources=("three.hip.cpp",), generated={"three.hip.cpp": "int three() { return no; }\n"})
+    with pytest.raises(BuildError, match=r"generated/\w+/three\.hip\.cpp:1") as caught:
+        make_builder().family(generated)
+    named = re.search(r"(\S+/three\.hip\.cpp):1", str(caught.value))
+    assert named is not None
+    assert Path(named[1]).read_text() == "int three() { return no; }\n"

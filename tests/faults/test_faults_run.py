@@ -16,17 +16,8 @@ from bitgate.faults.fault import Fault
 from bitgate.faults.trial import Bench, Trial, exit_code, score, try_faults
 from bitgate.project import ours
 
-SOURCE = "kernels/naive_conv/naive_conv_i8.hip.cpp"
-INSTANCE = 'const naive_conv::Passes<naive_conv::Types<int8_t>> i8{"i32"};'
-LAUNCHES_NOTHING = """
-bitgate::ConvInstance idle(const char* name, bitgate::Pass pass) {
-  bitgate::ConvInstance instance = naive_conv::instance<naive_conv::Types<int8_t>>(name, "i8", pass, "i32");
-  instance.run = [](const bitgate::ConvRequest&, const bitgate::Buffers&, bitgate::Context&) {};
-  return instance;
-}
-const bitgate::ConvRegistration fwd{idle("fwd_i8", bitgate::Pass::fwd)},
-    bwd_data{idle("bwd_data_i8", bitgate::Pass::bwd_data)},
-    bwd_weight{idle("bwd_weight_i8", bitgate::Pass::bwd_weight)};"""
+SOURCE = "kernels/naive_conv/instances.hpp"
+LAUNCH = "  switch (choose<T>(request, arguments.shape)) {"
 
 CASES = """
 [[case]]
@@ -60,9 +51,9 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_what_becomes_of_three_faults(bench: Bench) -> None:
     faults = [
-        Fault("launches_nothing", "a grid of no blocks", SOURCE, INSTANCE, LAUNCHES_NOTHING, "never_written"),
-        Fault("changes_nothing", "nothing", SOURCE, INSTANCE, f"/* the same */ {INSTANCE}"),
-        Fault("does_not_compile", "a slip", SOURCE, INSTANCE, f"{INSTANCE} oops"),
+        Fault("launches_nothing", "a grid of no blocks", SOURCE, LAUNCH, f"  return;\n{LAUNCH}", "never_written"),
+        Fault("changes_nothing", "nothing", SOURCE, LAUNCH, f"/* the same */ {LAUNCH}"),
+        Fault("does_not_compile", "a slip", SOURCE, LAUNCH, f"{LAUNCH} oops"),
     ]
     told: list[Trial] = []
     source = rooms.root() / SOURCE
@@ -80,7 +71,7 @@ def test_what_becomes_of_three_faults(bench: Bench) -> None:
 
 
 def test_an_interrupt_ends_the_runs_that_are_under_way(bench: Bench) -> None:
-    faults = [Fault(f"changes_nothing_{n}", "nothing", SOURCE, INSTANCE, f"/* {n} */ {INSTANCE}") for n in range(6)]
+    faults = [Fault(f"changes_nothing_{n}", "nothing", SOURCE, LAUNCH, f"/* {n} */ {LAUNCH}") for n in range(6)]
     before = threading.active_count()
 
     def interrupt(_: Trial) -> None:
@@ -93,7 +84,7 @@ def test_an_interrupt_ends_the_runs_that_are_under_way(bench: Bench) -> None:
 
 def test_a_run_that_is_ended_takes_its_children_along(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "faults.toml").write_text(
-        f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{INSTANCE}"""\nreplace = ""\n'
+        f'[[fault]]\nname = "slow"\nimitates = "nothing"\nfile = "{SOURCE}"\nfind = """{LAUNCH}"""\nreplace = ""\n'
     )
     (bench.project.suites[0] / "test_bits.py").write_text(
         f"import os, pathlib, time\npathlib.Path(r'{tmp_path}/pid').write_text(str(os.getpid()))\ntime.sleep(300)\n"

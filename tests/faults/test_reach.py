@@ -21,7 +21,12 @@ def test_a_shared_header_reaches_those_that_include_it() -> None:
 
 
 def test_a_header_reaches_who_includes_it_through_another() -> None:
-    assert {"grouped_bwd_data", "nongrouped_bwd_data"} <= reached("kernels/grouped_bwd_data/dispatch.hpp")
+    shared = "kernels/include/bitgate/implicit_gemm/bwd_data/fill.hpp"
+    assert {"grouped_bwd_data", "nongrouped_bwd_data"} <= reached(shared)
+
+
+def test_a_family_includes_nobodys_private_header() -> None:
+    assert reached("kernels/grouped_bwd_data/dispatch.hpp") == {"grouped_bwd_data"}
 
 
 def test_what_no_kernel_includes_reaches_none() -> None:

@@ -14,8 +14,8 @@ from bitgate.operation import parse_case_id
 WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
 FAMILY = replace(WHOLE, sources=("library.hip.cpp", "grouped_bwd_data_f32_w32.hip.cpp"), instances=INSTANCES)
-PIPELINE, KERNEL = "kernels/include/bitgate/implicit_gemm/pipeline.hpp", "kernels/grouped_bwd_data/gemm.hpp"
-BARRIERS = ((PIPELINE, "tiles are complete"), (PIPELINE, "tiles are free again"), (KERNEL, "sums are complete"))
+PIPELINE = "kernels/include/bitgate/implicit_gemm/pipeline.hpp"
+BARRIERS = ("tiles are complete", "tiles are free again", "sums are complete")
 SCHEDULES = ("forward", "reverse", "random:1")
 
 
@@ -29,12 +29,11 @@ def overlay(removed, tmp_path):
     """A header with one barrier less."""
     if removed is None:
         return {}
-    header, what = removed
-    text = (rooms.root() / header).read_text()
-    barrier = f"__syncthreads(); // {what}"
+    text = (rooms.root() / PIPELINE).read_text()
+    barrier = f"__syncthreads(); // {removed}"
     assert text.count(barrier) == 1
     (tmp_path / "without.hpp").write_text(text.replace(barrier, ""))
-    return {header: tmp_path / "without.hpp"}
+    return {PIPELINE: tmp_path / "without.hpp"}
 
 
 def test_a_missing_barrier_shows_under_some_schedule(bench, integers, oracle, removed, overlay):

@@ -198,7 +198,8 @@ class Builder:
         sources = [declaration.folder / source for source in declaration.sources]
         fitting = [source for source in sources if _stem(source) not in every - here]
         device_flags = flags.device_code(self.target)
-        return _units(declaration.name, fitting, (*includes, declaration.folder), device_flags, compiler)
+        folders = (*includes, declaration.folder)
+        return _units(declaration.name, fitting, folders, device_flags, compiler, _generated(declaration))
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
@@ -232,7 +233,7 @@ class Builder:
         else:
             compile_flags, link_flags = flags.hip_kernel(self.target), flags.hip_link(self.target)
         sources = [folder / source for source in declaration.sources]
-        units = _units(name, sources, includes, compile_flags, self.compiler)
+        units = _units(name, sources, includes, compile_flags, self.compiler, _generated(declaration))
         needs_runtime = self.platform != "amd"
         label = f"{name} (race)" if race else name
         return _Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
@@ -301,18 +302,31 @@ class Builder:
 
 
 def _units(
-    label: str, sources: Sequence[Path], includes: tuple[Path, ...], flags_: tuple[str, ...], compiler: Compiler
+    label: str,
+    sources: Sequence[Path],
+    includes: tuple[Path, ...],
+    flags_: tuple[str, ...],
+    compiler: Compiler,
+    generated: Mapping[Path, str] | None = None,
 ) -> tuple[Unit, ...]:
-    """One unit a source; UsageError if there is none, or one is missing."""
+    """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
+    texts = generated or {}
     if not sources:
         raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
     for source in sources:
-        if not source.is_file():
+        if source not in texts and not source.is_file():
             raise UsageError(f"{label}: source {source} does not exist")
     return tuple(
-        Unit(f"{label} {source.name.partition('.')[0].removeprefix(label + '_')}", source, includes, flags_, compiler)
+        Unit(
+            f"{label} {_stem(source).removeprefix(label + '_')}", source, includes, flags_, compiler, texts.get(source)
+        )
         for source in sources
     )
+
+
+def _generated(declaration: KernelFamily) -> dict[Path, str]:
+    """Text by the place where the source would lie."""
+    return {declaration.folder / name: text for name, text in declaration.generated.items()}
 
 
 def _stem(source: Path) -> str:

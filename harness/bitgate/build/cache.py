@@ -112,14 +112,19 @@ class Cache:
         return whole
 
     def prune(self) -> None:
-        """Remove objects, libraries and temporary files that nobody used for KEEP_DAYS (temporary ones: a day)."""
+        """Remove what nobody used for KEEP_DAYS: objects, libraries, generated sources; temporary files after a day."""
         now = time.time()
-        for pattern, days in (("objects/*", KEEP_DAYS), ("libraries/*/*", KEEP_DAYS), ("tmp/*", 1)):
+        for pattern, days in (
+            ("objects/*", KEEP_DAYS),
+            ("libraries/*/*", KEEP_DAYS),
+            ("generated/*", KEEP_DAYS),
+            ("tmp/*", 1),
+        ):
             for path in self.folder.glob(pattern):
                 try:
                     if now - path.stat().st_mtime < days * 86400:
                         continue
-                    if path.is_dir():  # a shadow tree whose process was killed
+                    if path.is_dir():  # of generated sources, or a shadow tree whose process was killed
                         shutil.rmtree(path, ignore_errors=True)
                     else:
                         path.unlink()

@@ -32,13 +32,17 @@ _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device l
 
 @dataclass(frozen=True)
 class Unit:
-    """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones."""
+    """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones.
+
+    With a ``text`` the source is generated: no such file lies in its folder, but what it includes does.
+    """
 
     label: str
     source: Path
     includes: tuple[Path, ...]
     flags: tuple[str, ...]
     compiler: Compiler
+    text: str | None = None
 
     @property
     def identity(self) -> str:
@@ -50,6 +54,7 @@ class Unit:
             self.compiler.kind,
             self.compiler.version,
             *self.compiler.command[1:],
+            *([] if self.text is None else [self.text]),
         )[:32]
 
 
@@ -79,15 +84,18 @@ class UnitStore:
         """
         output = self.cache.temporary(".o")
         depfile = self.cache.temporary(".d")
+        source = self._source(unit)
         try:
             for _ in range(_ATTEMPTS):
                 begun = time.time_ns()
-                finished = processes.run(self._command(unit, output, depfile), self._environment())
+                finished = processes.run(self._command(unit, source, output, depfile), self._environment())
                 if finished is None:
                     return None
                 if finished.code != 0:
                     raise self._failure(unit, finished)
-                files = [self.tree.real(path) for path in read_depfile(depfile.read_text())]
+                # A generated source is known by the unit's identity.
+                read = (path for path in read_depfile(depfile.read_text()) if unit.text is None or path != source)
+                files = [self.tree.real(path) for path in read]
                 if not any(_changed_since(path, begun) for path in files):
                     return self._store(unit, files, output)
             raise UsageError(f"{unit.source}: it, or a header of it, keeps changing while it is compiled; run again")
@@ -95,19 +103,35 @@ class UnitStore:
             output.unlink(missing_ok=True)
             depfile.unlink(missing_ok=True)
 
-    def _command(self, unit: Unit, output: Path, depfile: Path) -> list[str]:
+    def _source(self, unit: Unit) -> str:
+        """Where the compiler reads the source: a generated one in the cache, where its errors can be looked up."""
+        if unit.text is None:
+            return f"{self.tree.prefix}{unit.source}"
+        path = self._generated(unit) / unit.source.name
+        with self.cache.guarded():
+            temporary = self.cache.temporary(".source")
+            temporary.write_text(unit.text)
+            self.cache.publish(temporary, path)
+        return str(path)
+
+    def _generated(self, unit: Unit) -> Path:
+        return self.cache.folder / "generated" / unit.identity
+
+    def _command(self, unit: Unit, source: str, output: Path, depfile: Path) -> list[str]:
         prefix = self.tree.prefix
+        map_prefix = f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map="
         return [
             *unit.compiler.command,
             *unit.compiler.headers,
             *unit.flags,
             *(f"-I{prefix}{include}" for include in unit.includes),
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
-            f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map={prefix}{local('{root}')}=.",
+            f"{map_prefix}{prefix}{local('{root}')}=.",
+            *([] if unit.text is None else [f"{map_prefix}{self._generated(unit)}=generated"]),
             *_dependencies(unit.compiler.kind, depfile),
             # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
             "-S" if unit.compiler.kind == "zig-hip" else "-c",
-            f"{prefix}{unit.source}",
+            source,
             "-o",
             str(output),
         ]
@@ -142,7 +166,7 @@ class UnitStore:
         headers = [path for path in sorted(unit.source.parent.iterdir()) if path.suffix in _HEADER_SUFFIXES]
         return [
             f"{path}:{line}: error: {message}"
-            for path in (unit.source, *headers)
+            for path in ([unit.source] if unit.text is None else []) + headers
             for line, message in unsupported_on_host(Path(f"{self.tree.prefix}{path}").read_text(errors="replace"))
         ]
 

@@ -21,15 +21,17 @@ def families_reached(file: str, families: Iterable[KernelFamily], root: Path) ->
 
 def _closure(family: KernelFamily, places: tuple[Path, ...]) -> set[Path]:
     found: set[Path] = set()
-    waiting = [(family.folder / source).resolve() for source in family.sources]
+    waiting = [(family.folder / source).resolve() for source in family.sources if source not in family.generated]
+    for text in family.generated.values():
+        waiting += _included(text, (family.folder, *places))
     while waiting:
         path = waiting.pop()
         if path not in found and path.is_file():
             found.add(path)
-            waiting += _included(path, (path.parent, family.folder, *places))
+            waiting += _included(path.read_text(errors="replace"), (path.parent, family.folder, *places))
     return found
 
 
-def _included(path: Path, places: Iterable[Path]) -> Iterator[Path]:
-    for name in _INCLUDE.findall(path.read_text(errors="replace")):
+def _included(text: str, places: Iterable[Path]) -> Iterator[Path]:
+    for name in _INCLUDE.findall(text):
         yield from ((place / name).resolve() for place in places if (place / name).is_file())

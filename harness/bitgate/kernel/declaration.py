@@ -77,7 +77,8 @@ class Instance:
     ``dtypes`` are spellings of DtypeSet, ``layouts`` input layouts; ``tile``, ``vector`` and ``fragment`` are
     (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
     those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes. ``rounds_slices``:
-    with split-K, slices add their sums to the result in the result's own type (atomics).
+    with split-K, slices add their sums to the result in the result's own type (atomics). ``traits`` are what else the
+    family's own predicates ask of an instance, by name.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Instance:
     fragment: tuple[int, int, int] | None = None
     operations: tuple[str, ...] | None = None
     rounds_slices: bool = False
+    traits: Mapping[str, int | str] = field(default_factory=dict, hash=False)
 
     def fits(self, target: str) -> bool:
         """Does the target have waves of this size, and matrix instructions if they are asked for?"""
@@ -132,8 +134,9 @@ Opens: TypeAlias = Callable[["KernelFamily", Instance, Mapping[str, str]], "Runn
 class KernelFamily:
     """A kernel family: one shared library for each target.
 
-    ``sources`` are relative to ``folder``, one translation unit each. ``library`` names a prebuilt shared library
-    instead (relative to ``folder``, or absolute); then ``sources`` is empty. ``supports`` and ``dispatch`` are written
+    ``sources`` are relative to ``folder``, one translation unit each; those that ``generated`` has a text for need no
+    file. ``library`` names a prebuilt shared library instead (relative to ``folder``, or absolute); then ``sources`` is
+    empty. ``supports`` and ``dispatch`` are written
     independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
     a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.platform).
     ``changes`` names what else the library changes of its process and may: threads, descriptors, subprocesses.
@@ -151,6 +154,8 @@ class KernelFamily:
     is_reference: bool = False
     is_probe: bool = False
     library: Path | None = None
+    generated: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Source -> its text, where it is no file (bitgate.kernel.generated)."""
     changes: tuple[str, ...] = ()
     opens: Opens | None = None
     """Of kernels that are no library: the one of an instance with options. Then there are neither sources nor a

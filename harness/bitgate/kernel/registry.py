@@ -128,6 +128,9 @@ def _faults(family: KernelFamily) -> Iterator[str]:
         yield f"folder {family.folder} does not exist"
     if [bool(family.sources), family.library is not None, family.opens is not None].count(True) != 1:
         yield "name sources, or a prebuilt library, or what opens its kernels: one of the three"
+    for name in family.generated:
+        if name not in family.sources:
+            yield f"generates '{name}', which sources does not name"
     if not family.instances:
         yield "lists no instances"
     names = [instance.name for instance in family.instances]

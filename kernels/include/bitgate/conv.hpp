@@ -6,12 +6,11 @@
 //     stride, dilation = 1       left_pad, right_pad = 0
 #pragma once
 
+#include "bitgate/layout.hpp"
 #include "bitgate/products.hpp"
 #include "bitgate/registry.hpp"
 
 namespace bitgate {
-
-inline constexpr int axes = 3; // spatial dimensions at most
 
 enum class Pass { fwd, bwd_data, bwd_weight };
 

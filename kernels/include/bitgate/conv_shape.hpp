@@ -8,29 +8,15 @@
 
 namespace bitgate {
 
-// Strides in elements. `group`, `row`, `column` are those of the logical order: x (G,N,C), w (G,K,C), y
-// (G,N,K).
-struct Strides {
-  int64_t group, row, column;
-  int64_t spatial[axes];
-};
-
 struct ConvShape {
   int64_t groups, images, k, c; // k and c per group
   int64_t input[axes], filter[axes], output[axes];
   int64_t stride[axes], dilation[axes], left_pad[axes];
-  Strides x, w, y;
+  Layout x, w, y;
 };
 
 BITGATE_HD inline int64_t product(const int64_t (&lengths)[axes]) noexcept {
   return lengths[0] * lengths[1] * lengths[2];
-}
-
-inline Strides strides_of(const bitgate_tensor& tensor, int ndim) noexcept {
-  Strides strides{tensor.strides[0], tensor.strides[1], tensor.strides[2], {0, 0, 0}};
-  for (int i = 0; i < ndim; ++i)
-    strides.spatial[axes - ndim + i] = tensor.strides[3 + i];
-  return strides;
 }
 
 namespace detail {
@@ -96,9 +82,9 @@ inline int32_t read_conv(const ConvProblem& problem, ConvShape& shape, bitgate_r
     status = detail::check_lengths(problem.out, "out", ndim, y, shape.output, reason);
   if (status != BITGATE_OK)
     return status;
-  shape.x = strides_of(problem.in, ndim);
-  shape.w = strides_of(problem.wei, ndim);
-  shape.y = strides_of(problem.out, ndim);
+  shape.x = layout_of(problem.in, ndim);
+  shape.w = layout_of(problem.wei, ndim);
+  shape.y = layout_of(problem.out, ndim);
   return BITGATE_OK;
 }
 

@@ -12,8 +12,9 @@
 namespace museum {
 
 using bitgate::axes;
+using bitgate::Cell;
 using bitgate::ConvShape;
-using bitgate::Strides;
+using bitgate::offset_of;
 
 inline constexpr int block_size = 64;
 
@@ -31,29 +32,21 @@ struct Visit {
   Visit(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context);
 };
 
-__device__ inline int64_t offset_of(const Strides& strides, int64_t group, int64_t row, int64_t column,
-                                    const int64_t (&at)[axes]) {
-  int64_t offset = group * strides.group + row * strides.row + column * strides.column;
-  for (int axis = 0; axis < axes; ++axis)
-    offset += at[axis] * strides.spatial[axis];
-  return offset;
-}
-
 // Where the cell of that number lies in each tensor; `c` is to be added to the operands.
 struct Place {
   int64_t x, w, y;
 };
 
 __device__ inline Place place_of(const ConvShape& shape, int64_t cell) {
-  int64_t rest = cell / shape.k, at[axes];
-  const int64_t k = cell % shape.k;
+  int64_t rest = cell / shape.k;
+  Cell at_y{.column = cell % shape.k}, at_x;
   for (int axis = axes - 1; axis >= 0; --axis) {
-    at[axis] = rest % shape.output[axis];
+    at_x.at[axis] = at_y.at[axis] = rest % shape.output[axis];
     rest /= shape.output[axis];
   }
-  const int64_t image = rest % shape.images, group = rest / shape.images;
-  return {offset_of(shape.x, group, image, 0, at), group * shape.w.group + k * shape.w.row,
-          offset_of(shape.y, group, image, k, at)};
+  at_x.row = at_y.row = rest % shape.images;
+  at_x.group = at_y.group = rest / shape.images;
+  return {offset_of(shape.x, at_x), offset_of(shape.w, {at_y.group, at_y.column}), offset_of(shape.y, at_y)};
 }
 
 __device__ inline float sum_of(const float* x, const float* w, const Place& place, const ConvShape& shape) {

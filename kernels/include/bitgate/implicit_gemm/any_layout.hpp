@@ -3,11 +3,8 @@
 // transposed into theirs before the instance runs on the copies, the result out of its own afterwards. The
 // instance sees a problem whose strides are the copies'; D tensors keep their own.
 //
-//     using Any = AnyLayout<supports<Tiling>, bitgate::no_workspace, run<Tiling>>;
-//     ... any_layout_names ... Any::supports, Any::workspace_bytes, Any::run}
-//
-// The family's library.hip.cpp includes any_layout_library.hpp, which does the work once for all its
-// instances.
+// describe_any_layout (describe.hpp) makes such an instance of functions that see channels last. The family's
+// library.hip.cpp includes any_layout_library.hpp, which does the work once for all its instances.
 #pragma once
 
 #include "bitgate/conv.hpp"

@@ -3,29 +3,23 @@
 
 #include <string>
 
-#include "bitgate/conv.hpp"
+#include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 
 namespace bitgate::implicit_gemm {
 
 // Named like f16_128x64x64_a8b8c8_1x1p0_d2_w32: types, tile and vectors, what the family adds, depth, lanes
 // of a wave.
-template <class Tiling> std::string instance_name(const char* dtypes, const char* family_part = "") {
-  return dtypes + tiling_name<Tiling>() + family_part + (depth_of<Tiling>() == 2 ? "_d2" : "") +
+template <class Tiling>
+std::string instance_name(const std::string& types, const std::string& family_part = "") {
+  return types + tiling_name<Tiling>() + family_part + (depth_of<Tiling>() == 2 ? "_d2" : "") +
          (Tiling::wave == 32 ? "_w32" : "");
 }
 
-// The functions of an instance.
-struct Calls {
-  decltype(ConvInstance::supports) supports;
-  decltype(ConvInstance::workspace_bytes) workspace_bytes;
-  decltype(ConvInstance::run) run;
-};
-
-// All texts live as long as the program.
-template <class Tiling>
-ConvInstance describe(const char* name, const char* operation, const char* dtypes, const char* layouts,
-                      const Calls& calls) {
+// What an instance says of itself; `Functions` has supports, workspace_bytes and run. All texts live as long
+// as the program.
+template <class Problem, class Tiling, class Functions>
+Instance<Problem> describe(const char* name, const char* operation, const char* dtypes, const char* layouts) {
   using Tile = typename Tiling::Tile;
   using Vector = typename Tiling::Vector;
   using Extent = typename Tiling::FragmentExtent;
@@ -40,15 +34,22 @@ ConvInstance describe(const char* name, const char* operation, const char* dtype
            Tiling::wave,
            {Extent::M, Extent::N, Extent::K},
            static_cast<int64_t>(sizeof(typename Tiling::Lds))},
-          calls.supports,
-          calls.workspace_bytes,
-          calls.run};
+          Functions::supports,
+          Functions::workspace_bytes,
+          Functions::run};
+}
+
+// Of a convolution whose tensors may have any layout. `Functions` sees channels last.
+template <class Tiling, class Functions>
+ConvInstance describe_any_layout(const char* name, const char* operation, const char* dtypes) {
+  using Any = AnyLayout<Functions::supports, Functions::workspace_bytes, Functions::run>;
+  return describe<ConvProblem, Tiling, Any>(name, operation, dtypes, any_layout_names);
 }
 
 // Registers what each of the functions describes, for one spelling of types.
-template <ConvInstance (*... Describe)(const char* dtypes)> struct RegistrationsOf {
-  explicit RegistrationsOf(const char* dtypes) : each{ConvRegistration(Describe(dtypes))...} {}
-  ConvRegistration each[sizeof...(Describe)];
+template <class Problem, Instance<Problem> (*... Describe)(const char* dtypes)> struct RegistrationsOf {
+  explicit RegistrationsOf(const char* dtypes) : each{Registration<Problem>(Describe(dtypes))...} {}
+  Registration<Problem> each[sizeof...(Describe)];
 };
 
 } // namespace bitgate::implicit_gemm

@@ -3,8 +3,19 @@
 #pragma once
 
 #include "bitgate/conv.hpp"
+#include "bitgate/options.hpp"
 
 namespace bitgate::implicit_gemm {
+
+// The threshold, as an option.
+inline constexpr Option split_n_option{
+    "split_n_bytes",
+    "int",
+    "2147483648",
+    "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many "
+    "bytes.",
+    1,
+    int64_t{1} << 62};
 
 // Bytes from the first to the last cell of `images` images of one group.
 inline int64_t reach(const bitgate_tensor& tensor, int64_t images, int64_t element_bytes) {

@@ -117,4 +117,29 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
   multiply_step<Tiling>(tiles, thread, sums); // the last one
 }
 
+// The sums of `count` steps, at least one, from where the source stands, as one tile in LDS.
+template <class Tiling, MainLoop loop, class Source>
+__device__ __forceinline__ void sum_steps(Source& source, int32_t count, int thread,
+                                          typename Tiling::Lds& lds) {
+  Sums<Tiling> sums;
+  clear<Tiling>(sums);
+  reduce<Tiling, loop>(source, count, lds.operands, thread, sums);
+  store_sums<Tiling>(sums, thread, lds.c);
+  __syncthreads(); // sums are complete
+}
+
+// ---- on the host
+
+// The kernel of a launch: of depth 1 one serves all. Kernels::of<loop>() is the one that takes `loop` for
+// granted.
+template <class Tiling, class Kernels> auto kernel_for(MainLoop loop) {
+  if constexpr (depth_of<Tiling>() > 1) {
+    if (loop == MainLoop::all)
+      return Kernels::template of<MainLoop::all>();
+    if (loop == MainLoop::none)
+      return Kernels::template of<MainLoop::none>();
+  }
+  return Kernels::template of<MainLoop::mixed>();
+}
+
 } // namespace bitgate::implicit_gemm

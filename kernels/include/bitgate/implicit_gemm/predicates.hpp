@@ -2,14 +2,12 @@
 // tensors, and the limits of indices and grids.
 #pragma once
 
-#include "bitgate/conv.hpp"
+#include "bitgate/grid.hpp"
+#include "bitgate/implicit_gemm/axis.hpp"
+#include "bitgate/implicit_gemm/tiling.hpp"
 #include "bitgate/product_predicates.hpp"
 
 namespace bitgate::implicit_gemm {
-
-inline constexpr int64_t max_length = int64_t{1} << 30; // a coordinate and a tile's length add up in 32 bits
-inline constexpr int64_t max_blocks_yz = 65535;         // gridDim.y, gridDim.z
-inline constexpr int64_t max_threads = 4294967295;      // gridDim.x * blockDim.x
 
 // Tests clauses one after the other, up to the first that fails.
 struct Clauses {
@@ -68,6 +66,22 @@ inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reas
   return clauses.status;
 }
 
+// layout: a dimension that threads take for contiguous is.
+struct Contiguous {
+  const char* what;
+  int64_t stride;
+};
+template <int Count>
+int32_t check_contiguous(const Contiguous (&dimensions)[Count], const Products& problem,
+                         bitgate_reason* reason) {
+  for (const Contiguous& dimension : dimensions)
+    if (dimension.stride != 1)
+      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
+                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
+                     problem.wei.layout);
+  return BITGATE_OK;
+}
+
 // filter_1x1, pad_0, stride_1: what a pointwise specialisation takes for granted. The right pad counts: with
 // it the last window of a strided 1x1 filter may begin behind the image.
 inline int32_t check_pointwise(const ConvProblem& problem, const char* path, bool unit_stride,
@@ -86,6 +100,13 @@ inline int32_t check_pointwise(const ConvProblem& problem, const char* path, boo
       BITGATE_REFUSE(reason, "stride_1", "%s: stride %lld on axis %d", path,
                      static_cast<long long>(problem.stride[i]), i);
   return BITGATE_OK;
+}
+
+inline int32_t check_specialisation(Specialisation special, const ConvProblem& problem,
+                                    bitgate_reason* reason) {
+  const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
+  return is_pointwise(special) ? check_pointwise(problem, path_name(special), unit_stride, reason)
+                               : BITGATE_OK;
 }
 
 // index_range: a launch has no more groups, parts of images and of the reduction, and threads than a grid.

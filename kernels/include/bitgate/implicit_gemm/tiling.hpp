@@ -15,6 +15,11 @@ namespace bitgate::implicit_gemm {
 template <int M_, int N_, int K_> struct Extent {
   static constexpr int M = M_, N = N_, K = K_;
 };
+// The fragments that instances are built of.
+using Wide = Extent<32, 32, 8>;
+using Small = Extent<16, 16, 16>;
+using Small32 = Extent<16, 16, 4>; // of f32
+using Small8 = Extent<16, 16, 32>; // of 8 bits
 // Elements that a thread moves at once of A, of B and of the result, each along the dimension that is
 // contiguous in memory.
 template <int A_, int B_, int C_> struct Vectors {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bitgate/conv_shape.hpp"
+#include "bitgate/grid.hpp"
 #include "bitgate/launch.hpp"
 #include "bitgate/lds.hpp"
 
@@ -18,7 +19,7 @@ struct Transpose {
   int64_t rows, channels; // rows: images, or output channels of weights
   int64_t spatial[axes];
   int64_t cell_tiles, channel_tiles, tiles; // tiles: of all groups and rows
-  Strides from, to;
+  Layout from, to;
 };
 
 // One column longer than the tile, so that a column of it lies in different banks.
@@ -27,14 +28,14 @@ template <class T> struct TransposeTile {
 };
 
 // Offset of a cell (row-major over the spatial axes) of channel 0.
-BITGATE_HD __forceinline__ int64_t cell_offset(const Strides& strides, const int64_t (&spatial)[axes],
+BITGATE_HD __forceinline__ int64_t cell_offset(const Layout& layout, const int64_t (&spatial)[axes],
                                                int64_t cell) {
-  int64_t offset = 0;
+  Cell at;
   for (int axis = axes - 1; axis >= 0; --axis) {
-    offset += cell % spatial[axis] * strides.spatial[axis];
+    at.at[axis] = cell % spatial[axis];
     cell /= spatial[axis];
   }
-  return offset;
+  return offset_of(layout, at);
 }
 
 // The cell and channel of a tile that a thread moves in a pass. Threads of a line go along the fast
@@ -60,8 +61,8 @@ __global__ void __launch_bounds__(transpose_block) kernel_transpose(const T* fro
     const int64_t first_channel = index / shape.cell_tiles % shape.channel_tiles * transpose_side;
     const int64_t outer = index / shape.cell_tiles / shape.channel_tiles;
     const int64_t group = outer / shape.rows, row = outer % shape.rows;
-    const T* source = from + group * shape.from.group + row * shape.from.row;
-    T* destination = to + group * shape.to.group + row * shape.to.row;
+    const T* source = from + offset_of(shape.from, {group, row});
+    T* destination = to + offset_of(shape.to, {group, row});
     for (int pass = 0; pass < passes; ++pass) {
       const TransposePlace at = transpose_place<FromCells>(thread, pass);
       const int64_t cell = first_cell + at.cell, channel = first_channel + at.channel;
@@ -90,11 +91,11 @@ inline Transpose make_transpose(const bitgate_tensor& from, const bitgate_tensor
   shape.rows = from.lengths[1], shape.channels = from.lengths[2];
   for (int axis = 0; axis < axes; ++axis)
     shape.spatial[axis] = axis < axes - ndim ? 1 : from.lengths[3 + axis - (axes - ndim)];
-  const auto tiles = [](int64_t length) { return (length + transpose_side - 1) / transpose_side; };
+  const auto tiles = [](int64_t length) { return ceil_div(length, transpose_side); };
   shape.cell_tiles = tiles(product(shape.spatial));
   shape.channel_tiles = tiles(shape.channels);
   shape.tiles = from.lengths[0] * shape.rows * shape.channel_tiles * shape.cell_tiles;
-  shape.from = strides_of(from, ndim), shape.to = strides_of(to, ndim);
+  shape.from = layout_of(from, ndim), shape.to = layout_of(to, ndim);
   return shape;
 }
 

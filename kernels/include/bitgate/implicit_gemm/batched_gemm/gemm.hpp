@@ -9,6 +9,8 @@
 #pragma once
 
 #include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -37,31 +39,56 @@ template <class Element> struct Matrix {
   int32_t rows, columns;
 };
 
-// The tile at (first_row, first_column) of a matrix, zeros outside: as it lies in memory, or turned on its
-// way to LDS.
-template <class Cover, bool turned, class Factor, int Vector, class Element>
-BITGATE_HD __forceinline__ void load_tile(const Matrix<Element>& matrix, int32_t first_row,
-                                          int32_t first_column, int thread, Factor* tile, int pitch) {
-  struct Factors {
-    Factor at[Vector];
-  };
-  const int column = Cover::column(thread);
-  const int32_t at_column = first_column + column;
+// A thread's vectors of the tile at (first_row, first_column) of a matrix, zeros outside.
+template <class Cover, class Factor, class Element, class Chunks>
+BITGATE_HD __forceinline__ void fetch_tile(const Matrix<Element>& matrix, int32_t first_row,
+                                           int32_t first_column, int thread, Chunks& chunks) {
+  const int32_t column = first_column + Cover::column(thread);
   for (int pass = 0; pass < Cover::passes; ++pass) {
-    const int row = Cover::row(thread, pass);
-    const int32_t at_row = first_row + row;
-    ChunkOf<Factor, Vector> chunk{};
-    if (at_row < matrix.rows && at_column < matrix.columns)
-      chunk = read_factors<Factor, Vector>(matrix.cells + at_row * matrix.stride + at_column);
-    if constexpr (turned) {
-      const auto factors = bitgate::bits_as<Factors>(chunk);
-      for (int i = 0; i < Vector; ++i)
-        tile[(column + i) * pitch + row] = factors.at[i];
-    } else {
-      write_chunk(tile + row * pitch + column, chunk);
-    }
+    const int32_t row = first_row + Cover::row(thread, pass);
+    chunks[pass] = {};
+    if (row < matrix.rows && column < matrix.columns)
+      chunks[pass] = read_factors<Factor, Cover::vector>(matrix.cells + row * matrix.stride + column);
   }
 }
+
+// The same to LDS: as it lies in memory, or turned.
+template <class Cover, bool turned, int pitch, class Factor, class Chunks>
+BITGATE_HD __forceinline__ void store_tile(const Chunks& chunks, int thread, Factor* tile) {
+  if constexpr (turned)
+    for (int pass = 0; pass < Cover::passes; ++pass)
+      store_turned<Cover, pitch>(chunks[pass], Cover::row(thread, pass), Cover::column(thread), tile);
+  else
+    store_vectors<Cover, pitch>(chunks, thread, tile);
+}
+
+// A thread's way through the steps of the reduction (a Source of pipeline.hpp).
+template <class Variant> struct Steps {
+  using ReadA = typename Variant::ReadA;
+  using ReadB = typename Variant::ReadB;
+  using FactorA = typename Variant::FactorA;
+  using FactorB = typename Variant::FactorB;
+  static constexpr bool turn_a = Variant::a == Order::column, turn_b = Variant::b == Order::column;
+  struct Stage {
+    ChunkOf<FactorA, ReadA::vector> a[ReadA::passes];
+    ChunkOf<FactorB, ReadB::vector> b[ReadB::passes];
+  };
+
+  Matrix<typename Variant::ElementA> a;
+  Matrix<typename Variant::ElementB> b;
+  int32_t m, n, k; // of the block's tile, and of the step's first term
+  int thread;
+
+  BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
+    fetch_tile<ReadA, FactorA>(a, turn_a ? k : m, turn_a ? m : k, thread, stage.a);
+    fetch_tile<ReadB, FactorB>(b, turn_b ? n : k, turn_b ? k : n, thread, stage.b);
+  }
+  BITGATE_HD __forceinline__ void next() { k += Variant::Tile::K; }
+  BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
+    store_tile<ReadA, turn_a, Variant::pitch_a>(stage.a, thread, tiles.a);
+    store_tile<ReadB, turn_b, Variant::pitch_b>(stage.b, thread, tiles.b);
+  }
+};
 
 // The tile of sums to C: through the operation, or, of one slice of the reduction, added to what the others
 // add.
@@ -83,17 +110,14 @@ __device__ __forceinline__ void epilogue(const typename Variant::Sum* tile, cons
     if (m >= geometry.m)
       continue;
     const auto* sums = tile + row * Variant::pitch_c + column;
-    C* to = c + batch * geometry.c.batch + m * geometry.c.row + n;
+    C* to = c + offset_of(geometry.c, {batch, m}) + n;
     C values[Variant::Vector::C];
     if constexpr (split) {
-      for (int i = 0; i < Variant::Vector::C; ++i)
-        values[i] = Number<C>::narrow(sums[i]);
+      round_vector(sums, values);
       atomic_add(to, values);
     } else {
-      const auto* d_row = d + batch * geometry.d.batch + m * geometry.d.row;
-      for (int i = 0; i < Variant::Vector::C; ++i)
-        values[i] = finish(sums[i], geometry.op, d_row + (n + i) * geometry.d.column);
-      write_chunk(to, bits_as<Chunk<sizeof values>>(values));
+      finish_vector(sums, geometry.op, d + offset_of(geometry.d, {batch, m, n}), geometry.d.column, values);
+      write_vector(to, values);
     }
   }
 }
@@ -105,17 +129,17 @@ __global__ void __launch_bounds__(Variant::block)
   using Lds = typename Variant::Lds;
   using Tile = typename Variant::Tile;
   BITGATE_LDS(Lds, lds);
-  constexpr bool turn_a = Variant::a == Order::column, turn_b = Variant::b == Order::column;
+  constexpr bool turn_a = Steps<Variant>::turn_a, turn_b = Steps<Variant>::turn_b;
   const auto thread = static_cast<int>(threadIdx.x), block = static_cast<int>(blockIdx.x);
   const auto batch = static_cast<int64_t>(blockIdx.y);
   const int column_blocks = (geometry.n + Tile::N - 1) / Tile::N;
   const int32_t m = block / column_blocks * Tile::M, n = block % column_blocks * Tile::N;
-  Matrix<typename Variant::ElementA> matrix_a{a + batch * geometry.a.batch, geometry.a.row, geometry.m,
+  Matrix<typename Variant::ElementA> matrix_a{a + offset_of(geometry.a, {batch}), geometry.a.row, geometry.m,
                                               geometry.k};
   if constexpr (turn_a)
     matrix_a = {matrix_a.cells, geometry.a.column, geometry.k, geometry.m};
-  Matrix<typename Variant::ElementB> matrix_b{b + batch * geometry.b.batch, geometry.b.column, geometry.k,
-                                              geometry.n};
+  Matrix<typename Variant::ElementB> matrix_b{b + offset_of(geometry.b, {batch}), geometry.b.column,
+                                              geometry.k, geometry.n};
   if constexpr (turn_b)
     matrix_b = {matrix_b.cells, geometry.b.row, geometry.n, geometry.k};
 
@@ -123,20 +147,8 @@ __global__ void __launch_bounds__(Variant::block)
   const Slice slice = slice_of(steps, geometry.slices, static_cast<int32_t>(blockIdx.z));
   if (slice.count == 0)
     return;
-  Sums<Variant> sums;
-  clear<Variant>(sums);
-  for (int32_t step = slice.first; step < slice.first + slice.count; ++step) {
-    const int32_t k = step * Tile::K;
-    load_tile<typename Variant::ReadA, turn_a, typename Variant::FactorA, Variant::Vector::A>(
-        matrix_a, turn_a ? k : m, turn_a ? m : k, thread, lds.operands.a, Variant::pitch_a);
-    load_tile<typename Variant::ReadB, turn_b, typename Variant::FactorB, Variant::Vector::B>(
-        matrix_b, turn_b ? n : k, turn_b ? k : n, thread, lds.operands.b, Variant::pitch_b);
-    __syncthreads(); // tiles are complete
-    compute<Variant>(lds.operands, thread, sums);
-    __syncthreads(); // tiles are free again
-  }
-  store_sums<Variant>(sums, thread, lds.c);
-  __syncthreads(); // sums are complete
+  Steps<Variant> source{matrix_a, matrix_b, m, n, slice.first * Tile::K, thread};
+  sum_steps<Variant, MainLoop::mixed>(source, slice.count, thread, lds);
   if (geometry.slices > 1)
     epilogue<Variant, true>(lds.c, geometry, m, n, d, c);
   else
@@ -151,8 +163,7 @@ __global__ void __launch_bounds__(clear_block) kernel_clear(C* c, int64_t cells,
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * clear_block + threadIdx.x; i < cells;
        i += static_cast<int64_t>(gridDim.x) * clear_block) {
     const int64_t row = i / geometry.n;
-    c[row / geometry.m * geometry.c.batch + row % geometry.m * geometry.c.row + i % geometry.n] =
-        Number<C>::narrow(0);
+    c[offset_of(geometry.c, {row / geometry.m, row % geometry.m}) + i % geometry.n] = Number<C>::narrow(0);
   }
 }
 

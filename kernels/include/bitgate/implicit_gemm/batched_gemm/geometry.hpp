@@ -3,24 +3,16 @@
 #pragma once
 
 #include "bitgate/elementwise.hpp"
+#include "bitgate/layout.hpp"
 
 namespace bitgate::implicit_gemm::batched_gemm {
-
-// Strides in elements, in the logical order of the C ABI: A (batch, M, K), B (batch, N, K), C and D (batch,
-// M, N).
-struct Strides {
-  int64_t batch, row, column;
-};
 
 struct Geometry {
   int32_t m, n, k;
   int32_t slices; // split-K
-  Strides a, b, c, d;
-  bitgate::Elementwise op;
+  // In the logical order of the C ABI: A (batch, M, K), B (batch, N, K), C and D (batch, M, N).
+  Layout a, b, c, d;
+  Elementwise op;
 };
-
-inline Strides strides_of(const bitgate_tensor& tensor) {
-  return {tensor.strides[0], tensor.strides[1], tensor.strides[2]};
-}
 
 } // namespace bitgate::implicit_gemm::batched_gemm

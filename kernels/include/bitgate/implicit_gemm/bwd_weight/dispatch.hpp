@@ -2,7 +2,7 @@
 // where they add up in a workspace of floats.
 #pragma once
 
-#include "bitgate/implicit_gemm/any_layout.hpp"
+#include "bitgate/implicit_gemm/describe.hpp"
 #include "finish.hpp"
 #include "support.hpp"
 
@@ -12,15 +12,15 @@ namespace bitgate::implicit_gemm::bwd_weight {
 struct Job {
   ConvRequest request;
   ConvShape shape;
-  Strides d_strides;
+  Layout d_layout;
 
-  explicit Job(const ConvRequest& request_) : request(request_), d_strides{} {
+  explicit Job(const ConvRequest& request_) : request(request_), d_layout{} {
     read_conv(request.problem, shape, nullptr);
     if (request.problem.num_d > 0)
-      d_strides = strides_of(request.problem.d[0], request.problem.ndim);
+      d_layout = layout_of(request.problem.d[0], request.problem.ndim);
   }
   Geometry geometry(int merge = 1) const {
-    return make_geometry(shape, merge, request.problem.out_op, d_strides);
+    return make_geometry(shape, merge, request.problem.out_op, d_layout);
   }
   // Cells of dw.
   Cells cells() const {
@@ -101,30 +101,24 @@ void record_gemm(const Job& job, const Geometry& geometry, const char* path, boo
 }
 
 // ---- one stage
-// -----------------------------------------------------------------------------------------------------
 
-template <class Variant> auto result_kernel(MainLoop loop) {
-  if constexpr (depth_of<Variant>() > 1) {
-    if (loop == MainLoop::all)
-      return kernel_to_result<Variant, MainLoop::all>;
-    if (loop == MainLoop::none)
-      return kernel_to_result<Variant, MainLoop::none>;
-  }
-  return kernel_to_result<Variant, MainLoop::mixed>;
-}
+template <class Variant> struct ResultKernels {
+  template <MainLoop loop> static auto of() { return kernel_to_result<Variant, loop>; }
+};
 
 template <class Variant>
 void run_one_stage(const ConvRequest& request, const Buffers& buffers, Context& context) {
   using C = typename Variant::ElementC;
   const Job job(request);
   Geometry geometry = job.geometry(Variant::merge);
-  geometry.slices = resolve_split_k<Variant>(job, geometry, result_kernel<Variant>(MainLoop::mixed),
-                                             Variant::block, context);
+  geometry.slices = resolve_split_k<Variant>(
+      job, geometry, kernel_for<Variant, ResultKernels<Variant>>(MainLoop::mixed), Variant::block, context);
   auto* dw = static_cast<C*>(buffers.wei);
   if (geometry.slices > 1)
     clear_result(job, dw, context);
   const bool launched =
-      launch(context, "kernel_to_result", result_kernel<Variant>(main_loop_of(geometry, Variant::Tile::K)),
+      launch(context, "kernel_to_result",
+             kernel_for<Variant, ResultKernels<Variant>>(main_loop_of(geometry, Variant::Tile::K)),
              grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
              static_cast<const typename Variant::ElementA*>(buffers.out),
              static_cast<const typename Variant::ElementB*>(buffers.in), static_cast<const C*>(buffers.d[0]),
@@ -134,22 +128,15 @@ void run_one_stage(const ConvRequest& request, const Buffers& buffers, Context& 
 }
 
 // ---- two stages
-// ----------------------------------------------------------------------------------------------------
 
 // One float for each cell of dw.
 inline int64_t workspace_bytes(const ConvRequest& request) {
   return Job(request).cells().count * static_cast<int64_t>(sizeof(float));
 }
 
-template <class Variant> auto workspace_kernel(MainLoop loop) {
-  if constexpr (depth_of<Variant>() > 1) {
-    if (loop == MainLoop::all)
-      return kernel_to_workspace<Variant, MainLoop::all>;
-    if (loop == MainLoop::none)
-      return kernel_to_workspace<Variant, MainLoop::none>;
-  }
-  return kernel_to_workspace<Variant, MainLoop::mixed>;
-}
+template <class Variant> struct WorkspaceKernels {
+  template <MainLoop loop> static auto of() { return kernel_to_workspace<Variant, loop>; }
+};
 
 template <class Variant>
 void run_two_stage(const ConvRequest& request, const Buffers& buffers, Context& context, const char* path) {
@@ -157,16 +144,18 @@ void run_two_stage(const ConvRequest& request, const Buffers& buffers, Context& 
   const Job job(request);
   const Cells cells = job.cells();
   Geometry geometry = job.geometry(Variant::merge);
-  geometry.slices = resolve_split_k<Variant>(job, geometry, workspace_kernel<Variant>(MainLoop::mixed),
-                                             Variant::block, context);
+  geometry.slices =
+      resolve_split_k<Variant>(job, geometry, kernel_for<Variant, WorkspaceKernels<Variant>>(MainLoop::mixed),
+                               Variant::block, context);
   auto* workspace = static_cast<float*>(buffers.workspace);
   if (geometry.slices > 1)
     memset_async(context, "clear_workspace", workspace, 0, static_cast<size_t>(workspace_bytes(request)));
-  const bool summed = launch(context, "kernel_to_workspace",
-                             workspace_kernel<Variant>(main_loop_of(geometry, Variant::Tile::K)),
-                             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
-                             static_cast<const typename Variant::ElementA*>(buffers.out),
-                             static_cast<const typename Variant::ElementB*>(buffers.in), workspace, geometry);
+  const bool summed =
+      launch(context, "kernel_to_workspace",
+             kernel_for<Variant, WorkspaceKernels<Variant>>(main_loop_of(geometry, Variant::Tile::K)),
+             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
+             static_cast<const typename Variant::ElementA*>(buffers.out),
+             static_cast<const typename Variant::ElementB*>(buffers.in), workspace, geometry);
   const bool finished = launch(context, "kernel_finish", kernel_finish<C>, grid_of_cells(cells),
                                dim3(cell_block), 0, static_cast<const float*>(workspace),
                                static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.wei), cells);
@@ -175,36 +164,51 @@ void run_two_stage(const ConvRequest& request, const Buffers& buffers, Context& 
 }
 
 // ---- what a library says of an instance
-// ----------------------------------------------------------------------------
 
-// Named like f16_128x64x64_a8b8c8_1x1s1p0_m8_d2_w32. `dtypes` in canonical spelling.
-template <class Variant> std::string name_of(const char* dtypes) {
-  static constexpr const char* endings[] = {"", "_1x1p0", "_1x1s1p0"};
-  std::string name = dtypes + tiling_name<Variant>() + endings[static_cast<int>(Variant::special)];
+// Named like f16_128x64x64_a8b8c8_1x1s1p0_m8_d2_w32.
+template <class Variant> std::string name_of(const char* dtypes, const std::string& family_part = "") {
+  std::string part = family_part + name_part(Variant::special);
   if (Variant::merge > 1)
-    name += "_m" + std::to_string(Variant::merge);
-  return name + (depth_of<Variant>() == 2 ? "_d2" : "") + (Variant::wave == 32 ? "_w32" : "");
+    part += "_m" + std::to_string(Variant::merge);
+  return instance_name<Variant>(dtypes, part);
 }
 
-// `Any` is the AnyLayout of the family's functions.
-template <class Variant, class Any> ConvInstance describe(const char* name, const char* dtypes) {
-  using Tile = typename Variant::Tile;
-  using Vector = typename Variant::Vector;
-  using Extent = typename Variant::FragmentExtent;
-  return {{name,
-           "bwd_weight",
-           dtypes,
-           any_layout_names,
-           dtype_name(code_of<typename Variant::Sum>),
-           {Tile::M, Tile::N, Tile::K},
-           {Vector::A, Vector::B, Vector::C},
-           Variant::block,
-           Variant::wave,
-           {Extent::M, Extent::N, Extent::K},
-           static_cast<int64_t>(sizeof(typename Variant::Lds))},
-          Any::supports,
-          Any::workspace_bytes,
-          Any::run};
+// How dw comes about: its functions see tensors with channels last. In one stage slices of a split reduction
+// add up in dw, in dw's own type.
+template <class Variant_> struct OneStage {
+  using Variant = Variant_;
+  static int32_t supports(const ConvRequest& request, bitgate_reason* reason) {
+    return bwd_weight::supports<Variant>(request, {true, false, Variant::block}, reason);
+  }
+  static constexpr auto workspace_bytes = no_workspace<ConvProblem>;
+  static constexpr auto run = run_one_stage<Variant>;
+};
+
+// In two stages the GEMM adds its sums up in a workspace of floats; then each is rounded once. With
+// `operations` (multiple D) it goes through the operation first, with D tensors of dw's shape.
+template <class Variant_, bool operations> struct TwoStages {
+  using Variant = Variant_;
+  static int32_t supports(const ConvRequest& request, bitgate_reason* reason) {
+    return bwd_weight::supports<Variant>(request, {false, operations, Variant::block}, reason);
+  }
+  static constexpr auto workspace_bytes = bwd_weight::workspace_bytes;
+  static void run(const ConvRequest& request, const Buffers& buffers, Context& context) {
+    run_two_stage<Variant>(request, buffers, context, operations ? "multiple_d" : "two_stage");
+  }
+};
+
+// `dtypes` in canonical spelling; it lives as long as the program.
+template <class Way> ConvInstance instance(const char* dtypes) {
+  static const std::string name = name_of<typename Way::Variant>(dtypes);
+  return describe_any_layout<typename Way::Variant, Way>(name.c_str(), "bwd_weight", dtypes);
 }
+
+// An instance for each variant.
+template <class... Variants>
+using OneStageInstances = RegistrationsOf<ConvProblem, instance<OneStage<Variants>>...>;
+template <class... Variants>
+using TwoStageInstances = RegistrationsOf<ConvProblem, instance<TwoStages<Variants, false>>...>;
+template <class... Variants>
+using MultipleDInstances = RegistrationsOf<ConvProblem, instance<TwoStages<Variants, true>>...>;
 
 } // namespace bitgate::implicit_gemm::bwd_weight

@@ -12,6 +12,8 @@
 #pragma once
 
 #include "bitgate/atomic.hpp"
+#include "bitgate/implicit_gemm/epilogue.hpp"
+#include "bitgate/implicit_gemm/operands.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
 #include "geometry.hpp"
 
@@ -58,12 +60,12 @@ public:
       : geometry_(geometry), thread_(thread), first_term_(first_term), terms_(terms_of(geometry)) {
     const int32_t k = place.first_row + CoverA::column(thread);
     const int32_t n = place.first_column + CoverB::column(thread);
-    dy_ = k < geometry.k ? dy + place.group * geometry.dy.group + k : nullptr;
+    dy_ = k < geometry.k ? dy + offset_of(geometry.dy, {place.group}) + k : nullptr;
     x_ = nullptr;
     if (n >= columns_of(geometry))
       return;
     const Column column = column_at(geometry, n);
-    x_ = x + place.group * geometry.x.group + column.c;
+    x_ = x + offset_of(geometry.x, {place.group}) + column.c;
     for (int axis = 0; axis < axes; ++axis)
       shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
   }
@@ -74,53 +76,41 @@ public:
       const int32_t r = first_term_ + CoverA::row(thread_, pass);
       stage.a[pass] = {};
       if (dy_ != nullptr && r < terms_)
-        stage.a[pass] = read_factors<A, Vector::A>(dy_ + dy_offset(term_at(geometry_, r)));
+        stage.a[pass] = read_factors<A, Vector::A>(dy_ + dy_offset(row_at(geometry_, r)));
     }
     for (int pass = 0; pass < CoverB::passes; ++pass) {
       const int32_t r = first_term_ + CoverB::row(thread_, pass);
       int64_t offset = 0;
       stage.b[pass] = {};
-      if (x_ != nullptr && r < terms_ && x_offset(term_at(geometry_, r), offset))
+      if (x_ != nullptr && r < terms_ && x_offset(row_at(geometry_, r), offset))
         stage.b[pass] = read_factors<B, Vector::B>(x_ + offset);
     }
   }
   BITGATE_HD __forceinline__ void next() { first_term_ += Tile::K; }
 
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
-    struct Factors {
-      A at[Vector::A];
-    };
-    const int column = CoverA::column(thread_);
-    for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const int row = CoverA::row(thread_, pass);
-      const auto factors = bits_as<Factors>(stage.a[pass]);
-      for (int i = 0; i < Vector::A; ++i)
-        tiles.a[(column + i) * Variant::pitch_a + row] = factors.at[i];
-    }
-    for (int pass = 0; pass < CoverB::passes; ++pass)
-      write_chunk(tiles.b + CoverB::row(thread_, pass) * Variant::pitch_b + CoverB::column(thread_),
-                  stage.b[pass]);
+    for (int pass = 0; pass < CoverA::passes; ++pass)
+      store_turned<CoverA, Variant::pitch_a>(stage.a[pass], CoverA::row(thread_, pass),
+                                             CoverA::column(thread_), tiles.a);
+    store_vectors<CoverB, Variant::pitch_b>(stage.b, thread_, tiles.b);
   }
 
 private:
-  BITGATE_HD __forceinline__ int64_t dy_offset(const Term& term) const {
-    int64_t offset = term.image * geometry_.dy.row;
-    for (int axis = 0; axis < axes; ++axis)
-      offset += term.position[axis] * geometry_.dy.spatial[axis];
-    return offset;
+  BITGATE_HD __forceinline__ int64_t dy_offset(const Row& term) const {
+    return offset_of(geometry_.dy, cell_of(0, term.image, term.position));
   }
   // False where the tap falls into the padding.
-  BITGATE_HD __forceinline__ bool x_offset(const Term& term, int64_t& offset) const {
-    offset = term.image * geometry_.x.row;
+  BITGATE_HD __forceinline__ bool x_offset(const Row& term, int64_t& offset) const {
+    int32_t at[axes];
     bool inside = true;
     for (int axis = 0; axis < axes; ++axis) {
-      int32_t i = input_at<Variant::special>(geometry_.axis[axis], term.position[axis]);
+      at[axis] = input_at<Variant::special>(geometry_.axis[axis], term.position[axis]);
       if constexpr (!is_pointwise(Variant::special)) {
-        i += shift_[axis];
-        inside = inside && i >= 0 && i < geometry_.axis[axis].input;
+        at[axis] += shift_[axis];
+        inside = inside && at[axis] >= 0 && at[axis] < geometry_.axis[axis].input;
       }
-      offset += i * geometry_.x.spatial[axis];
     }
+    offset = offset_of(geometry_.x, cell_of(0, term.image, at));
     return inside;
   }
 
@@ -160,26 +150,28 @@ __device__ __forceinline__ void for_each_vector(const typename Variant::Sum* til
   }
 }
 
-// Where a cell of the tile lies in dw, and its D value in d.
-struct Cell {
-  int64_t w_offset, d_offset;
+// A cell of the tile in dw; is_kept: of merged groups, it is one of the same group.
+struct Kept {
+  Cell cell;
   bool is_kept;
 };
 
 template <class Variant>
-__device__ __forceinline__ Cell cell_at(const Geometry& geometry, const Place& place, int32_t k, int32_t n) {
+__device__ __forceinline__ Kept kept_at(const Geometry& geometry, const Place& place, int32_t k, int32_t n) {
   const Column column = column_at(geometry, n);
-  int64_t group = place.group, row = k, channel = column.c;
+  Cell cell = cell_of(place.group, k, column.f);
   if constexpr (Variant::merge > 1)
-    group += k, row = 0, channel = 0;
-  Cell cell{group * geometry.w.group + row * geometry.w.row + channel,
-            group * geometry.d.group + row * geometry.d.row + channel * geometry.d.column,
-            Variant::merge == 1 || k == column.c};
-  for (int axis = 0; axis < axes; ++axis) {
-    cell.w_offset += column.f[axis] * geometry.w.spatial[axis];
-    cell.d_offset += column.f[axis] * geometry.d.spatial[axis];
-  }
-  return cell;
+    cell.group += k, cell.row = 0;
+  else
+    cell.column = column.c;
+  return {cell, Variant::merge == 1 || k == column.c};
+}
+
+// Where it lies. Channels of dw are neighbours.
+BITGATE_HD __forceinline__ int64_t dw_offset(const Geometry& geometry, const Cell& cell) {
+  Cell first = cell;
+  first.column = 0;
+  return offset_of(geometry.w, first) + cell.column;
 }
 
 // Sums to dw, through the operation.
@@ -191,13 +183,12 @@ store_result(const typename Variant::Sum* tile, const Geometry& geometry, const 
   static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
   for_each_vector<Variant, Threads, Rows>(
       tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-        const Cell cell = cell_at<Variant>(geometry, place, k, n);
-        if (!cell.is_kept)
+        const Kept at = kept_at<Variant>(geometry, place, k, n);
+        if (!at.is_kept)
           return;
         typename Variant::ElementC values[vector];
-        for (int i = 0; i < vector; ++i)
-          values[i] = finish(sums[i], geometry.op, d + cell.d_offset + i * geometry.d.column);
-        write_chunk(dw + cell.w_offset, bits_as<Chunk<sizeof values>>(values));
+        finish_vector(sums, geometry.op, d + offset_of(geometry.d, at.cell), geometry.d.column, values);
+        write_vector(dw + dw_offset(geometry, at.cell), values);
       });
 }
 
@@ -211,13 +202,12 @@ __device__ __forceinline__ void add_to_result(const typename Variant::Sum* tile,
   if constexpr (sizeof(C) > 1)
     for_each_vector<Variant, Threads, Rows>(tile, geometry, place, thread,
                                             [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-                                              const Cell cell = cell_at<Variant>(geometry, place, k, n);
-                                              if (!cell.is_kept)
+                                              const Kept at = kept_at<Variant>(geometry, place, k, n);
+                                              if (!at.is_kept)
                                                 return;
                                               C values[vector];
-                                              for (int i = 0; i < vector; ++i)
-                                                values[i] = Number<C>::narrow(sums[i]);
-                                              atomic_add(dw + cell.w_offset, values);
+                                              round_vector(sums, values);
+                                              atomic_add(dw + dw_offset(geometry, at.cell), values);
                                             });
 }
 
@@ -259,11 +249,7 @@ __device__ __forceinline__ bool sum_tile(const typename Variant::ElementA* dy,
   if (slice.count == 0)
     return false;
   Source<Variant, Variant::block> source(geometry, place, slice.first * Variant::Tile::K, thread, dy, x);
-  Sums<Variant> sums;
-  clear<Variant>(sums);
-  reduce<Variant, loop>(source, slice.count, lds.operands, thread, sums);
-  store_sums<Variant>(sums, thread, lds.c);
-  __syncthreads(); // sums are complete
+  sum_steps<Variant, loop>(source, slice.count, thread, lds);
   return true;
 }
 

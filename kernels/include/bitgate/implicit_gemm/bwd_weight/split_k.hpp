@@ -6,8 +6,7 @@
 
 namespace bitgate::implicit_gemm::bwd_weight {
 
-inline constexpr int64_t most_slices = 128;   // of an automatic split: more lose accuracy
-inline constexpr int64_t max_split_k = 65535; // gridDim.z
+inline constexpr int64_t most_slices = 128; // of an automatic split: more lose accuracy
 
 // CK's rule: as many slices as fill `capacity` blocks with `grid` blocks each, but no more than the reduction
 // has whole steps, nor than most_slices.

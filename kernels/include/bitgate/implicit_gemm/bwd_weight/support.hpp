@@ -4,16 +4,10 @@
 #include <cmath>
 
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "bitgate/registry.hpp"
 #include "gemm.hpp"
 #include "split_k.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {
-
-inline const char* special_name(Specialisation special) {
-  static constexpr const char* names[] = {"default", "filter1x1_pad0", "filter1x1_stride1_pad0"};
-  return names[static_cast<int>(special)];
-}
 
 // op: what a family without a second stage leaves out. A split reduction would apply it to each slice.
 inline int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
@@ -25,25 +19,11 @@ inline int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
 
 // split_k: atomics of the result's type exist, and the grid holds the slices.
 template <class C> int32_t check_split_k(const ConvProblem& problem, bool atomics, bitgate_reason* reason) {
-  if (problem.split_k > max_split_k)
+  if (problem.split_k > max_blocks_yz)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
-                   static_cast<long long>(max_split_k));
+                   static_cast<long long>(max_blocks_yz));
   if (atomics && std::is_same_v<C, int8_t> && problem.split_k > 1)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: slices cannot be added up in i8", problem.split_k);
-  return BITGATE_OK;
-}
-
-// layout: k is the fastest dimension of dy, c that of x and w.
-inline int32_t check_layout(const ConvProblem& problem, const ConvShape& shape, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    int64_t stride;
-  } fastest[] = {{"k of dy", shape.y.column}, {"c of x", shape.x.column}, {"c of w", shape.w.column}};
-  for (const auto& dimension : fastest)
-    if (dimension.stride != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s: it must be 1",
-                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
-                     problem.wei.layout);
   return BITGATE_OK;
 }
 
@@ -60,13 +40,6 @@ inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* re
                    "groups are %lld and %lld elements apart in dy and x: they must be neighbours",
                    static_cast<long long>(shape.y.group), static_cast<long long>(shape.x.group));
   return BITGATE_OK;
-}
-
-inline int32_t check_specialisation(Specialisation special, const ConvProblem& problem,
-                                    bitgate_reason* reason) {
-  const bool unit_stride = special == Specialisation::filter_1x1_stride_1_pad_0;
-  return is_pointwise(special) ? check_pointwise(problem, special_name(special), unit_stride, reason)
-                               : BITGATE_OK;
 }
 
 // index_range: lengths, coordinates, terms and columns are 32-bit in the kernel, offsets 64-bit; the grid has
@@ -109,28 +82,24 @@ int32_t supports(const ConvRequest& request, const Asks& asks, bitgate_reason* r
   // A is dy, B is x, C is dw.
   const ProductDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
                              code_of<typename Variant::ElementA>, Variant::compute};
+  const Moved moved[3] = {{problem.out, "out", "k_vector", Vector::A, sizeof(typename Variant::ElementA)},
+                          {problem.in, "in", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
+                          {problem.wei, "wei", "c_vector", Vector::C, sizeof(typename Variant::ElementC)}};
   ConvShape shape;
   Clauses clauses{read_conv(problem, shape, reason)};
+  const Contiguous contiguous[] = {
+      {"k of dy", shape.y.column}, {"c of x", shape.x.column}, {"c of w", shape.w.column}};
   const auto check = [&](auto test) { clauses.check(test); };
-  const auto aligned = [&](const bitgate_tensor& tensor, const char* name, int vector, int bytes) {
-    check([&] { return check_alignment(tensor, name, vector, bytes, problem.alignment, reason); });
-  };
   check([&] { return check_dtypes(problem, dtypes, reason); });
   check([&] { return check_operations(problem, reason); });
   check([&] { return asks.operations ? int32_t{BITGATE_OK} : check_plain(problem, reason); });
   check([&] { return check_split_k<typename Variant::ElementC>(problem, asks.atomics, reason); });
-  check([&] { return check_layout(problem, shape, reason); });
+  check([&] { return check_contiguous(contiguous, problem, reason); });
   if constexpr (Variant::merge > 1)
     check([&] { return check_merge(Variant::merge, shape, reason); });
   check([&] { return check_specialisation(Variant::special, problem, reason); });
-  if constexpr (Variant::merge == 1) {
-    check([&] { return check_vector("k_vector", "K", shape.k, Vector::A, reason); });
-    check([&] { return check_vector("c_vector", "C", shape.c, Vector::B, reason); });
-    check([&] { return check_vector("c_vector", "C", shape.c, Vector::C, reason); });
-    aligned(problem.out, "out", Vector::A, sizeof(typename Variant::ElementA));
-    aligned(problem.in, "in", Vector::B, sizeof(typename Variant::ElementB));
-    aligned(problem.wei, "wei", Vector::C, sizeof(typename Variant::ElementC));
-  }
+  if constexpr (Variant::merge == 1)
+    check([&] { return check_moved(moved, problem.alignment, reason); });
   check([&] { return check_index_range<Variant>(problem, shape, asks.threads, reason); });
   return clauses.status;
 }

@@ -1,15 +1,11 @@
 // The variants that the families of backward weight have in common, by the size of the factors in bits and
-// the lanes of a wave. Each is given the family's Registrations; VectorC is what 16 bytes of dw hold at most.
+// the lanes of a wave. Each is given what registers a family's instances (OneStageInstances ...); VectorC is
+// what 16 bytes of dw hold at most.
 #pragma once
 
-#include "gemm.hpp"
+#include "dispatch.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {
-
-using Wide = Extent<32, 32, 8>;
-using Small = Extent<16, 16, 16>;
-using Small32 = Extent<16, 16, 4>;
-using Small8 = Extent<16, 16, 32>;
 
 template <class Tiling> using General = Variant<Specialisation::general, Tiling>;
 template <class Tiling> using Pointwise = Variant<Specialisation::filter_1x1_pad_0, Tiling>;

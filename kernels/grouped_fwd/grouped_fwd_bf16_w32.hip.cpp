@@ -1,5 +1,0 @@
-#include "instances.hpp"
-
-#if BITGATE_HAS_WAVE(32)
-static const grouped_fwd::Instances16Wave32<grouped_fwd::Types<bitgate::bf16>> instances("bf16");
-#endif

@@ -1,5 +1,0 @@
-#include "instances.hpp"
-
-#if BITGATE_HAS_WAVE(64)
-static const grouped_fwd::Instances16Wave64<grouped_fwd::Types<bitgate::f16>> instances("f16");
-#endif

@@ -1,0 +1,56 @@
+// What threads do with the operands of a step, whichever family's they are: the rows that they load, and how
+// what they hold of a tile goes to LDS.
+#pragma once
+
+#include "bitgate/implicit_gemm/rows.hpp"
+#include "bitgate/implicit_gemm/tiling.hpp"
+
+namespace bitgate::implicit_gemm {
+
+// What a thread keeps of the rows of A that it loads, computed once: where their cells lie at tap 0.
+template <int passes> struct RowsOfA {
+  struct {
+    int64_t offset;
+    int32_t at[axes];
+  } row[passes];
+};
+
+// Of the rows of `Cover` from `first` on, in the images from `first_image` on. `cell_at(axis, position)`: the
+// coordinate at tap 0. Of a row past M the first coordinate is `outside`, so that it lies outside at every
+// tap: flags would take two scalar registers each.
+template <class Cover, int32_t outside, class Geometry, class CellAt>
+__device__ __forceinline__ RowsOfA<Cover::passes> rows_of_a(const Geometry& geometry, const Layout& layout,
+                                                            int64_t first, int group, int32_t first_image,
+                                                            int thread, CellAt cell_at) {
+  RowsOfA<Cover::passes> rows;
+  Row at = row_at(geometry, first + Cover::row(thread, 0));
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
+    auto& row = rows.row[pass];
+    for (int axis = 0; axis < axes; ++axis)
+      row.at[axis] = cell_at(geometry.axis[axis], at.position[axis]);
+    row.offset = offset_of(layout, cell_of(group, first_image + at.image, row.at));
+    if (at.image >= geometry.images)
+      row.at[0] = outside;
+  }
+  return rows;
+}
+
+// A thread's vectors of a tile to LDS, as they lie in memory.
+template <class Cover, int pitch, class Factor, class Chunks>
+BITGATE_HD __forceinline__ void store_vectors(const Chunks& chunks, int thread, Factor* tile) {
+  for (int pass = 0; pass < Cover::passes; ++pass)
+    write_chunk(tile + Cover::row(thread, pass) * pitch + Cover::column(thread), chunks[pass]);
+}
+
+// The same turned: what lies side by side in memory goes below each other.
+template <class Cover, int pitch, class Factor, class Chunk>
+BITGATE_HD __forceinline__ void store_turned(const Chunk& chunk, int row, int column, Factor* tile) {
+  struct Factors {
+    Factor at[Cover::vector];
+  };
+  const auto factors = bits_as<Factors>(chunk);
+  for (int i = 0; i < Cover::vector; ++i)
+    tile[(column + i) * pitch + row] = factors.at[i];
+}
+
+} // namespace bitgate::implicit_gemm

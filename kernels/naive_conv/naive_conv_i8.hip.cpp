@@ -1,5 +1,0 @@
-#include "instances.hpp"
-
-namespace {
-const naive_conv::Passes<naive_conv::Types<int8_t>> i8{"i32"};
-} // namespace

@@ -1,5 +1,0 @@
-#include "dispatch.hpp"
-
-#if BITGATE_HAS_WAVE(64)
-static const reduction::Registrations<int8_t, 64> instances("i8,i8_i8_i32");
-#endif
