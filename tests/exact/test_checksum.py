@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_convolutions import convolutions, inputs_of
+from small_gemms import gemms
 
 from bitgate.exact import checksum
 from bitgate.exact.certificate import measure_bound
@@ -17,13 +18,16 @@ from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.reference import exact_reference
 from bitgate.operation import ELEMENTWISE, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.gemm import GemmProblem
 
 PASS = ELEMENTWISE["pass"]
 
 
-@settings(max_examples=60, deadline=None)
-@given(convolutions(dtypes=("f64", "f32")), st.integers(0, 2**32))
-def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(problem: ConvProblem, seed: int) -> None:
+@settings(max_examples=90, deadline=None)
+@given(st.one_of(convolutions(dtypes=("f64", "f32")), gemms(("f64", "f32"))), st.integers(0, 2**32))
+def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
+    problem: ConvProblem | GemmProblem, seed: int
+) -> None:
     problem = replace(problem, op=PASS, in_op=PASS, wei_op=PASS)
     inputs = inputs_of(problem)
     assert checksum.why_not(problem, measure_bound(problem, inputs).value) == ""

@@ -6,13 +6,13 @@ from math import prod
 
 import numpy as np
 import pytest
-from agreement import disagreements, instances_in, runs
-from hypothesis import given, reject, settings
+from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import gaps
 
-from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.registry import families
-from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.operation.host_tensor import HostTensor
 
 FAMILY = families()["grouped_fwd"]
@@ -92,11 +92,7 @@ def test_layouts_and_gaps(bench, solved, case, instance):
     problem, inputs, expected = solved(case)
     outcome = bench.run(problem, inputs, FAMILY, instance)
     np.testing.assert_array_equal(outcome.values, expected)
-    cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
-    cells.bits[...] = 1
-    gaps = cells.storage.view(np.uint16) == 0
-    assert gaps.any() == case.endswith("_gap")
-    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+    assert bool(gaps(outcome.result).size) == case.endswith("_gap")
 
 
 OPERATED = [
@@ -202,10 +198,7 @@ def test_odd_c_sums_taps_and_channels_together(bench, integers, instance, blocke
     ],
 )
 def test_clause(bench, case, instance, clause):
-    problem = parse_case_id(case)
-    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
-    answered = bench.library(FAMILY).is_supported(problem, instance)
-    assert (declared and declared.clause, answered and answered.clause) == (clause, clause)
+    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
 
 
 def test_chunks_are_limited_by_the_grid(bench):
@@ -213,23 +206,13 @@ def test_chunks_are_limited_by_the_grid(bench):
     options = {"split_n_bytes": "1"}
     for n, refused in ((65535, None), (65536, "index_range")):
         problem = parse_case_id(f"fwd_f16_nhwgc_n{n}k8c8_y1_h1")
-        declared: Refusal | None = FAMILY.supports(problem, FAMILY.instance(ANY), options)
-        answered = bench.library(FAMILY).is_supported(problem, ANY, options)
-        assert (declared and declared.clause, answered and answered.clause) == (refused, refused)
-
-
-@pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])
-def test_promised_alignment(bench, alignment, clause):
-    problem = parse_case_id("fwd_f16_nhwgc_n1k8c8_y1_h2")
-    refusal = bench.library(FAMILY).is_supported(problem, WIDE, alignment=alignment)
-    assert (refusal and refusal.clause) == clause
+        assert clauses(bench.library(FAMILY), problem, ANY, options) == (refused, refused)
 
 
 @st.composite
 def problem_texts(draw):
     """Mostly what a specialisation takes, or misses by one parameter."""
     ndim = draw(st.integers(1, 3))
-    layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
     often = {"y": 1, "s": 1, "d": 1, "p": 0, "q": 0}
     numbers = {
         key: "x".join(str(draw(st.sampled_from([n, n, n, n + 1, n + 2]))) for _ in range(ndim))
@@ -238,7 +221,7 @@ def problem_texts(draw):
     numbers["h"] = "x".join(str(draw(st.integers(1, 12))) for _ in range(ndim))
     channels = st.one_of(st.integers(1, 9), st.sampled_from([8, 16, 20, 64]))
     dims = f"g{draw(st.integers(1, 3))}n{draw(st.integers(1, 9))}k{draw(channels)}c{draw(channels)}"
-    dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16", *EIGHT_BITS])), draw(st.sampled_from(layouts[ndim]))
+    dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16", *EIGHT_BITS])), draw(st.sampled_from(LAYOUTS[ndim]))
     gap = draw(st.sampled_from(["", "_gap"]))
     return f"fwd_{dtype}_{layout}_{dims}_" + "_".join(key + value for key, value in numbers.items()) + gap
 
@@ -246,16 +229,5 @@ def problem_texts(draw):
 @settings(max_examples=150, deadline=None)
 @given(text=problem_texts(), threshold=st.integers(1, 5000))
 def test_both_predicates_agree(bench, text, threshold):
-    try:
-        problem = parse_case_id(text)
-    except ProblemError:
-        reject()
-    options = {"split_n_bytes": str(threshold)}
-    said = {
-        instance.name: (
-            FAMILY.supports(problem, instance, options),
-            bench.library(FAMILY).is_supported(problem, instance.name, options),
-        )
-        for instance in FAMILY.instances
-    }
-    assert not disagreements(said), text
+    problem = possible(text)
+    assert not disagreements(said(bench.library(FAMILY), problem, {"split_n_bytes": str(threshold)})), text
