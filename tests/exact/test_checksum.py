@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import convolutions, inputs_of
+from small_convolutions import convolutions, inputs_of, stored_values
 from small_gemms import gemms
 
 from bitgate.exact import checksum
@@ -33,7 +33,7 @@ def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
     assert checksum.why_not(problem, measure_bound(problem, inputs).value) == ""
     result = exact_reference(problem, inputs)
     weights = WeightPlan.of(result.tensor, seed)
-    wanted = checksum.expected(problem, weights, checksum.stored_values(inputs))
+    wanted = checksum.expected(problem, weights, stored_values(inputs))
     assert checksum.weighted_sum(result, weights) == (wanted, 0)
 
     cell = np.unravel_index(seed % result.tensor.elements, result.tensor.lengths)
@@ -45,7 +45,7 @@ def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
 @given(convolutions(dtypes=("f32", "bf16", "i8")))
 def test_operands_that_no_memory_holds_are_those_that_a_fill_makes(problem: ConvProblem) -> None:
     plan = plan_fill(problem, F32_ACCUMULATION, seed=3)
-    stored, planned = checksum.stored_values(make_inputs(problem, plan)), checksum.planned_values(problem, plan)
+    stored, planned = stored_values(make_inputs(problem, plan)), checksum.planned_values(problem, plan)
     for name in problem.operands:
         index = np.arange(problem.tensors[name].elements, dtype=np.uint64)
         assert np.array_equal(stored(name, index), planned(name, index))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import after, expected, gaps, sums, whole
-from small_convolutions import EVERY, MIXED, inputs_of
+from small_convolutions import EVERY, MIXED, inputs_of, stored_values
 from small_gemms import gemms
 
 from bitgate.exact import checksum
@@ -126,7 +126,7 @@ def test_silent_reduction_indices_are_counted(problem: GemmProblem, seed: int) -
 @pytest.mark.parametrize("chunk", [1, 40])
 def test_a_checksum_some_rows_at_a_time_is_the_same(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = parse_case_id("gemm_f32_rcr_b2m9n5k7")
-    weights, values = WeightPlan.of(problem.tensors["out"]), checksum.stored_values(inputs_of(problem))
+    weights, values = WeightPlan.of(problem.tensors["out"]), stored_values(inputs_of(problem))
     at_once = checksum.expected(problem, weights, values)
     monkeypatch.setattr("bitgate.operations.gemm.checksum.CHUNK", chunk)
     assert checksum.expected(problem, weights, values) == at_once

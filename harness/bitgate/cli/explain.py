@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from bitgate.cli.words import problems_named
 from bitgate.errors import UsageError
 from bitgate.kernel.loading import with_operations
-from bitgate.operation import Problem, ProblemError, case_id, foreign_line, human
-from bitgate.operation.foreign import problems_of
+from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.project_file import find
 from bitgate.record import KIND_MEANING, KINDS, Outcome
 
@@ -35,11 +35,7 @@ def explain(
         known = f"verdict ({', '.join(Outcome)}), diagnosis kind ({', '.join(KINDS)})"
         raise UsageError(f"'{what}' is no {known} or case{hint}")
     with_operations(find())
-    try:
-        problems = problems_of(what)
-    except ProblemError as error:
-        raise UsageError(str(error)) from None
-    for problem in problems:
+    for problem in problems_named(what):
         _explain_case(problem)
 
 

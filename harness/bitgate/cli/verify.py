@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from bitgate.cli.words import options_named
 from bitgate.device.host import RACE
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
@@ -134,7 +135,7 @@ def verify(
     asked = Asked(
         problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,
-        options=_options(option or []),
+        options=tuple(sorted(options_named(option).items())),
         fill=_one_of("fill", fill, fill_names()),
         seed=seed,
         schedule=_schedule(schedule, race),
@@ -296,16 +297,6 @@ def _problems(case: str) -> Iterator[Wanted]:
         raise UsageError(str(error)) from None
     for problem in problems:
         yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
-
-
-def _options(words: list[str]) -> tuple[tuple[str, str], ...]:
-    options: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--option {word}: write NAME=VALUE")
-        options[name] = value
-    return tuple(sorted(options.items()))
 
 
 def _schedule(stated: str, race: bool) -> str:
