@@ -163,6 +163,13 @@ def _solved(case: str, reach: int) -> tuple[ConvProblem, dict[str, HostTensor], 
 
 
 @pytest.fixture(scope="session")
-def solved() -> Any:
-    """``solved(case)`` -> problem, inputs, expected result; made once for all instances."""
-    return lambda case, reach=2: _solved(case, reach)
+def right(bench: Bench) -> Any:
+    """``right(kernel, instance, case, ...)``: a run of small integers, whose result is the oracle's; what it left."""
+
+    def run(kernel: KernelFamily | str, instance: str, case: str, *options: Any, reach: int = 2, **how: Any) -> Outcome:
+        problem, inputs, due = _solved(case, reach)
+        outcome = bench.run(problem, inputs, kernel, instance, *options, **how)
+        np.testing.assert_array_equal(outcome.values, due, err_msg=f"{case} {instance} {options} {how}")
+        return outcome
+
+    return run

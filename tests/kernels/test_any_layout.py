@@ -38,12 +38,10 @@ def instance_of(direction: str, dtype: str) -> str:
 @pytest.mark.parametrize("direction", PASSES)
 @pytest.mark.parametrize(("layout", "weights", "ndim"), EVERY)
 @pytest.mark.parametrize("gap", ["", "_gap"])
-def test_every_layout(bench, integers, oracle, direction, layout, weights, ndim, gap):
+def test_every_layout(right, direction, layout, weights, ndim, gap):
     for dtype in ("f32", "bf16"):
-        problem = parse_case_id(f"{direction}_{dtype}_{layout}_{weights}_{SHAPES[ndim]}{gap}")
-        inputs = integers(problem)
-        outcome = bench.run(problem, inputs, FAMILIES[direction], instance_of(direction, dtype))
-        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+        case = f"{direction}_{dtype}_{layout}_{weights}_{SHAPES[ndim]}{gap}"
+        right(FAMILIES[direction], instance_of(direction, dtype), case)
 
 
 @pytest.mark.parametrize("direction", PASSES)
@@ -84,26 +82,19 @@ def test_the_workspace_is_the_sum_of_the_copies(bench, integers, direction, layo
 
 @pytest.mark.parametrize("op", ["bias", "nd1", "bilinear", "relu"])
 @pytest.mark.parametrize("direction", PASSES)
-def test_d_keeps_its_own_strides(bench, integers, oracle, direction, op):
-    problem = parse_case_id(f"{direction}_f32_ngchw_gkcyx_{SHAPES[2]}_{op}_gap")
-    inputs = integers(problem)
-    outcome = bench.run(problem, inputs, FAMILIES[direction], instance_of(direction, "f32"))
-    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+def test_d_keeps_its_own_strides(right, direction, op):
+    right(FAMILIES[direction], instance_of(direction, "f32"), f"{direction}_f32_ngchw_gkcyx_{SHAPES[2]}_{op}_gap")
 
 
-def test_d_may_be_dx_itself(bench, integers, oracle):
+def test_d_may_be_dx_itself(right):
     """dx is written when all is read: its copy is filled and summed into, then transposed out."""
-    problem = parse_case_id("bwd_data_f16_ngchw_gkcyx_g2n1k8c8_y2x2_h7x7_s3x3_bilinear")
-    inputs = integers(problem)
-    outcome = bench.run(problem, inputs, FAMILIES["bwd_data"], instance_of("bwd_data", "f16"), alias_d=True)
-    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+    case = "bwd_data_f16_ngchw_gkcyx_g2n1k8c8_y2x2_h7x7_s3x3_bilinear"
+    right(FAMILIES["bwd_data"], instance_of("bwd_data", "f16"), case, alias_d=True)
 
 
-def test_split_k_adds_to_the_copy(bench, integers, oracle):
-    problem = parse_case_id("bwd_data_f32_ngchw_g2n2k64c16_y3x3_h9x9_s2x2_p1x1_sk3")
-    inputs = integers(problem)
-    outcome = bench.run(problem, inputs, FAMILIES["bwd_data"], instance_of("bwd_data", "f32"))
-    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+def test_split_k_adds_to_the_copy(right):
+    case = "bwd_data_f32_ngchw_g2n2k64c16_y3x3_h9x9_s2x2_p1x1_sk3"
+    outcome = right(FAMILIES["bwd_data"], instance_of("bwd_data", "f32"), case)
     assert outcome.facts["split_k"] == 3
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
 import pytest
 from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
 from hypothesis import given, settings
@@ -54,19 +53,16 @@ def test_every_instance_is_run():
 
 
 @pytest.mark.parametrize(("case", "instance"), EVERY)
-def test_every_instance_equals_brute_force(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
+def test_every_instance_equals_brute_force(right, case, instance):
     for schedule in ("forward", "random:7"):
-        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
-        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
+        right(FAMILY, instance, case, schedule=schedule)
 
 
 @pytest.mark.parametrize(("case", "instance"), BYTES)
-def test_eight_bits_equal_brute_force(bench, solved, case, instance):
+def test_eight_bits_equal_brute_force(right, case, instance):
     """i8, all pairs of f8 and bf8, f16 rounded to f8: any K and C, and vectors. Sums round and saturate in y's type."""
-    problem, inputs, expected = solved(case, 4 if case.endswith(EIGHT_BIT_SHAPES["saturating"]) else 2)
-    outcome = bench.run(problem, inputs, FAMILY, instance, schedule="random:7")
-    np.testing.assert_array_equal(outcome.values, expected)
+    reach = 4 if case.endswith(EIGHT_BIT_SHAPES["saturating"]) else 2
+    right(FAMILY, instance, case, reach=reach, schedule="random:7")
 
 
 @pytest.mark.parametrize(("case", "instance"), runs(FAMILY, ["fwd_i8_nhwgc_n1k16c2320_y1x1_h1x2"]))
@@ -87,11 +83,9 @@ def test_i8_sums_do_not_pass_through_floats(bench, case, instance):
     ("case", "instance"),
     runs(FAMILY, [f"fwd_f16_{layout}_{shape}{gap}" for layout, shape in OTHER.items() for gap in ("", "_gap")]),
 )
-def test_layouts_and_gaps(bench, solved, case, instance):
+def test_layouts_and_gaps(right, case, instance):
     """Strides are honoured, and the gaps of y stay as they were."""
-    problem, inputs, expected = solved(case)
-    outcome = bench.run(problem, inputs, FAMILY, instance)
-    np.testing.assert_array_equal(outcome.values, expected)
+    outcome = right(FAMILY, instance, case)
     assert bool(gaps(outcome.result).size) == case.endswith("_gap")
 
 
@@ -103,17 +97,13 @@ OPERATED = [
 
 
 @pytest.mark.parametrize(("case", "instance"), runs(FAMILY, OPERATED))
-def test_operations(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
-    np.testing.assert_array_equal(bench.run(problem, inputs, FAMILY, instance).values, expected)
+def test_operations(right, case, instance):
+    right(FAMILY, instance, case)
 
 
-def test_d_may_be_y_itself(bench, integers, oracle):
+def test_d_may_be_y_itself(right):
     """Each cell is read and then written by one thread, so D may lie where the result goes."""
-    problem = parse_case_id(f"fwd_f16_nhwgc_{SHAPES['tiles']}_bilinear")
-    inputs = integers(problem)
-    outcome = bench.run(problem, inputs, FAMILY, WIDE, alias_d=True)
-    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+    right(FAMILY, WIDE, f"fwd_f16_nhwgc_{SHAPES['tiles']}_bilinear", alias_d=True)
 
 
 # ------------------------------------------------------------------------------------------------------- split-N
@@ -137,12 +127,10 @@ SPLITS = [
 
 @pytest.mark.parametrize("instance", [ANY, WIDE])
 @pytest.mark.parametrize(("g", "layout", "n", "threshold", "chunks"), SPLITS)
-def test_split_n(bench, integers, oracle, g, layout, n, threshold, chunks, instance):
+def test_split_n(right, g, layout, n, threshold, chunks, instance):
     """Each chunk of each group is right, in one launch with a layer of the grid a chunk; D moves along."""
-    problem = parse_case_id(f"fwd_f16_{layout}_g{g}n{n}k8c8_y3x3_h4x4_p1x1_bilinear")
-    inputs = integers(problem)
-    outcome = bench.run(problem, inputs, FAMILY, instance, {"split_n_bytes": str(threshold)})
-    np.testing.assert_array_equal(outcome.values, oracle(problem, inputs))
+    case = f"fwd_f16_{layout}_g{g}n{n}k8c8_y3x3_h4x4_p1x1_bilinear"
+    outcome = right(FAMILY, instance, case, {"split_n_bytes": str(threshold)})
     (launch,) = outcome.record.events
     assert (outcome.facts["split_n"], outcome.record.launches) == (chunks, 1)
     assert launch.grid[1:] == (g, chunks)

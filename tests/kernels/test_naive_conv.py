@@ -30,12 +30,9 @@ SHAPES = (
 
 @pytest.mark.parametrize("direction", PASSES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_equals_brute_force_on_integers(bench, integers, oracle, direction, dtype):
+def test_equals_brute_force_on_integers(right, direction, dtype):
     for shape in SHAPES:
-        problem = parse_case_id(f"{direction}_{dtype}_{shape}")
-        inputs = integers(problem)
-        outcome = bench.run(problem, inputs, "naive_conv", f"{direction}_{dtype}")
-        np.testing.assert_array_equal(outcome.values, oracle(problem, inputs), err_msg=shape)
+        right("naive_conv", f"{direction}_{dtype}", f"{direction}_{dtype}_{shape}")
 
 
 @pytest.mark.parametrize("direction", PASSES)

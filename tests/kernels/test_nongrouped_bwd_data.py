@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
 from hypothesis import given, settings
@@ -40,20 +39,17 @@ def test_every_instance_is_run():
 
 
 @pytest.mark.parametrize(("case", "instance"), EVERY)
-def test_every_instance_equals_brute_force(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
+def test_every_instance_equals_brute_force(right, case, instance):
     for schedule in ("forward", "reverse", "random:7"):
-        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
-        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
+        right(FAMILY, instance, case, schedule=schedule)
 
 
 @pytest.mark.parametrize(
     ("case", "instance"),
     runs(FAMILY, [f"bwd_data_f16_{layout}_{shape}{gap}" for layout, shape in OTHER.items() for gap in ("", "_gap")]),
 )
-def test_every_layout(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
-    np.testing.assert_array_equal(bench.run(problem, inputs, FAMILY, instance).values, expected)
+def test_every_layout(right, case, instance):
+    right(FAMILY, instance, case)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
