@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from bitgate.cli.words import problems_named
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.kernel.loading import with_operations
 from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.project_file import find
@@ -30,8 +29,7 @@ def explain(
             print(f"{spelling}: {words[spelling]}")
             return
     if "_" not in what and " " not in what:
-        near = get_close_matches(what, [*words, *map(str.lower, words)], n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = meant(what, [*words, *map(str.lower, words)], 0.5)
         known = f"verdict ({', '.join(Outcome)}), diagnosis kind ({', '.join(KINDS)})"
         raise UsageError(f"'{what}' is no {known} or case{hint}")
     with_operations(find())

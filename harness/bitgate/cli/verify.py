@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -15,7 +14,7 @@ import typer
 
 from bitgate.cli.words import options_named
 from bitgate.device.host import RACE
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
@@ -308,8 +307,7 @@ def _schedule(stated: str, race: bool) -> str:
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     if value in known:
         return value
-    near = get_close_matches(value, known, n=1, cutoff=0.3)
-    raise UsageError(f"--{what} {value}: {', '.join(known)} are known" + (f"; did you mean {near[0]}?" if near else ""))
+    raise UsageError(f"--{what} {value}: {', '.join(known)} are known{meant(value, known, 0.3)}")
 
 
 def print_verdict(verdict: Verdict) -> None:
