@@ -113,9 +113,7 @@ def test_a_ledger_names_its_sizes(broken: Any) -> None:
     smoke = ("run", "--target=host", "-n0", "--json")
     assert broken.bitgate(*smoke).code == 1
     where = '{ pass = "weighted_sums", c = { min = 9 } }'
-    ledger = broken.ledger(
-        "suites/sums/known_bugs.toml", "weighted_sums", '{ pass = "weighted_sums", c = { min = 9 } }'
-    )
+    ledger = broken.ledger("suites/sums/known_bugs.toml", "weighted_sums", where)
     done = broken.bitgate(*smoke)
     ledger.unlink()
     assert done.document["summary"]["outcomes"] == {"PASS": 4, "KNOWN_BUG": 2}, done.said
