@@ -16,11 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from timing import fastest, timed
 
 from bitgate import rooms
 from bitgate.exact.certificate import certify
@@ -38,8 +39,6 @@ from bitgate.verify.running import Launch
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
-
-T = TypeVar("T")
 
 SHAPES = {
     "1": "g1n8k64c64_y3x3_h42x42_p1x1",
@@ -217,17 +216,6 @@ def large(session: Session) -> dict[str, Any]:
     size = max(tensor.bytes for tensor in case.problem.tensors.values()) / 2**30
     print(f"{verdict.outcome} {LARGE}: {size:.1f} GiB in {seconds:.2f} s by {verdict.reference}; {verdict.seconds}")
     return {"case": LARGE, "gib": size, "seconds": seconds, "outcome": str(verdict.outcome), "parts": verdict.seconds}
-
-
-def fastest(work: Callable[[], T], repeat: int) -> tuple[float, T]:
-    runs = [timed(work) for _ in range(repeat)]
-    return min(seconds for seconds, _ in runs), runs[-1][1]
-
-
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
 
 
 if __name__ == "__main__":

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
+from timing import timed
 
 from bitgate import rooms
 from bitgate.exact import blas, native
@@ -29,8 +28,6 @@ from bitgate.exact.reference import exact_reference
 from bitgate.operation import Accumulation, parse_case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.operations.convolution import ConvProblem
-
-T = TypeVar("T")
 
 ALMIOPEN_1959 = "g1n16k256c128_y5x5_h40x175_s2x2_p1x1"
 
@@ -143,12 +140,6 @@ def sgemm(flops: int, size: int = 2048) -> Callable[[], object]:
     a, b = np.ones((rows, size), np.float32), np.ones((size, size), np.float32)
     out = np.empty((rows, size), np.float32)
     return lambda: np.matmul(a, b, out=out)
-
-
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,6 +14,8 @@ from hypothesis import settings
 # A job in the background of a shell ignores Ctrl-C, and so would every process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+sys.path.insert(0, str(Path(__file__).parent))  # oracle.py, for tests of all folders
 
 # The machine is shared: what an example takes says nothing.
 settings.register_profile("bitgate", deadline=None)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 
 Platform: TypeAlias = Literal["host", "amd", "nvidia"]
 PLATFORMS: tuple[Platform, ...] = ("host", "amd", "nvidia")
@@ -150,9 +149,7 @@ def architecture(name: str) -> Architecture:
         return _nvidia(int(name.removeprefix("sm_")))
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
-    close = get_close_matches(name, ARCHITECTURES, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise UsageError(f"unknown target '{name}'{hint} (host, or a gfx target such as gfx942)")
+    raise UsageError(f"unknown target '{name}'{meant(name, ARCHITECTURES, 0.5)} (host, or a gfx target such as gfx942)")
 
 
 def _nvidia(capability: int) -> Architecture:

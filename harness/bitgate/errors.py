@@ -17,5 +17,10 @@ class NoBoundError(UsageError):
 def near(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` or the whole list: the end of a message about an unknown name."""
     names = list(known)
-    close = get_close_matches(name, names, 1, 0.4)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"
+    return meant(name, names).removeprefix("; ") or f"known are {', '.join(names) or 'none'}"
+
+
+def meant(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
+    """``; did you mean 'x'?``, or nothing if no name is as near as that (1: the same)."""
+    close = get_close_matches(name, list(known), 1, cutoff)
+    return f"; did you mean '{close[0]}'?" if close else ""

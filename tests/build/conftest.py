@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate.build import Builder, Cache
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.kernel.declaration import KernelFamily
 
 ONE = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int one() { return SHARED; }\n'
 TWO = '#include "bitgate/abi.h"\nextern "C" BITGATE_EXPORT int two() { return 2; }\n'
@@ -22,17 +22,7 @@ def family(tmp_path: Path) -> KernelFamily:
     (folder / "one.hip.cpp").write_text(ONE)
     (folder / "two.hip.cpp").write_text(TWO)
     (folder / "shared.hpp").write_text("#define SHARED 1\n")
-    return KernelFamily(
-        name="pair",
-        operations=("fwd",),
-        sources=("one.hip.cpp", "two.hip.cpp"),
-        folder=folder,
-        platforms=("host",),
-        instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
-    )
+    return plain_family(folder, "one.hip.cpp", "two.hip.cpp")
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_a_kernel_that_does_not_compile_is_a_defect(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target", "gfx94"], "did you mean gfx942"),
+        (["--target", "gfx94"], "did you mean 'gfx942'"),
         (["--target", "sm_90"], "none of mine is for sm_90"),
         (["--target", "host", "--kernel", "mien"], "no kernel matches 'mien'; did you mean 'mine'?"),
         (["--target", "gfx90a"], "none of mine is for gfx90a"),

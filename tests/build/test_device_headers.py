@@ -7,11 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate.build import Builder, BuildError, Cache
 from bitgate.build.code_object import read
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
@@ -66,18 +65,10 @@ def compiled(tmp_path: Path):
     """The code object and the assembly of one source for a target."""
 
     def build(source: str, target: str) -> Path:
-        (tmp_path / "unit.hip.cpp").write_text(source)
-        family = KernelFamily(
-            name="every",
-            operations=("fwd",),
-            sources=("unit.hip.cpp",),
-            folder=tmp_path,
-            platforms=("amd",),
-            instances=(Instance("only", "unit", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-            options=(),
-            supports=lambda problem, instance, options: None,
-            dispatch=lambda problem, instance, options: None,
-        )
+        folder = tmp_path / "every"
+        folder.mkdir(exist_ok=True)
+        (folder / "unit.hip.cpp").write_text(source)
+        family = plain_family(folder, "unit.hip.cpp", platform="amd")
         return Builder("amd", lambda line: None, arch=target, cache=Cache(tmp_path / "cache")).code_objects(family)[
             "unit"
         ]

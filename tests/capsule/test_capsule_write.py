@@ -166,7 +166,7 @@ def test_a_capsule_in_the_folder_is_replaced(capsys, tmp_path):
     ("case", "options", "words"),
     [
         ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "sm_90"], "sm_90: capsules hold AMD code objects"),
-        ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "gfx943"], "unknown target 'gfx943'; did you mean gfx94"),
+        ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "gfx943"], "unknown target 'gfx943'; did you mean 'gfx94"),
         ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "gfx942", "--kernel", "grouped_bwd*"], "none does this operation"),
         ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "gfx942", "--fill", "random"], "--fill random"),
         ("fwd_f16_nhwgc_n1k4c4_y1_h4", ["--target", "gfx942", "--option", "x"], "write NAME=VALUE"),

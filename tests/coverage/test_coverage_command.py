@@ -48,7 +48,7 @@ def test_generate_writes_a_table_that_closes_the_rest(capsys: pytest.CaptureFixt
         (["--cases", "nowhere.csv"], "nowhere.csv: no such file"),
         (["--cases", TABLE, "--where", "era=never"], "no case found with era=never"),
         (["--cases", TABLE, "--where", "ear=x"], "no such column; known are id, ndim"),
-        (["--cases", TABLE, "--assume", "gems_count=1"], "did you mean gemms_count?"),
+        (["--cases", TABLE, "--assume", "gems_count=1"], "did you mean 'gemms_count'?"),
         (["--cases", TABLE, "--assume", "g=one"], "--assume g=one: no such class; known are 1, 2, >2"),
         (["--cases", TABLE, "--assume", "pass=fwd", "--assume", "pass=down"], "pass=down"),
         (["--cases", TABLE, "--strength", "5"], "--strength"),

@@ -183,7 +183,7 @@ def test_assumptions_spread_what_a_table_leaves_out() -> None:
     ("text", "says"),
     [
         ("numd", "write NAME=VALUE"),
-        ("num_d=0", "did you mean numd"),
+        ("num_d=0", "did you mean 'numd'"),
         ("numd=7", "give 0 or 1"),
         ("layout=hwc", "known are"),
         ("dtypes=f17", "unknown dtype"),

@@ -7,13 +7,13 @@ from ctypes import CDLL, c_int, c_int64, c_void_p
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import named
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.kernel.declaration import KernelFamily
 
 POKE = """
 #include "bitgate/abi.h"
@@ -47,19 +47,9 @@ def device(opened: Device) -> Iterator[Device]:
 
 @pytest.fixture(scope="session")
 def poke_family(tmp_path_factory: pytest.TempPathFactory) -> KernelFamily:
-    folder = tmp_path_factory.mktemp("poke")
+    folder = tmp_path_factory.mktemp("poke", numbered=False)
     (folder / "poke.hip.cpp").write_text(POKE)
-    return KernelFamily(
-        name="poke",
-        operations=("fwd",),
-        sources=("poke.hip.cpp",),
-        folder=folder,
-        platforms=("host",),
-        instances=(Instance("only", "poke", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
-    )
+    return plain_family(folder, "poke.hip.cpp")
 
 
 @pytest.fixture

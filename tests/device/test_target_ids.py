@@ -33,7 +33,7 @@ def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str, n
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("gfx94", "unknown target 'gfx94'; did you mean gfx942"),
+        ("gfx94", "unknown target 'gfx94'; did you mean 'gfx942'"),
         ("sm_9", "unknown target 'sm_9'"),
         ("gfx1100:xnack+", "'xnack\\+' is no feature of gfx1100, on or off, once: write gfx1100: it has no features"),
         ("gfx942:xnack", "write gfx942:sramecc\\+, gfx942:sramecc- or gfx942:xnack\\+, gfx942:xnack-"),

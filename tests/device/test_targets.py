@@ -38,8 +38,8 @@ def test_the_host_is_always_there() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("gfx94", "unknown target 'gfx94'; did you mean gfx942"),
-        ("Host", "unknown target 'Host'; did you mean host"),
+        ("gfx94", "unknown target 'gfx94'; did you mean 'gfx942'"),
+        ("Host", "unknown target 'Host'; did you mean 'host'"),
         ("gfx942", r"gfx942 is not present .*found: host.*bitgate compile --target gfx942, or run on host"),
         ("sm_90", r"sm_90 is not present on this machine \(found: host\); run on host"),
     ],

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, cells, convolutions, exact_sums, inputs_of, passing, terms
+from oracle import at_place, exact_sums, terms
+from small_convolutions import EVERY, convolutions, inputs_of, passing
 
 from bitgate.exact.certificate import certify, measure_bound, silent_indices
 from bitgate.exact.factors import factors
@@ -107,7 +108,7 @@ def test_silent_reduction_indices_are_counted(problem: ConvProblem, seed: int) -
     heard = set()
     if problem.direction is Pass.BWD_WEIGHT:
         for position, _, cell in terms(problem):
-            x, y = whole["in"][cells(cell)].any(axis=2), whole["out"][cells(position)].any(axis=2)
+            x, y = whole["in"][at_place(cell)].any(axis=2), whole["out"][at_place(position)].any(axis=2)
             heard |= {(g, n, position) for g, n in np.argwhere(x & y).tolist()}
         total = problem.g * problem.n * int(np.prod(problem.output))
     else:

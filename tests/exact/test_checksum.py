@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import convolutions, inputs_of
+from small_convolutions import convolutions, inputs_of, stored_values
+from small_gemms import gemms
 
 from bitgate.exact import checksum
 from bitgate.exact.certificate import measure_bound
@@ -17,19 +18,22 @@ from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.reference import exact_reference
 from bitgate.operation import ELEMENTWISE, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.gemm import GemmProblem
 
 PASS = ELEMENTWISE["pass"]
 
 
-@settings(max_examples=60, deadline=None)
-@given(convolutions(dtypes=("f64", "f32")), st.integers(0, 2**32))
-def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(problem: ConvProblem, seed: int) -> None:
+@settings(max_examples=90, deadline=None)
+@given(st.one_of(convolutions(dtypes=("f64", "f32")), gemms(("f64", "f32"))), st.integers(0, 2**32))
+def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(
+    problem: ConvProblem | GemmProblem, seed: int
+) -> None:
     problem = replace(problem, op=PASS, in_op=PASS, wei_op=PASS)
     inputs = inputs_of(problem)
     assert checksum.why_not(problem, measure_bound(problem, inputs).value) == ""
     result = exact_reference(problem, inputs)
     weights = WeightPlan.of(result.tensor, seed)
-    wanted = checksum.expected(problem, weights, checksum.stored_values(inputs))
+    wanted = checksum.expected(problem, weights, stored_values(inputs))
     assert checksum.weighted_sum(result, weights) == (wanted, 0)
 
     cell = np.unravel_index(seed % result.tensor.elements, result.tensor.lengths)
@@ -41,7 +45,7 @@ def test_both_sides_agree_on_a_right_result_and_part_at_one_wrong_cell(problem: 
 @given(convolutions(dtypes=("f32", "bf16", "i8")))
 def test_operands_that_no_memory_holds_are_those_that_a_fill_makes(problem: ConvProblem) -> None:
     plan = plan_fill(problem, F32_ACCUMULATION, seed=3)
-    stored, planned = checksum.stored_values(make_inputs(problem, plan)), checksum.planned_values(problem, plan)
+    stored, planned = stored_values(make_inputs(problem, plan)), checksum.planned_values(problem, plan)
     for name in problem.operands:
         index = np.arange(problem.tensors[name].elements, dtype=np.uint64)
         assert np.array_equal(stored(name, index), planned(name, index))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, convolutions, exact_sums, gaps, inputs_of, passing
+from oracle import exact_sums, gaps
+from small_convolutions import EVERY, convolutions, inputs_of, passing
 
 from bitgate.errors import UsageError
 from bitgate.exact import counter

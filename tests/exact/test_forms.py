@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import convolutions, exact_sums, inputs_of
+from oracle import exact_sums
+from small_convolutions import convolutions, inputs_of
 from small_gemms import gemms
 
 from bitgate.errors import UsageError

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, convolutions, exact_sums, inputs_of, terms
+from oracle import sums, terms, whole
+from small_convolutions import EVERY, convolutions, inputs_of
+from small_gemms import gemms
 
 from bitgate.exact.certificate import certify
+from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.probe import ones, product_of_ones
-from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
+from bitgate.operation import DTYPES, Accumulation, parse_case_id
 from bitgate.operations.convolution import ConvProblem
+from bitgate.operations.gemm import GemmProblem
 
 SEEDS = st.integers(0, 3)
 
 
-def hot_operand(problem: ConvProblem, seed: int) -> tuple[str, str]:
+def hot_operand(problem: ConvProblem | GemmProblem, seed: int) -> tuple[str, str]:
     first, second = sorted(problem.operands, key=lambda name: name == "wei")
     return (first, second) if seed % 2 == 0 else (second, first)
 
@@ -38,20 +41,20 @@ def test_ones_never_meet_and_the_other_operand_is_never_zero(problem: ConvProble
     assert (inputs[other].logical > 0).all()
 
 
-@settings(max_examples=20, deadline=None)
-@given(convolutions(), SEEDS)
-def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem, seed: int) -> None:
-    problem = replace(problem, op=ELEMENTWISE["pass"])
+@settings(max_examples=50, deadline=None)
+@given(st.one_of(convolutions(), gemms(("f32", "i8"))), SEEDS)
+def test_the_changed_cells_are_the_receptive_field(problem: ConvProblem | GemmProblem, seed: int) -> None:
+    """Of a GEMM: one row or column for each one."""
     inputs = inputs_of(problem, "probe", seed)
     hot, other = hot_operand(problem, seed)
-    sums = exact_sums(problem, inputs)
-    due = np.zeros_like(sums)
+    found = sums(problem, whole(factors(problem, inputs)))
+    due = np.zeros_like(found)
     for one in ones(problem, hot, seed):
         for cell in product(*map(range, due.shape)):
             element = problem.operation.exactness.met(problem, hot, tuple(int(i) for i in one), cell)
             if element is not None:
                 due[cell] += product_of_ones(problem) * int(inputs[other].logical[element])
-    assert np.array_equal(sums, due)
+    assert np.array_equal(found, due)
 
 
 @given(convolutions())

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from small_convolutions import EVERY, MIXED, UNIFORM, convolutions, exact_sums, gaps, inputs_of, through_operation
+from oracle import after, exact_sums, expected, gaps, through_operation
+from small_convolutions import EVERY, MIXED, UNIFORM, convolutions, inputs_of
 
 from bitgate.exact import native
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.reference import InexactError, exact_reference
-from bitgate.operation import Dtype, parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.operation.host_tensor import GAP_PATTERN, HostTensor
 from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass, reference
-
-
-def expected(problem: ConvProblem, sums: np.ndarray) -> np.ndarray:
-    """The one rounding: numpy and ml_dtypes round to nearest even from f32, which holds every sum of these cases."""
-    dtype: Dtype = problem.tensors[problem.result].dtype
-    if not dtype.is_float:
-        return np.clip(sums, -128, 127).astype(np.int8)
-    if dtype.name == "f64":
-        return sums.astype(np.float64)
-    assert np.abs(sums).max() <= 2**24
-    if dtype.is_float8:
-        most = int(ml_dtypes.finfo(dtype.numpy).max)
-        sums = np.clip(sums, -most, most)
-    with np.errstate(over="ignore"):
-        return sums.astype(np.float32).astype(dtype.numpy)
 
 
 def same_bits(host: HostTensor, values: np.ndarray) -> bool:
@@ -40,7 +25,7 @@ def same_bits(host: HostTensor, values: np.ndarray) -> bool:
 @settings(max_examples=160, deadline=None)
 def test_both_references_equal_the_formula_bit_for_bit(problem: ConvProblem) -> None:
     inputs = inputs_of(problem)
-    values = expected(problem, exact_sums(problem, inputs))
+    values = expected(problem, inputs)
     for result in (exact_reference(problem, inputs), ordered_reference(problem, inputs)):
         assert same_bits(result, values)
         assert np.all(gaps(result) == GAP_PATTERN)
@@ -176,13 +161,4 @@ def torch_convolution(problem: ConvProblem, data: dict[str, np.ndarray]) -> np.n
             sums = np.moveaxis(x.grad.numpy().reshape(p.n, p.g, p.c, *p.input), 1, 0)
         else:
             sums = w.grad.numpy().reshape(p.g, p.k, p.c, *p.filter)
-    d = data.get("d0", 0)
-    return {
-        "pass": lambda v: v,
-        "scale": lambda v: p.op.alpha * v,
-        "bias": lambda v: v + d,
-        "nd1": lambda v: v + d,
-        "bilinear": lambda v: p.op.alpha * v + p.op.beta * d,
-        "inplace": lambda v: p.op.alpha * v + p.op.beta * d,
-        "relu": lambda v: np.maximum(v, 0),
-    }[p.op.name](sums)
+    return after(problem, sums, data.get("d0", 0))

@@ -10,7 +10,8 @@ from math import floor, log2
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from small_convolutions import convolutions, inputs_of, through_operation
+from oracle import through_operation
+from small_convolutions import convolutions, inputs_of
 
 from bitgate.exact.ordered import accumulator_of, ordered_reference
 from bitgate.exact.rounding import rounded

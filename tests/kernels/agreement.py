@@ -6,12 +6,49 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import reject
 
 from bitgate.kernel.declaration import KernelFamily, Refusal
-from bitgate.operation import parse_case_id
+from bitgate.kernel.library import KernelLibrary
+from bitgate.operation import Problem, ProblemError, parse_case_id
 
 Said = Mapping[str, "tuple[Refusal | None, Refusal | None]"]
 """Instance -> refusal of the declaration, refusal of the library."""
+
+
+Clauses = tuple[str | None, str | None]
+LAYOUTS = {1: ("nwgc", "gnwc", "ngcw"), 2: ("nhwgc", "gnhwc", "ngchw"), 3: ("ndhwgc", "gndhwc", "ngcdhw")}
+"""Of images, by spatial dimensions: ours, those with groups outermost, those with channels before the cells."""
+
+
+def said(library: KernelLibrary, problem: Problem, options: Mapping[str, str] | None = None) -> Said:
+    """Of all instances."""
+    asked = dict(options or {})
+    return {
+        instance.name: (
+            library.family.supports(problem, instance, asked),
+            library.is_supported(problem, instance, asked),
+        )
+        for instance in library.family.instances
+    }
+
+
+def clauses(
+    library: KernelLibrary, problem: Problem, instance: str, options: Mapping[str, str] | None = None
+) -> Clauses:
+    """By which the declaration refuses, and the library; None: supported."""
+    asked = dict(options or {})
+    declared = library.family.supports(problem, library.family.instance(instance), asked)
+    answered = library.is_supported(problem, instance, asked)
+    return declared and declared.clause, answered and answered.clause
+
+
+def possible(text: str) -> Problem:
+    """A drawn case; hypothesis draws again if it cannot be."""
+    try:
+        return parse_case_id(text)
+    except ProblemError:
+        reject()
 
 
 def disagreements(said: Said) -> dict[str, tuple[Refusal | None, Refusal | None]]:

@@ -1,4 +1,4 @@
-"""The host device, our kernel families on it, and an oracle of a few lines of numpy that shares nothing with them."""
+"""The host device, our kernel families on it, and small integers with what they must become."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+from oracle import expected, gaps
 
 from bitgate.build import Builder
 from bitgate.device.device import Device
@@ -22,13 +22,15 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.operation import Dtype, parse_case_id
+from bitgate.operation import parse_case_id
 from bitgate.operation.host_tensor import HostTensor
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]
+
+POISON = 0xA5
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class Bench:
         schedule: str = "forward",
         workspace: int | None = None,
     ) -> Outcome:
-        """The result starts as poison (or as D where D is the result itself); every buffer has guards. ``workspace``:
-        bytes, poisoned too; default: as many as the library asks for."""
+        """The result starts as poison (or as D where D is the result itself), and its gaps must stay so; every buffer
+        has guards. ``workspace``: bytes, poisoned too; default: as many as the library asks for."""
         self.device.set_schedule(schedule)
         tensors = dict(inputs)
         result = HostTensor.empty(problem.tensors[problem.result])
-        result.storage.view(np.uint8).fill(0xA5)
+        result.storage.view(np.uint8).fill(POISON)
         if alias_d:
             result.logical[...] = inputs["d0"].logical
         tensors[problem.result] = result
@@ -110,6 +112,7 @@ class Bench:
             self.device.synchronize()
             buffers[problem.result].download(result.storage)
             assert all(buffer.check_guards() is None for buffer in buffers.values())
+            assert (gaps(result) == POISON).all()
         finally:
             for buffer in buffers.values():
                 buffer.free()
@@ -138,41 +141,8 @@ def small_integers(problem: ConvProblem, seed: int = 0, reach: int = 2) -> dict[
 
 
 def brute_force(problem: ConvProblem, inputs: Mapping[str, HostTensor]) -> np.ndarray[Any, Any]:
-    """The result, rounded to its type, as f64: for each tap and each output position, one product over all channels."""
-    values = {name: tensor.logical.astype(np.float64) for name, tensor in inputs.items()}
-    result = np.zeros(problem.tensors[problem.result].lengths)
-    every = (slice(None),) * 3
-    for tap in np.ndindex(*problem.filter):
-        for o in np.ndindex(*problem.output):
-            axes = zip(o, tap, problem.stride, problem.dilation, problem.left_pad, strict=True)
-            i = tuple(at * s + f * d - p for at, f, s, d, p in axes)
-            if not all(0 <= at < length for at, length in zip(i, problem.input, strict=True)):
-                continue
-            if problem.direction is Pass.FWD:
-                result[every + o] += np.einsum("gnc,gkc->gnk", values["in"][every + i], values["wei"][every + tap])
-            elif problem.direction is Pass.BWD_DATA:
-                result[every + i] += np.einsum("gnk,gkc->gnc", values["out"][every + o], values["wei"][every + tap])
-            else:
-                result[every + tap] += np.einsum("gnk,gnc->gkc", values["out"][every + o], values["in"][every + i])
-    d = values.get("d0", np.zeros(1))
-    applied = {
-        "pass": result,
-        "scale": problem.op.alpha * result,
-        "bias": result + d,
-        "nd1": result + d,
-        "bilinear": problem.op.alpha * result + problem.op.beta * d,
-        "inplace": problem.op.alpha * result + problem.op.beta * d,
-        "relu": np.maximum(result, 0),
-    }[problem.op.name]
-    return rounded(applied, problem.tensors[problem.result].dtype).astype(np.float64)
-
-
-def rounded(values: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
-    """To nearest even in a type; the 8-bit ones saturate."""
-    if not dtype.is_float:
-        return np.clip(np.rint(values), -128, 127).astype(dtype.numpy)
-    largest = float(ml_dtypes.finfo(dtype.numpy).max) if dtype.is_float8 else np.inf
-    return np.clip(values, -largest, largest).astype(dtype.numpy)
+    """The result, rounded to its type, as f64."""
+    return expected(problem, inputs).astype(np.float64)
 
 
 @pytest.fixture(scope="session")
@@ -193,6 +163,13 @@ def _solved(case: str, reach: int) -> tuple[ConvProblem, dict[str, HostTensor], 
 
 
 @pytest.fixture(scope="session")
-def solved() -> Any:
-    """``solved(case)`` -> problem, inputs, expected result; made once for all instances."""
-    return lambda case, reach=2: _solved(case, reach)
+def right(bench: Bench) -> Any:
+    """``right(kernel, instance, case, ...)``: a run of small integers, whose result is the oracle's; what it left."""
+
+    def run(kernel: KernelFamily | str, instance: str, case: str, *options: Any, reach: int = 2, **how: Any) -> Outcome:
+        problem, inputs, due = _solved(case, reach)
+        outcome = bench.run(problem, inputs, kernel, instance, *options, **how)
+        np.testing.assert_array_equal(outcome.values, due, err_msg=f"{case} {instance} {options} {how}")
+        return outcome
+
+    return run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import disagreements
-from hypothesis import assume, given, reject, settings
+from agreement import LAYOUTS, clauses, disagreements, possible, said
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
-from bitgate.operation import ProblemError, parse_case_id
+from bitgate.operation import parse_case_id
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"
@@ -43,19 +43,7 @@ ANY = "f16_32x32x32_a1b1c1"
     ],
 )
 def test_clause(bench, case, instance, clause):
-    problem = parse_case_id(case)
-    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
-    answered = bench.library(FAMILY).is_supported(problem, instance)
-    assert (declared and declared.clause) == clause
-    assert (answered and answered.clause) == clause
-
-
-@pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])
-def test_promised_alignment(bench, alignment, clause):
-    refusal = bench.library(FAMILY).is_supported(
-        parse_case_id("bwd_data_f16_nhwgc_n1k8c8_y1_h2"), WIDE, alignment=alignment
-    )
-    assert (refusal and refusal.clause) == clause
+    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
 
 
 def test_refusal_names_the_values(bench):
@@ -63,7 +51,6 @@ def test_refusal_names_the_values(bench):
     assert refusal.text == "K = 12 is not a multiple of the vector of 8"
 
 
-LAYOUTS = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
 LENGTHS = st.one_of(st.sampled_from([8, 16, 24]), st.integers(1, 40))
 
 
@@ -99,28 +86,15 @@ OPTIONS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(text=problem_texts(), options=OPTIONS)
 def test_both_predicates_agree(bench, text, options):
-    try:
-        problem = parse_case_id(text)
-    except ProblemError:
-        reject()
-    said = {
-        instance.name: (
-            FAMILY.supports(problem, instance, options),
-            bench.library(FAMILY).is_supported(problem, instance, options),
-        )
-        for instance in FAMILY.instances
-    }
-    assert not disagreements(said), text
+    problem = possible(text)
+    assert not disagreements(said(bench.library(FAMILY), problem, options)), text
 
 
 @settings(max_examples=60, deadline=None)
 @given(text=problem_texts(), options=OPTIONS, choice=st.integers(0, 10**6))
 def test_both_say_the_same_way(bench, integers, oracle, text, options, choice):
     """Path, launches, splits and main loop as predicted from the problem alone, and the right bits by any of them."""
-    try:
-        problem = parse_case_id(text)
-    except ProblemError:
-        reject()
+    problem = possible(text)
     takers = [i for i in FAMILY.instances if FAMILY.supports(problem, i, options) is None]
     assume(takers and problem.flops <= 4 * 10**6)
     instance = takers[choice % len(takers)]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from agreement import disagreements, instances_in, runs
-from hypothesis import given, reject, settings
+from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
-from bitgate.operation import ProblemError, parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.operation import parse_case_id
 from bitgate.operations.convolution import sub_gemms
 
 FAMILY = families()["nongrouped_bwd_data"]
@@ -41,26 +39,17 @@ def test_every_instance_is_run():
 
 
 @pytest.mark.parametrize(("case", "instance"), EVERY)
-def test_every_instance_equals_brute_force(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
+def test_every_instance_equals_brute_force(right, case, instance):
     for schedule in ("forward", "reverse", "random:7"):
-        outcome = bench.run(problem, inputs, FAMILY, instance, schedule=schedule)
-        np.testing.assert_array_equal(outcome.values, expected, err_msg=schedule)
+        right(FAMILY, instance, case, schedule=schedule)
 
 
 @pytest.mark.parametrize(
     ("case", "instance"),
     runs(FAMILY, [f"bwd_data_f16_{layout}_{shape}{gap}" for layout, shape in OTHER.items() for gap in ("", "_gap")]),
 )
-def test_every_layout(bench, solved, case, instance):
-    problem, inputs, expected = solved(case)
-    outcome = bench.run(problem, inputs, FAMILY, instance)
-    np.testing.assert_array_equal(outcome.values, expected)
-    cells = HostTensor(outcome.result.tensor, np.zeros_like(outcome.result.storage))
-    cells.bits[...] = 1
-    gaps = cells.storage.view(np.uint16) == 0
-    assert gaps.any() == case.endswith("_gap")
-    assert (outcome.result.storage.view(np.uint16)[gaps] == 0xA5A5).all()
+def test_every_layout(right, case, instance):
+    right(FAMILY, instance, case)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -102,40 +91,22 @@ def test_one_launch_a_sub_gemm(bench, integers, shape):
     ],
 )
 def test_clause(bench, case, instance, clause):
-    problem = parse_case_id(case)
-    declared = FAMILY.supports(problem, FAMILY.instance(instance), {})
-    answered = bench.library(FAMILY).is_supported(problem, instance)
-    assert (declared and declared.clause, answered and answered.clause) == (clause, clause)
-
-
-@pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])
-def test_promised_alignment(bench, alignment, clause):
-    problem = parse_case_id("bwd_data_f16_nhwgc_n1k8c8_y1_h2")
-    refusal = bench.library(FAMILY).is_supported(problem, WIDE, alignment=alignment)
-    assert (refusal and refusal.clause) == clause
+    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
 
 
 @st.composite
 def problem_texts(draw):
     ndim = draw(st.integers(1, 3))
-    layouts = {1: ["nwgc", "gnwc", "ngcw"], 2: ["nhwgc", "gnhwc", "ngchw"], 3: ["ndhwgc", "gndhwc", "ngcdhw"]}
     ranges = {"y": (1, 4), "h": (1, 20), "s": (1, 5), "d": (1, 3), "p": (0, 3)}
     numbers = [key + "x".join(str(draw(st.integers(*ends))) for _ in range(ndim)) for key, ends in ranges.items()]
     channels = st.sampled_from([1, 2, 4, 7, 8, 16, 20])
     dims = f"g{draw(st.sampled_from([1, 1, 1, 2]))}n{draw(st.integers(1, 3))}k{draw(channels)}c{draw(channels)}"
     dtype, ending = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(["", "", "_gap", "_relu", "_skauto"]))
-    return "_".join(["bwd_data", dtype, draw(st.sampled_from(layouts[ndim])), dims, *numbers]) + ending
+    return "_".join(["bwd_data", dtype, draw(st.sampled_from(LAYOUTS[ndim])), dims, *numbers]) + ending
 
 
 @settings(max_examples=150, deadline=None)
 @given(text=problem_texts())
 def test_both_predicates_agree(bench, text):
-    try:
-        problem = parse_case_id(text)
-    except ProblemError:
-        reject()
-    said = {
-        instance.name: (FAMILY.supports(problem, instance, {}), bench.library(FAMILY).is_supported(problem, instance))
-        for instance in FAMILY.instances
-    }
-    assert not disagreements(said), text
+    problem = possible(text)
+    assert not disagreements(said(bench.library(FAMILY), problem)), text

@@ -3,51 +3,20 @@
 from math import prod
 
 import numpy as np
-from hypothesis import assume, given, settings
+from convolutions import Most, drawn_convolutions
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet, Elementwise, ProblemError
+from bitgate.operation import DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, never_written_fraction, sub_gemms
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.operations.convolution.space.batch import Batch
 
+LARGER = Most(filter=9, dilation=5, pad=5, rest=14, stride=7, images=40, channels=40)
+DTYPES = st.sampled_from(["f32", "f16", "bf16_f32_bf16"]).map(DtypeSet.parse)
 
-@st.composite
-def problems(draw: st.DrawFn, direction: Pass = Pass.BWD_DATA) -> ConvProblem:
-    ndim = draw(st.integers(1, 3))
 
-    def axes(low: int, high: int) -> tuple[int, ...]:
-        return tuple(draw(st.lists(st.integers(low, high), min_size=ndim, max_size=ndim)))
-
-    def operand(*read_by: Pass) -> Elementwise:
-        choices = ("pass", *OPERAND_ELEMENTWISE) if direction in read_by else ("pass",)
-        return ELEMENTWISE[draw(st.sampled_from(choices))]
-
-    try:
-        return ConvProblem(
-            direction=direction,
-            dtypes=DtypeSet.parse(draw(st.sampled_from(["f32", "f16", "bf16_f32_bf16"]))),
-            layout=draw(st.sampled_from(INPUT_LAYOUTS[ndim])),
-            wei_layout=draw(st.sampled_from(WEIGHT_LAYOUTS[ndim])),
-            g=draw(st.integers(1, 4)),
-            n=draw(st.integers(1, 40)),
-            k=draw(st.integers(1, 40)),
-            c=draw(st.integers(1, 40)),
-            filter=axes(1, 9),
-            input=axes(1, 14),
-            stride=axes(1, 7),
-            dilation=axes(1, 5),
-            left_pad=axes(0, 5),
-            right_pad=axes(0, 5),
-            op=ELEMENTWISE[draw(st.sampled_from(sorted(ELEMENTWISE)))],
-            in_op=operand(Pass.FWD, Pass.BWD_WEIGHT),
-            wei_op=operand(Pass.FWD, Pass.BWD_DATA),
-            gap=draw(st.booleans()),
-            split_k=draw(st.sampled_from([-1, 1, 2, 5])),
-        )
-    except ProblemError:
-        assume(False)
-        raise
+def problems(direction: Pass = Pass.BWD_DATA) -> st.SearchStrategy[ConvProblem]:
+    return drawn_convolutions(DTYPES, (direction,), LARGER, (-1, 1, 2, 5))
 
 
 @given(st.sampled_from([Pass.FWD, Pass.BWD_DATA]).flatmap(lambda p: st.lists(problems(p), min_size=1, max_size=6)))

@@ -109,23 +109,11 @@ def test_a_wrong_kernel_is_red_and_the_report_says_what_is_missing(broken: Any) 
     assert "the last 1 of 33 steps of c are missing" in verdict["diagnosis"]["sentence"]
 
 
-LEDGER = """
-[[known_bug]]
-where = { pass = "weighted_sums", c = { min = 9 } }
-kernel = "weighted_sums"
-target = "*"
-verdict = "MISMATCH"
-kind = "k_tail"
-owner = "me@here"
-ticket = "HERE-1"
-expires = 2100-01-01
-"""
-
-
 def test_a_ledger_names_its_sizes(broken: Any) -> None:
     smoke = ("run", "--target=host", "-n0", "--json")
     assert broken.bitgate(*smoke).code == 1
-    ledger = broken.write("suites/sums/known_bugs.toml", LEDGER)
+    where = '{ pass = "weighted_sums", c = { min = 9 } }'
+    ledger = broken.ledger("suites/sums/known_bugs.toml", "weighted_sums", where)
     done = broken.bitgate(*smoke)
     ledger.unlink()
     assert done.document["summary"]["outcomes"] == {"PASS": 4, "KNOWN_BUG": 2}, done.said

@@ -166,22 +166,9 @@ def test_its_tiers_are_the_only_ones(owners: Any) -> None:
         assert f"--tier smoke: {owners.folder}/bitgate.toml has regression only" in done.said
 
 
-LEDGER = """
-[[known_bug]]
-where = { strided = false }
-kernel = "pointwise"
-target = "*"
-verdict = "MISMATCH"
-kind = "k_tail"
-owner = "me@here"
-ticket = "HERE-1"
-expires = 2100-01-01
-"""
-
-
 def test_a_ledger_of_known_bugs(owners: Any) -> None:
     owners.write("bitgate.toml", '[bitgate]\nload = ["kernels/mine"]\nknown_bugs = ["ci/known.toml"]\n')
-    owners.write("ci/known.toml", LEDGER)
+    owners.ledger("ci/known.toml", "pointwise", "{ strided = false }")
     _plant(owners.folder)
     done = owners.bitgate("run", "--target=host", "-n0", "--json")
     assert done.document["summary"]["outcomes"] == {"KNOWN_BUG": 2}, done.said

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain_family import plain_family
 
 from bitgate.build.builder import Builder
 from bitgate.device.host import Fault, HostRuntime
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
 
 KERNELS = Path(__file__).parent / "kernels"
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION = 0, 1, 2, 9
@@ -41,21 +40,8 @@ def build_kernels(builder: Builder) -> Callable[..., Path]:
     """Builds sources of the kernels folder into one shared library that is linked against the runtime."""
 
     def build(name: str, *sources: str, folder: Path = KERNELS, race: bool = False) -> Path:
-        instance = Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION)
-        return builder.family(
-            KernelFamily(
-                name=f"runtime_test_{name}",
-                operations=("fwd",),
-                sources=sources or (f"{name}.hip.cpp",),
-                folder=folder,
-                platforms=("host",),
-                instances=(instance,),
-                options=(),
-                supports=lambda problem, instance, options: None,
-                dispatch=lambda problem, instance, options: None,
-            ),
-            race=race,
-        )
+        files = sources or (f"{name}.hip.cpp",)
+        return builder.family(plain_family(folder, *files, name=f"runtime_test_{name}"), race=race)
 
     return build
 

@@ -139,7 +139,7 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
         ((NINE, "--option", "flat_path_gate=on"), "gemms_count or off"),
-        ((NINE, "--fill", "exat"), "did you mean exact?"),
+        ((NINE, "--fill", "exat"), "did you mean 'exact'?"),
         ((NINE, "--schedule", "backwards"), "forward, reverse, lockstep or random:N"),
         ((NINE, "--target", "gfx9421"), "unknown target 'gfx9421'"),
         ((NINE, "--reference", "oracle"), "auto, exact, ordered"),
@@ -170,7 +170,7 @@ def test_explain_a_verdict_and_a_kind(bitgate):
     assert "never ran" in bitgate("explain", "missing_sub_gemm")[1]
     code, _, err = bitgate("explain", "PASSS")
     assert code == 2
-    assert "did you mean PASS?" in err
+    assert "did you mean 'PASS'?" in err
 
 
 def test_explain_draws_the_decomposition(bitgate):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 import pytest
+from oracle import sums
 
 from bitgate.errors import UsageError
 from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import Problem, operation_called, parse_case_id
 from bitgate.operation.law import Cells, Data, Kernel
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.laws import LAWS, passes
 from bitgate.operations.reduction.laws import LAWS as ALL_OF_REDUCTIONS
 from bitgate.record import Outcome
@@ -25,30 +25,6 @@ from bitgate.verify.session import Session
 SHAPE = "f32_nhwgc_g2n3k4c5_y3x2_h6x7_s2x3_d1x2_p1x0_q0x2"
 REDUCTION_LAWS = [law for law in ALL_OF_REDUCTIONS if law.name != "linear"]
 CASES = [f"{direction}_{SHAPE}" for direction in ("fwd", "bwd_data", "bwd_weight")]
-
-
-def convolve(problem: ConvProblem, data: Data) -> Cells:
-    """The pass by one einsum a tap, in f64: exact on integers."""
-    result = np.zeros(problem.tensors[problem.result].lengths)
-    views = {**data, problem.result: result}
-    for tap in product(*(range(f) for f in problem.filter)):
-        inputs, outputs = [], []
-        for axis, f in enumerate(tap):
-            o = np.arange(problem.output[axis])
-            i = o * problem.stride[axis] + f * problem.dilation[axis] - problem.left_pad[axis]
-            inside = (i >= 0) & (i < problem.input[axis])
-            inputs.append(i[inside])
-            outputs.append(o[inside])
-        at_x, at_y = (Ellipsis, *np.ix_(*inputs)), (Ellipsis, *np.ix_(*outputs))
-        at_w = (slice(None), slice(None), slice(None), *tap)
-        x, w, y = views["in"][at_x], views["wei"][at_w], views["out"][at_y]
-        if problem.direction is Pass.FWD:
-            result[at_y] += np.einsum("gnc...,gkc->gnk...", x, w)
-        elif problem.direction is Pass.BWD_DATA:
-            result[at_x] += np.einsum("gnk...,gkc->gnc...", y, w)
-        else:
-            result[at_w] += np.einsum("gnko,gnco->gkc", y.reshape(*y.shape[:3], -1), x.reshape(*x.shape[:3], -1))
-    return result
 
 
 Wrong = Callable[[ConvProblem, Data], Cells]
@@ -69,7 +45,7 @@ class NumpyKernel:
         return self.compute(problem, data)
 
     def partner(self, problem: ConvProblem) -> Kernel | None:
-        return NumpyKernel(convolve)
+        return NumpyKernel(sums)
 
 
 class Function(NumpyKernel):
@@ -89,17 +65,17 @@ def without_last(letter: str) -> Wrong:
         for name in problem.operands:
             if name in axis and getattr(problem, letter) > 1:
                 np.moveaxis(cut[name], axis[name], 0)[-1] = 0
-        return convolve(problem, cut)
+        return sums(problem, cut)
 
     return compute
 
 
 def twice_if(condition: Callable[[ConvProblem], bool]) -> Wrong:
-    return lambda problem, data: convolve(problem, data) * (2 if condition(problem) else 1)
+    return lambda problem, data: sums(problem, data) * (2 if condition(problem) else 1)
 
 
 WRONG: dict[str, Wrong] = {
-    "linear": lambda problem, data: np.minimum(convolve(problem, data), 5),
+    "linear": lambda problem, data: np.minimum(sums(problem, data), 5),
     "turned_g": without_last("g"),
     "turned_n": without_last("n"),
     "turned_k": without_last("k"),
@@ -121,7 +97,7 @@ def data_of(problem: ConvProblem, seed: int = 0) -> Data:
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_a_convolution_keeps_the_law_and_a_wrong_one_breaks_it(case, law):
     problem = parse_case_id(case)
-    right, wrong = NumpyKernel(convolve), NumpyKernel(WRONG[law.name])
+    right, wrong = NumpyKernel(sums), NumpyKernel(WRONG[law.name])
     assert law.applies(problem, right)
     assert break_of(law, problem, right, data_of(problem)) is None
     broken = break_of(law, problem, wrong, data_of(problem))
@@ -143,7 +119,7 @@ def test_data_are_small_enough_for_every_pass():
     problem = parse_case_id("bwd_data_bf16_nhwgc_g1n2k64c8_y3x3_h9x9_s1x1_p1x1")
     data = small_data(problem, 3, 128, passes(problem))
     for one in passes(problem):
-        result = convolve(one, data)
+        result = sums(one, data)
         assert np.abs(result).max() <= 128
         assert np.count_nonzero(result) > 0.1 * result.size, (one.direction, np.count_nonzero(result), result.size)
     with pytest.raises(UsageError, match="take a smaller problem"):

@@ -6,7 +6,6 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from bitgate.cases.expand import Candidate, expand
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.cases.table import loads
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
@@ -333,9 +332,7 @@ def _named(row: Row, setting: Setting) -> list[Kernel]:
 
 def _no_kernel(glob: str, setting: Setting) -> str:
     names = [*setting.families, *(kernel.name for kernel in setting.kernels)]
-    close = get_close_matches(glob.strip("*."), names, 1, 0.6)
-    meant = f"; did you mean '{close[0]}'?" if close else ""
-    return f"no kernel is called '{glob}'{meant}; {HINT}"
+    return f"no kernel is called '{glob}'{meant(glob.strip('*.'), names, 0.6)}; {HINT}"
 
 
 def _matches(kernel: Kernel, globs: Iterable[str]) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bitgate.architecture import PLATFORMS, Platform
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, near
 from bitgate.outside import read_bytes
 from bitgate.project import TIERS
 from bitgate.safe_name import RULE, is_safe
@@ -116,9 +115,7 @@ def _record(path: Path, where: str, kind: type[T], values: Mapping[str, Any]) ->
 def _known(path: Path, where: str, values: Mapping[str, Any], known: Any) -> None:
     for name in values:
         if name not in known:
-            nearest = get_close_matches(name, known, 1)
-            hint = f": did you mean '{nearest[0]}'?" if nearest else f": known are {', '.join(known)}"
-            raise UsageError(f"{path}: {where}: unknown key '{name}'{hint}")
+            raise UsageError(f"{path}: {where}: unknown key '{name}': {near(name, known)}")
 
 
 def _check_target(path: Path, target: CiTarget, tiers: Sequence[str]) -> None:

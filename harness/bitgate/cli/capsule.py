@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from bitgate.cli.words import options_named, problems_named
 from bitgate.errors import UsageError
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import ProblemError, case_id
-from bitgate.operation.foreign import problems_of
+from bitgate.operation import case_id
 from bitgate.project_file import find
 from bitgate.target_id import target_id
 
@@ -45,7 +45,7 @@ def write(
         "case": case_id(_problem(case)),
         "target": target_id(target).name,
         "kernel": kernel,
-        "options": _options(option or []),
+        "options": tuple(sorted(options_named(option).items())),
         "fill": fill,
         "seed": seed,
         "project": project.as_json(),
@@ -112,20 +112,7 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problem(case: str) -> Any:
-    try:
-        problems = problems_of(case)
-    except ProblemError as error:
-        raise UsageError(str(error)) from None
+    problems = problems_named(case)
     if len(problems) != 1:
         raise UsageError(f"{case} names {len(problems)} problems: a capsule holds one, name its case id")
     return problems[0]
-
-
-def _options(words: list[str]) -> tuple[tuple[str, str], ...]:
-    options: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--option {word}: write NAME=VALUE")
-        options[name] = value
-    return tuple(sorted(options.items()))

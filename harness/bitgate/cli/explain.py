@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
-from bitgate.errors import UsageError
+from bitgate.cli.words import problems_named
+from bitgate.errors import UsageError, meant
 from bitgate.kernel.loading import with_operations
-from bitgate.operation import Problem, ProblemError, case_id, foreign_line, human
-from bitgate.operation.foreign import problems_of
+from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.project_file import find
 from bitgate.record import KIND_MEANING, KINDS, Outcome
 
@@ -30,16 +29,11 @@ def explain(
             print(f"{spelling}: {words[spelling]}")
             return
     if "_" not in what and " " not in what:
-        near = get_close_matches(what, [*words, *map(str.lower, words)], n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = meant(what, [*words, *map(str.lower, words)], 0.5)
         known = f"verdict ({', '.join(Outcome)}), diagnosis kind ({', '.join(KINDS)})"
         raise UsageError(f"'{what}' is no {known} or case{hint}")
     with_operations(find())
-    try:
-        problems = problems_of(what)
-    except ProblemError as error:
-        raise UsageError(str(error)) from None
-    for problem in problems:
+    for problem in problems_named(what):
         _explain_case(problem)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.verify import progress
-from bitgate.errors import UsageError
+from bitgate.cli.words import options_named, problems_named
 
 if TYPE_CHECKING:
     from bitgate.fuzz.failure import Shrunk
@@ -47,19 +47,13 @@ def shrink(
     from bitgate.fuzz.failure import Found, is_failure
     from bitgate.fuzz.shrink import Shrinker
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.operation import ProblemError
-    from bitgate.operation.foreign import problems_of
     from bitgate.project_file import find
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
 
     project = with_operations(find().loading(to_load(load)))
-    try:
-        problems = problems_of(case)
-    except ProblemError as error:
-        raise UsageError(str(error)) from None
-    options = dict(_pair(text) for text in option or ())
+    problems, options = problems_named(case), options_named(option)
     name = (named(target) if target else best()).name
     process = CaseProcess(Opening(name, project), progress=progress)
 
@@ -106,10 +100,3 @@ def _tell(failures: list[Shrunk], green: int, silent: int, as_json: bool) -> int
         uncompared = f"; cases not compared: {silent}" if silent else ""
         print(f"nothing to shrink: {green} verdicts, none red{uncompared}")
     return 1 if failures else 3 if silent else 0
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--option {text}: write NAME=VALUE")
-    return name, value

@@ -7,14 +7,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from bitgate.cli.words import options_named
 from bitgate.device.host import RACE
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
@@ -134,7 +134,7 @@ def verify(
     asked = Asked(
         problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
         kernel=kernel,
-        options=_options(option or []),
+        options=tuple(sorted(options_named(option).items())),
         fill=_one_of("fill", fill, fill_names()),
         seed=seed,
         schedule=_schedule(schedule, race),
@@ -298,16 +298,6 @@ def _problems(case: str) -> Iterator[Wanted]:
         yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
 
 
-def _options(words: list[str]) -> tuple[tuple[str, str], ...]:
-    options: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--option {word}: write NAME=VALUE")
-        options[name] = value
-    return tuple(sorted(options.items()))
-
-
 def _schedule(stated: str, race: bool) -> str:
     if race and stated != "forward":
         raise UsageError(f"--race runs threads in an order of its own: leave --schedule {stated} out")
@@ -317,8 +307,7 @@ def _schedule(stated: str, race: bool) -> str:
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     if value in known:
         return value
-    near = get_close_matches(value, known, n=1, cutoff=0.3)
-    raise UsageError(f"--{what} {value}: {', '.join(known)} are known" + (f"; did you mean {near[0]}?" if near else ""))
+    raise UsageError(f"--{what} {value}: {', '.join(known)} are known{meant(value, known, 0.3)}")
 
 
 def print_verdict(verdict: Verdict) -> None:

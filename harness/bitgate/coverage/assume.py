@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import product
 
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, near
 from bitgate.operation import Problem, operations
 from bitgate.operation.space.column import Column
 from bitgate.operation.space.constants import Constants
@@ -86,9 +85,7 @@ class Assumptions:
         if name in factor_names:
             return replace(self, classes={**self.classes, name: values})
         known = ["pass", *_CONSTANTS, *columns(), *factor_names]
-        nearest = get_close_matches(name, known, n=1)
-        hint = f": did you mean {nearest[0]}?" if nearest else f"; known are {', '.join(known)}"
-        raise UsageError(f"--assume {name}=...: no such quantity{hint}")
+        raise UsageError(f"--assume {name}=...: no such quantity: {near(name, known)}")
 
     def spread(self, problem: Problem, stated: frozenset[str]) -> list[Problem]:
         """The problem once for each combination of the assumed columns that the table does not state."""

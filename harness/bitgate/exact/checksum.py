@@ -116,13 +116,3 @@ def planned_values(problem: Problem, plan: FillPlan) -> Values:
         return counter.integers(counter.words(counter.stream(plan.seed, name), index), fill.range, fill.keep)
 
     return values
-
-
-def stored_values(inputs: dict[str, HostTensor]) -> Values:
-    """Operands that lie in memory."""
-
-    def values(name: str, index: NDArray[np.uint64]) -> Ints:
-        at = np.unravel_index(index.astype(np.int64), inputs[name].tensor.lengths)
-        return inputs[name].logical[at].astype(np.int64)
-
-    return values

@@ -51,11 +51,6 @@ def _zeros(dtype: Dtype, lengths: tuple[int, ...]) -> str:
     return digest(host)
 
 
-def combine(*sums: tuple[int, int]) -> tuple[int, int]:
-    """The sums of a whole from those of its blocks, in any order."""
-    return sum(s[0] for s in sums) % 2**64, sum(s[1] for s in sums) % 2**64
-
-
 def finish(sums: tuple[int, int], tensor: Tensor) -> str:
     """The digest from the two sums, which a device may have computed, and the tensor's type and shape."""
     first, second = counter.digest_finish(sums, tensor.dtype.code, tensor.lengths)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ctypes import (
     POINTER,
-    Array,
     Structure,
     c_char,
     c_char_p,
@@ -252,14 +251,6 @@ def sized(structure: type[_Abi]) -> Any:
     value = structure()
     value.struct_size = sizeof(structure)
     return value
-
-
-def sized_array(structure: type[_Abi], count: int) -> Array[Any]:
-    """``count`` zeroed structures with ``struct_size`` set."""
-    values = (structure * count)()
-    for value in values:
-        value.struct_size = sizeof(structure)
-    return values
 
 
 def values_of(entries: Any, count: int) -> dict[str, Value]:

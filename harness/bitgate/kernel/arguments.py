@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_void_p, cast, sizeof
-from difflib import get_close_matches
 from functools import lru_cache
 
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.kernel.abi import CBuffers, COption, COptions, sized
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 
@@ -55,7 +54,7 @@ def check_options(family: KernelFamily, options: Mapping[str, str]) -> tuple[tup
         if not option.allows(value):
             allowed = "an integer" if option.values == ANY_INTEGER else " or ".join(option.values)
             raise UsageError(
-                f"option {name}={value} of kernel {family.name}: the value is {allowed}{_closest(value, option.values)}"
+                f"option {name}={value} of kernel {family.name}: the value is {allowed}{meant(value, option.values)}"
             )
     return tuple(sorted(options.items()))
 
@@ -64,9 +63,4 @@ def nearest(name: str, known: list[str]) -> str:
     """The end of a message about an unknown name: what was perhaps meant, and what there is."""
     if not known:
         return ": it has none"
-    return f"{_closest(name, tuple(known))}; known: {', '.join(known)}"
-
-
-def _closest(name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, n=1, cutoff=0.4)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return f"{meant(name, known)}; known: {', '.join(known)}"

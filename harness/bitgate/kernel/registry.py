@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from bitgate.errors import UsageError
+from bitgate.errors import UsageError, meant
 from bitgate.isolation.state import EXCUSABLE
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
@@ -65,8 +64,7 @@ def select(
         )
     if not chosen:
         names = [*known, *(f"{family.name}.{i.name}" for family in known.values() for i in family.instances)]
-        close = get_close_matches((glob or "").strip("*"), names, n=1, cutoff=0.5)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
+        hint = meant((glob or "").strip("*"), names, 0.5)
         raise UsageError(f"no kernel matches '{glob}'{hint}; {HINT}")
     return chosen
 

@@ -8,7 +8,7 @@ turned, or cut into parts that are computed apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -70,6 +70,11 @@ LINEAR = Law("linear", "f(a + a', b) = f(a, b) + f(a', b)", _is_linear, _sums)
 
 
 # ---- axes
+
+
+def resized(name: str) -> Callable[[Any, int], Any]:
+    """A problem with another length of that name."""
+    return lambda problem, length: replace(problem, **{name: length})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from bitgate.operation.plain_problem import PlainProblem
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.registry import parse_case_id
 from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SizedProblem:
+class SizedProblem(PlainProblem):
     """``sizes`` is the operation's own dataclass. ProblemError says which size, or what the operation says against
     them all."""
 
@@ -65,34 +66,6 @@ class SizedProblem:
     def outputs(self) -> tuple[str, ...]:
         return tuple(one.role for one in self.stated if one.is_written)
 
-    @property
-    def result(self) -> str:
-        return self.outputs[0]
-
-    @property
-    def result_letters(self) -> str:
-        return self.tensors[self.result].layout
-
-    @property
-    def layout(self) -> str:
-        return ""
-
-    @property
-    def ndim(self) -> int:
-        return 0
-
-    @property
-    def in_place(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def is_split(self) -> bool:
-        return False
-
-    @property
-    def parts(self) -> int:
-        return 1
-
     @cached_property
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
         """What no tensor's lengths tell: flags that are true as 1, choices that are not the first as words, and lengths
@@ -111,7 +84,3 @@ class SizedProblem:
         """Two for each point of all axes together: of a product of its operands that is what it takes."""
         lengths = {name: length for one in self.stated for name, length in one.axes.items()}
         return 2 * prod(lengths.values())
-
-    @property
-    def bytes(self) -> int:
-        return sum(tensor.elements * tensor.dtype.bytes for tensor in self.tensors.values())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from bitgate.exact.contraction import ContractionExactness
-from bitgate.operation import DTYPES, Dtype
+from bitgate.operation import DTYPES
 from bitgate.operation.exactness import Index, Mask, Values, Weights
 from bitgate.operation.form import Array
-from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.measure import Measuring
 from bitgate.operations.convolution import checksum, ordered, reference, sums
 from bitgate.operations.convolution.form import POSITIONS, ConvolutionForm
@@ -76,21 +74,8 @@ class ConvolutionExactness(ContractionExactness):
 
     # ---- references
 
-    def exact(
-        self,
-        problem: ConvProblem,
-        inputs: Mapping[str, HostTensor],
-        results: Mapping[str, HostTensor],
-        dtype: np.dtype[Any],
-        threads: int,
-    ) -> bool:
-        reference.write_exact(problem, inputs, results[problem.result], dtype, threads)
-        return True
-
-    def ordered_sums(
-        self, problem: ConvProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int
-    ) -> Array:
-        return ordered.sums(problem, arrays, accumulator, threads)
+    write_exact = staticmethod(reference.write_exact)
+    ordered_sums = staticmethod(ordered.sums)
 
     def beside_padding(self, problem: ConvProblem, endless: Callable[[str], Array], threads: int) -> Mask | None:
         """Of backward data every tap counts, whether or not its class meets the cell."""

@@ -7,26 +7,17 @@ outputs are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bitgate.operation.law import LINEAR, Axis, Data, Kernel, Law, Pair, cut, turned
+from bitgate.operation.law import LINEAR, Axis, Data, Kernel, Law, Pair, cut, resized, turned
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
-
-def _resized(letter: str) -> Callable[[ConvProblem, int], ConvProblem]:
-    def resized(problem: ConvProblem, length: int) -> ConvProblem:
-        changes: dict[str, Any] = {letter: length}
-        return replace(problem, **changes)
-
-    return resized
-
-
 AXES = tuple(
-    Axis(letter, noun, places, _resized(letter), apart=letter == "g")
+    Axis(letter, noun, places, resized(letter), apart=letter == "g")
     for letter, noun, places in (
         ("g", "groups", {"in": 0, "wei": 0, "out": 0}),
         ("n", "images", {"in": 1, "out": 1}),

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from bitgate.exact.certificate import few_terms
 from bitgate.exact.contraction import ContractionExactness
-from bitgate.operation import Dtype
 from bitgate.operation.exactness import Values, Weights
-from bitgate.operation.form import Array
-from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.measure import Measuring
 from bitgate.operations.gemm import checksum, reference
 from bitgate.operations.gemm.form import GemmForm
@@ -36,21 +30,8 @@ class GemmExactness(ContractionExactness):
         sums = found["in"].largest * float(found["wei"].sums.max())
         return min(sums, few_terms(problem, measuring, found))
 
-    def exact(
-        self,
-        problem: GemmProblem,
-        inputs: Mapping[str, HostTensor],
-        results: Mapping[str, HostTensor],
-        dtype: np.dtype[Any],
-        threads: int,
-    ) -> bool:
-        reference.write_exact(problem, inputs, results[problem.result], dtype, threads)
-        return True
-
-    def ordered_sums(
-        self, problem: GemmProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int
-    ) -> Array:
-        return reference.ordered_sums(problem, arrays, accumulator, threads)
+    write_exact = staticmethod(reference.write_exact)
+    ordered_sums = staticmethod(reference.ordered_sums)
 
     def checksum_cost(self, problem: GemmProblem) -> int:
         return checksum.cost(problem)

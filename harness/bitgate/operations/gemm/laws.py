@@ -6,24 +6,10 @@ k its columns, c the reduction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
-
-from bitgate.operation.law import LINEAR, Axis, Law, cut, turned
-from bitgate.operations.gemm.problem import GemmProblem
-
-
-def _resized(name: str) -> Callable[[GemmProblem, int], GemmProblem]:
-    def resized(problem: GemmProblem, length: int) -> GemmProblem:
-        changes: dict[str, Any] = {name: length}
-        return replace(problem, **changes)
-
-    return resized
-
+from bitgate.operation.law import LINEAR, Axis, Law, cut, resized, turned
 
 AXES = tuple(
-    Axis(letter, noun, places, _resized(name), apart=letter == "g")
+    Axis(letter, noun, places, resized(name), apart=letter == "g")
     for letter, name, noun, places in (
         ("g", "batch", "groups", {"in": 0, "wei": 0, "out": 0}),
         ("n", "m", "images", {"in": 1, "out": 1}),

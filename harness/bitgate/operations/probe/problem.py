@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bitgate.operation import DtypeSet, Operation, Tensor, operation_called
+from bitgate.operation.plain_problem import PlainProblem
 
 _F32 = DtypeSet.parse("f32")
 
@@ -23,7 +24,7 @@ class Subject(str, Enum):
 
 
 @dataclass(frozen=True)
-class ProbeProblem:
+class ProbeProblem(PlainProblem):
     """Measuring a subject: which of its figures is the kernel instance's affair, and so are the data. So it reads and
     writes no tensor that anybody else would know. One problem for all probes of a subject: they belong on one worker
     and in one shard, since some say nothing new once another is red."""
@@ -37,14 +38,6 @@ class ProbeProblem:
     @property
     def dtypes(self) -> DtypeSet:
         return _F32
-
-    @property
-    def layout(self) -> str:
-        return ""
-
-    @property
-    def ndim(self) -> int:
-        return 0
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
@@ -63,25 +56,9 @@ class ProbeProblem:
         return ""
 
     @property
-    def in_place(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def is_split(self) -> bool:
-        return False
-
-    @property
     def attributes(self) -> Mapping[str, int]:
         return {}
 
     @property
-    def parts(self) -> int:
-        return 1
-
-    @property
     def flops(self) -> int:
-        return 0
-
-    @property
-    def bytes(self) -> int:
         return 0

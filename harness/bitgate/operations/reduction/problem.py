@@ -20,6 +20,7 @@ from bitgate.operation import (
     Tensor,
     operation_called,
 )
+from bitgate.operation.plain_problem import PlainProblem
 
 ELEMENTS = ("f32", "f16", "bf16", "i8", "i32")
 """Types of x."""
@@ -50,7 +51,7 @@ def types_of(element: Dtype, kind: Kind) -> DtypeSet:
 
 
 @dataclass(frozen=True)
-class ReductionProblem:
+class ReductionProblem(PlainProblem):
     """``y[o,i]`` is the sum or maximum of ``x[o,l,i]`` over l; of an argmax ``index[o,i]`` is the l of the maximum.
 
     Lengths: x (outer, length, inner), y and index (outer, inner). ``split_k``: into how many slices kernels cut a row;
@@ -86,10 +87,6 @@ class ReductionProblem:
     def layout(self) -> str:
         return "oli"
 
-    @property
-    def ndim(self) -> int:
-        return 0
-
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """``x``, ``y``, and of an argmax ``index``."""
@@ -106,26 +103,14 @@ class ReductionProblem:
         return tensors
 
     @property
-    def result(self) -> str:
-        return "y"
-
-    @property
     def outputs(self) -> tuple[str, ...]:
         """The roles that are written."""
         return ("y", "index") if self.kind is Kind.ARGMAX else ("y",)
 
     @property
-    def result_letters(self) -> str:
-        return "oi"
-
-    @property
     def op(self) -> Elementwise:
         """What a sum goes through: nothing. Rules of sums ask."""
         return ELEMENTWISE["pass"]
-
-    @property
-    def in_place(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def is_split(self) -> bool:
@@ -140,13 +125,5 @@ class ReductionProblem:
         return told
 
     @property
-    def parts(self) -> int:
-        return 1
-
-    @property
     def flops(self) -> int:
         return self.outer * self.length * self.inner
-
-    @property
-    def bytes(self) -> int:
-        return sum(tensor.elements * tensor.dtype.bytes for tensor in self.tensors.values())

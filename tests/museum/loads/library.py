@@ -1,0 +1,21 @@
+"""What the libraries of this folder share: one healthy kernel, and a source that does something else to the process."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.registry import load_family
+
+_HERE = Path(__file__).resolve().parent
+_MUSEUM = load_family(_HERE.parent / "kernels" / "declaration.py")
+
+
+def healthy_beside(name: str) -> KernelFamily:
+    """The family ``museum_<name>``, with ``<name>.hip.cpp``."""
+    return replace(
+        _MUSEUM,
+        name=f"museum_{name}",
+        sources=("../kernels/healthy.hip.cpp", f"{name}.hip.cpp"),
+        folder=_HERE,
+        instances=tuple(instance for instance in _MUSEUM.instances if instance.name == "healthy"),
+    )
