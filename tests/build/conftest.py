@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import Builder, Cache
+from bitgate.build import Builder
+from bitgate.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import Builder, BuildError, Cache
+from bitgate.build import Builder, BuildError
 from bitgate.build.code_object import read
+from bitgate.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.build.cache import Cache
-from bitgate.build.content import Contents, sha256
+from bitgate.cache import Cache
+from bitgate.cache.content import Contents, sha256
 from bitgate.isolation.child import Child, Ended, signal_name
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import Instance, KernelFamily, Option

@@ -65,7 +65,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
     """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; their
     hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
-    from bitgate.build.content import content_of
+    from bitgate.cache.content import content_of
     from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]

@@ -11,9 +11,9 @@ from time import perf_counter
 
 from bitgate import rooms
 from bitgate.build.builder import Builder
-from bitgate.build.content import content_of
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import quick_build
+from bitgate.cache.content import content_of
 from bitgate.device.device import Device
 from bitgate.device.host_tools import HostTools
 from bitgate.device.runtime import open_device

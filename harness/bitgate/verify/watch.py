@@ -8,9 +8,9 @@ from dataclasses import fields
 from typing import Protocol
 
 from bitgate.device.device import Device
-from bitgate.device.loaded import mapped_runtimes
 from bitgate.exact import native
 from bitgate.isolation import state
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.isolation.state import State
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
