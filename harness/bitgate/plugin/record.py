@@ -12,7 +12,7 @@ from bitgate.build.errors import BuildError
 from bitgate.cases.planning import row_of
 from bitgate.errors import UsageError
 from bitgate.plugin.blackbox import left_behind
-from bitgate.plugin.lock import hold
+from bitgate.plugin.lock import lock_folder
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
 from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
 from bitgate.verify.planned import PlannedCase
@@ -47,7 +47,7 @@ def begin(run: Run) -> None:
 def claim(run: Run) -> None:
     """Nobody else writes into the run's folder from now on."""
     if run.lock is None:
-        run.lock = hold(run.folder)
+        run.lock = lock_folder(run.folder)
 
 
 def _check_same_work(run: Run) -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from bitgate.kernel.runner import Runner
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate
+from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import Run
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Inputs, Reference, Session
-from bitgate.verify.shortcut import Look
 
-OnRun = Callable[[Run], None]
+OnRun = Callable[[LaunchResult], None]
 """Called with each launch of the case once it has ended: for traces and timing."""
 
 _UNSPENT = {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
@@ -29,11 +29,11 @@ class Evidence:
     seconds: Mapping[str, float] = field(default_factory=_UNSPENT.copy)
     runner: Runner | None = None
     """Known once it is opened."""
-    look: Look | None = None
+    device_check: DeviceCheck | None = None
     """What the short way saw; inputs and reference are those of the long way."""
     inputs: Inputs | None = None
     reference: Reference | None = None
-    runs: tuple[Run, ...] = ()
+    runs: tuple[LaunchResult, ...] = ()
     error: Mapping[str, float] = field(default_factory=dict)
     by: str = ""
     """What stands for a reference where results are held to something else, and the option that asks for it."""
@@ -42,7 +42,7 @@ class Evidence:
         """The same after so much more work on its parts."""
         return replace(self, seconds={part: value + seconds.get(part, 0.0) for part, value in self.seconds.items()})
 
-    def launched(self, *runs: Run) -> Evidence:
+    def launched(self, *runs: LaunchResult) -> Evidence:
         """The same after more launches."""
         known = replace(self, runs=(*self.runs, *runs))
         for run in runs:
@@ -54,7 +54,7 @@ class Evidence:
         if self.inputs is not None:
             own, said = self.inputs.certificate, "" if self.reference is None else self.reference.note
             return replace(own, note="; ".join(filter(None, (own.note, said)))) if said else own
-        return None if self.look is None else self.look.route.certificate
+        return None if self.device_check is None else self.device_check.route.certificate
 
     @property
     def reference_kind(self) -> str:
@@ -63,13 +63,13 @@ class Evidence:
             return self.by
         if self.reference is not None:
             return self.reference.kind
-        return "" if self.look is None else self.look.route.kind
+        return "" if self.device_check is None else self.device_check.route.kind
 
     def digest(self, results: Mapping[str, HostTensor]) -> str:
         """Of the outputs, the reference's where they agree with it."""
         if self.reference is not None:
             return self.reference.digest_with(self.planned.problem, results)
-        return "" if self.look is None or not self.look.runs else self.look.last.digest
+        return "" if self.device_check is None or not self.device_check.runs else self.device_check.last.digest
 
 
 @dataclass

@@ -13,12 +13,12 @@ from bitgate.operation import Problem
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
+from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.judgement import Question, explained, harmed, judged
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import Run
-from bitgate.verify.shortcut import Look
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
 from bitgate.verify.verdict import verdict_of
 from bitgate.verify.view import view_of
@@ -72,7 +72,7 @@ def _nothing_shown(evidence: Evidence) -> str:
     if not has_products(problem):
         return NO_PRODUCT
     if reference is None:
-        digest = "" if evidence.look is None else evidence.look.last.digest
+        digest = "" if evidence.device_check is None else evidence.device_check.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
     # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
     reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
@@ -114,7 +114,7 @@ def check_dispatch(evidence: Evidence) -> Verdict:
     return verdict_of(evidence, Outcome.MISMATCH, reason, diagnosis)
 
 
-def _view(evidence: Evidence, run: Run, role: str = "") -> dict[str, Any]:
+def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
     """Which cells are wrong of an output of a run, by default the first that is; nothing where none is."""
     question = question_of(evidence)
     if question is None or not run.results:
@@ -129,7 +129,7 @@ def _view(evidence: Evidence, run: Run, role: str = "") -> dict[str, Any]:
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 
-def contradiction(evidence: Evidence, seen: Look) -> Verdict:
+def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
     """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
     kernel does not do the same twice."""
     stored = seen.route.stored
@@ -144,16 +144,16 @@ def contradiction(evidence: Evidence, seen: Look) -> Verdict:
     if seen.last.damage:
         sentence = f"{seen.last.damage}; {again}"
         return verdict_of(evidence, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
-    sentence = f"{seen.doubt}; {again}"
+    sentence = f"{seen.disagreement}; {again}"
     diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
     return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
 
 
-def told_by_the_device(evidence: Evidence, seen: Look, shortage: str) -> Verdict:
+def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
     """What can be said of a wrong result that is too large to be looked at."""
     last = seen.last
     shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
     if last.differences is not None:
         shown["largest_difference"] = str(last.differences.largest)
     outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
-    return verdict_of(evidence, outcome, seen.doubt, Diagnosis(("other",), seen.doubt, shown))
+    return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))

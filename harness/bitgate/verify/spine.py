@@ -18,16 +18,16 @@ from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.bounds import Bounds
+from bitgate.verify.device_check import check_on_device, route_of
 from bitgate.verify.evidence import Evidence, Gathering, OnRun
-from bitgate.verify.judging import contradiction, judge, told_by_the_device
+from bitgate.verify.judging import contradiction, judge, undiagnosed
 from bitgate.verify.measuring import measured
 from bitgate.verify.memory import device_shortage, memory_shortage
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.repeat import is_repeated, repeat
-from bitgate.verify.running import How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, LaunchResult, run_once
 from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
-from bitgate.verify.shortcut import look, route_of
 from bitgate.verify.verdict import verdict_of
 from bitgate.verify.watch import Watch, in_words
 from bitgate.verify.workspace import workspace_disagreement
@@ -134,12 +134,14 @@ def _short_way(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Ve
     route = route_of(planned, session)
     if route is None:
         return None
-    seen = look(planned, session, route, launch, _hows(gathering.evidence))
-    evidence = replace(gathering.evidence, look=seen).spent({"reference": seen.reference_seconds}).launched(*seen.runs)
+    seen = check_on_device(planned, session, route, launch, _hows(gathering.evidence))
+    evidence = (
+        replace(gathering.evidence, device_check=seen).spent({"reference": seen.reference_seconds}).launched(*seen.runs)
+    )
     gathering.evidence = evidence
     if seen.shortage:
         return replace(verdict_of(evidence, Outcome.NOT_RUN, seen.shortage), expected=True)
-    if seen.doubt and not seen.last.crash:
+    if seen.disagreement and not seen.last.crash:
         return None
     if on_run is not None:
         for run in seen.runs:
@@ -152,8 +154,8 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
     seen = gathering.evidence
     planned, session = seen.planned, seen.session
     shortage = memory_shortage(planned.problem, session.target.platform == "host")
-    if shortage and seen.look is not None:
-        return told_by_the_device(seen, seen.look, shortage)
+    if shortage and seen.device_check is not None:
+        return undiagnosed(seen, seen.device_check, shortage)
     gathering.evidence = replace(seen, runs=())
     shortage = shortage or device_shortage(planned.problem, session.device, launch.workspace)
     if shortage:
@@ -173,7 +175,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
     verdict = judge(evidence)
     # Where NaN is a class the device's comparison of bits says nothing.
     settled = verdict.outcome is not Outcome.PASS or reference.judges
-    return verdict if settled or evidence.look is None else contradiction(evidence, evidence.look)
+    return verdict if settled or evidence.device_check is None else contradiction(evidence, evidence.device_check)
 
 
 def _references(gathering: Gathering) -> tuple[Inputs, Reference]:
@@ -188,7 +190,7 @@ def _references(gathering: Gathering) -> tuple[Inputs, Reference]:
     return inputs, reference
 
 
-def _settle(reference: Reference, run: Run) -> dict[str, float]:
+def _settle(reference: Reference, run: LaunchResult) -> dict[str, float]:
     """Where more than bits is compared, a result that differs in bits may still be right: its error. None is kept of a
     result with the reference's bits, which has the reference's error. Of several outputs the largest errors count."""
     left = {**reference.tensors, **run.results}
@@ -258,7 +260,7 @@ def _reference(evidence: Evidence, inputs: Inputs) -> Reference:
             " leave --reference out: each cell is then held to a bound"
         )
     elif kind == "checksum":
-        if evidence.look is None:
+        if evidence.device_check is None:
             why = why_not(planned.problem, inputs.certificate.bound)
             raise UsageError(f"{planned.case}: no checksum: {why or 'its data are not made on the device'}")
         kind = "exact"  # the identity does not hold: which cells are wrong?

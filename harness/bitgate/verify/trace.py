@@ -16,7 +16,7 @@ from bitgate.kernel.runner import LibraryRunner
 from bitgate.operation import Problem
 from bitgate.operation.insight import commas
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import Run
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
@@ -30,7 +30,7 @@ class Tracer:
         self._planned, self._session, self._tell = planned, session, tell
         self._told = False
 
-    def __call__(self, run: Run) -> None:
+    def __call__(self, run: LaunchResult) -> None:
         if self._told:
             return
         self._told = True

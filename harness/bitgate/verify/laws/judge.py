@@ -45,7 +45,7 @@ class Broken:
         )
 
 
-def hold(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
+def judge_by_laws(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
     """The verdict of one planned case by laws alone.
 
     PASS says in its reason which laws held. UsageError as ``verify``, for problems whose sums are too large for any

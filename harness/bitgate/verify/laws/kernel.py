@@ -12,13 +12,13 @@ from bitgate.operation.law import Cells, Data
 from bitgate.verify.evidence import Gathering, OnRun
 from bitgate.verify.laws.data import stored, values
 from bitgate.verify.poison import poisoned
-from bitgate.verify.running import How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, LaunchResult, run_once
 
 
 class KernelBrokeDown(Exception):
     """The launch crashed, or damaged what is not its own: no law can be tried."""
 
-    def __init__(self, problem: Problem, run: Run) -> None:
+    def __init__(self, problem: Problem, run: LaunchResult) -> None:
         super().__init__(run.crash or run.damage)
         self.problem = problem
         self.is_damage = not run.crash
