@@ -42,7 +42,7 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
 from bitgate.operation import operation_called
-from bitgate.operation.space.table import Question, Row
+from bitgate.operation.space.table import NamedProblem, TableRequest
 from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.record import Outcome
@@ -91,8 +91,8 @@ def lighter(problem: ConvProblem) -> ConvProblem:
 
 
 def ck_shapes(*columns: str) -> list[ConvProblem]:
-    shapes = read(CK_TABLE, Question())
-    rows = tuple(Row(row.name, lighter(row.problem)) for row in shapes.rows)
+    shapes = read(CK_TABLE, TableRequest())
+    rows = tuple(NamedProblem(row.name, lighter(row.problem)) for row in shapes.rows)
     table = replace(shapes, rows=rows)
     return [row.problem for row in spread(table, Assumptions.parse([*COMMON, *columns], ()))]
 

@@ -17,8 +17,8 @@ from bitgate.exact.certificate import certify, measure_bound, silent_indices
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.one_hot import ones, product_of_ones
 from bitgate.exact.ordered import accumulator_of, ordered_reference
-from bitgate.exact.probe import ones, product_of_ones
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.rounding import rounded
 from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id

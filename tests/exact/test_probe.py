@@ -13,7 +13,7 @@ from small_convolutions import EVERY, convolutions, exact_sums, inputs_of, terms
 
 from bitgate.exact.certificate import certify
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.probe import ones, product_of_ones
+from bitgate.exact.one_hot import ones, product_of_ones
 from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 

@@ -19,7 +19,7 @@ from bitgate.fuzz import exchange
 from bitgate.fuzz.failure import Found, Shrunk, write_rows
 from bitgate.fuzz.lane import families_of
 from bitgate.fuzz.state import State
-from bitgate.fuzz.worker import RoundDone, RoundJob, RoundPart, Setting, ShrinkJob
+from bitgate.fuzz.worker import CampaignSetting, RoundDone, RoundJob, RoundPart, ShrinkJob
 
 POLL_SECONDS = 0.25
 SAVE_SECONDS = 5.0
@@ -55,7 +55,7 @@ class Campaign:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: CampaignSetting,
         state: State,
         folder: Path,
         *,

@@ -31,7 +31,7 @@ TELL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Setting:
+class CampaignSetting:
     """What all workers of a run share."""
 
     target: str
@@ -117,7 +117,7 @@ def lane_of(turn: tuple[Lane, ...], number: int) -> tuple[Lane, int]:
 class Worker:
     """The working side. ``send`` takes an answer to the other side."""
 
-    def __init__(self, setting: Setting, answers: BinaryIO) -> None:
+    def __init__(self, setting: CampaignSetting, answers: BinaryIO) -> None:
         self._setting = setting
         self._answers = answers
         self._process = CaseProcess(Opening(setting.target, setting.project, repeats_all=False), progress=_to_stderr)

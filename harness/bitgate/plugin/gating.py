@@ -16,7 +16,7 @@ from bitgate.cases.row import Row
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
-from bitgate.plugin.platform import Platform
+from bitgate.plugin.probe_gate import ProbeGate
 from bitgate.plugin.record import build, stand_in
 from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
 from bitgate.plugin.watchdog import Watchdog
@@ -42,7 +42,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
-        self.platform = Platform(run)
+        self.platform = ProbeGate(run)
         self.watchdog = Watchdog(self._hung)
         self.built: set[tuple[str, str]] = set()
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from bitgate.record import Outcome, Verdict
 from bitgate.report.cells import cell_lines
-from bitgate.report.finding import Finding, first_words
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.result import sentence_of
+from bitgate.report.run_finding import RunFinding, first_words
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Row:
+class Totals:
     """The verdicts of one suite on one target (``suite`` empty: of the whole target)."""
 
     target: str
@@ -81,15 +81,15 @@ class Summary:
     """A whole run, or several merged. ``exit_code`` is what ``bitgate report`` and ``bitgate ci merge`` end with."""
 
     tier: str
-    targets: tuple[Row, ...]
-    suites: tuple[Row, ...]
+    targets: tuple[Totals, ...]
+    suites: tuple[Totals, ...]
     outcomes: dict[str, int]
     reds: tuple[Red, ...]
     known: tuple[Known, ...] = ()
     changed: tuple[str, ...] = ()
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run itself."""
     interrupted: bool = False
 
@@ -173,7 +173,7 @@ class Summary:
         }
 
 
-def summarise(ledgers: Sequence[Ledger], findings: Sequence[Finding] = (), *, interrupted: bool = False) -> Summary:
+def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *, interrupted: bool = False) -> Summary:
     """Count the entries of ledgers, one a target; ``findings`` are those of the whole run."""
     entries = [entry for ledger in ledgers for entry in ledger.entries]
     counts = Counter(entry.verdict.outcome for entry in entries)
@@ -192,7 +192,7 @@ def summarise(ledgers: Sequence[Ledger], findings: Sequence[Finding] = (), *, in
     )
 
 
-def _suite_rows(ledger: Ledger) -> list[Row]:
+def _suite_rows(ledger: Ledger) -> list[Totals]:
     suites = dict.fromkeys(entry.verdict.suite for entry in ledger.entries)
     return [
         _row(ledger.target, suite or "verify", [e for e in ledger.entries if e.verdict.suite == suite])
@@ -200,9 +200,9 @@ def _suite_rows(ledger: Ledger) -> list[Row]:
     ]
 
 
-def _row(target: str, suite: str, entries: Sequence[Entry]) -> Row:
+def _row(target: str, suite: str, entries: Sequence[Entry]) -> Totals:
     verdicts = [entry.verdict for entry in entries]
-    return Row(
+    return Totals(
         target=target,
         suite=suite,
         device=next((f"{v.device_name} ({v.device_kind})" for v in verdicts if v.device_kind), ""),
