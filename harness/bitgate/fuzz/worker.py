@@ -133,7 +133,7 @@ class Worker:
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last, told = Tally(), None, 0.0
+        tally, last, reported = Tally(), None, 0.0
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
@@ -145,9 +145,9 @@ class Worker:
                 raise UsageError(f"{planned.case} on {planned.kernel.name}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
-            if monotonic() - told > TELL_SECONDS:
+            if monotonic() - reported > TELL_SECONDS:
                 self.send(RoundPart(job.number, index + 1, tally))
-                tally, told = Tally(), monotonic()
+                tally, reported = Tally(), monotonic()
             if is_failure(verdict):
                 self.send(Found(planned, verdict, monotonic(), lane.name, visit))
         return RoundDone(job.number, None, tally)

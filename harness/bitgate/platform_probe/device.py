@@ -20,10 +20,10 @@ ATOMIC_BLOCKS = 16
 def wave(bench: Workbench) -> Iterator[Deviation]:
     """Does the hardware see waves as long as the declared ones?"""
     sizes = wave_sizes(bench.target)
-    told = bench.device.attributes.wave_size
-    if told not in sizes:
+    reported = bench.device.attributes.wave_size
+    if reported not in sizes:
         yield Deviation(
-            f"the device says that waves have {told} lanes, kernels for {bench.target} are built for {sizes[0]}"
+            f"the device says that waves have {reported} lanes, kernels for {bench.target} are built for {sizes[0]}"
         )
     for size in sizes:
         words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
@@ -51,10 +51,12 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
 def lds(bench: Workbench) -> Iterator[Deviation]:
     """Can a block have the declared LDS, and does it keep what is written there?"""
     declared = architecture_of(bench.target).lds_bytes
-    told = bench.device.attributes.lds_per_block
-    bench.found["lds_bytes"] = {"declared": declared, "device": told}
-    if told < declared:
-        yield Deviation(f"the device gives a block {told} bytes of LDS, kernels for {bench.target} may take {declared}")
+    reported = bench.device.attributes.lds_per_block
+    bench.found["lds_bytes"] = {"declared": declared, "device": reported}
+    if reported < declared:
+        yield Deviation(
+            f"the device gives a block {reported} bytes of LDS, kernels for {bench.target} may take {declared}"
+        )
         return
     size, wrong, before_end = (int(word) for word in bench.figures("lds", 3))
     if size != declared:

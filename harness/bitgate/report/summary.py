@@ -118,7 +118,7 @@ class Summary:
         return 1 if self.reds or self.findings or not all(row.compared for row in self.targets) else 0
 
     @property
-    def told(self) -> tuple[Red, ...]:
+    def reported(self) -> tuple[Red, ...]:
         """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
         return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
 
@@ -126,7 +126,7 @@ class Summary:
     def causes(self) -> tuple[Cause, ...]:
         """The reds worth telling of, those with the same cause together, the most frequent first."""
         groups: dict[tuple[str, ...], list[Red]] = {}
-        for red in self.told:
+        for red in self.reported:
             groups.setdefault(red.cause, []).append(red)
         causes = [Cause(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
@@ -137,8 +137,8 @@ class Summary:
         where = ", ".join(row.target for row in self.targets) or "no target"
         tier = f" ({self.tier})" if self.tier else ""
         if self.interrupted:
-            done = self.verdicts - (len(self.reds) - len(self.told))
-            return f"INTERRUPTED: {done} of {self.verdicts} verdicts on {where}{tier}, {len(self.told)} of them red"
+            done = self.verdicts - (len(self.reds) - len(self.reported))
+            return f"INTERRUPTED: {done} of {self.verdicts} verdicts on {where}{tier}, {len(self.reported)} of them red"
         said = {
             0: f"GREEN: {self.verdicts} verdicts on {where}{tier}",
             1: f"RED: {len(self.reds)} of {self.verdicts} verdicts on {where}{tier}",

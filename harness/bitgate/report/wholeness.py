@@ -28,14 +28,14 @@ def of_night(sources: Sequence[Source], plan: RunPlan | None) -> list[RunFinding
     for by_commit in _commits(sources):
         every |= set(by_commit)
         if len(by_commit) > 1:
-            told = "; ".join(f"{commit:.46} in {some(files)}" for commit, files in sorted(by_commit.items()))
-            finding = RunFinding("OtherCommit", f"{len(by_commit)} commits in one report: {told}")
+            named = "; ".join(f"{commit:.46} in {some(files)}" for commit, files in sorted(by_commit.items()))
+            finding = RunFinding("OtherCommit", f"{len(by_commit)} commits in one report: {named}")
             found += [finding] * (finding not in found)
     # Which files count as changed depends on the folder that was asked about: the plan's is that of the suites.
     known = {commit.removesuffix("-dirty") for commit in every}
     if plan and plan.commit not in ("", UNKNOWN) and known and plan.commit.removesuffix("-dirty") not in known:
-        told = f"the plan is of commit {plan.commit:.46}, the results of {min(every):.46}"
-        found += [RunFinding("OtherCommit", told)] * (not found)
+        named = f"the plan is of commit {plan.commit:.46}, the results of {min(every):.46}"
+        found += [RunFinding("OtherCommit", named)] * (not found)
     return found
 
 
@@ -107,9 +107,9 @@ def _plans(target: str, sources: Sequence[Source], plan: RunPlan | None) -> Iter
         if others:
             yield RunFinding("OtherPlan", f"{target}: {some(others)} ran by another plan than {plan.id[:12]}", target)
     elif len(wholes) > 1:
-        told = some(f"{whole[:12]}" for whole in wholes)
+        named = some(f"{whole[:12]}" for whole in wholes)
         yield RunFinding(
-            "OtherPlan", f"{target}: shards of {len(wholes)} plans ({told}): give those of one run", target
+            "OtherPlan", f"{target}: shards of {len(wholes)} plans ({named}): give those of one run", target
         )
 
 
@@ -137,8 +137,8 @@ def _builds(target: str, settled: Sequence[Settled]) -> Iterator[RunFinding]:
             built[verdict.key.kernel][one.job].add(build)
     for kernel, by_job in sorted(built.items()):
         if any(not (one <= other or other <= one) for one, other in combinations(by_job.values(), 2)):
-            told = some(build for builds in by_job.values() for build in builds)
-            yield RunFinding("OtherBuild", f"{target}: jobs ran different builds of {kernel}: {told}", target)
+            named = some(build for builds in by_job.values() for build in builds)
+            yield RunFinding("OtherBuild", f"{target}: jobs ran different builds of {kernel}: {named}", target)
 
 
 def _unplanned(target: str, verdicts: Sequence[Verdict], plan: RunPlan) -> Iterator[RunFinding]:

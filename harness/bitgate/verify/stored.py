@@ -126,9 +126,9 @@ def read(path: Path) -> dict[str, StoredDigest]:
 def read_reasons(path: Path) -> tuple[DigestChange, ...]:
     """Why digests of a file were changed, the oldest first. UsageError for what is none."""
     try:
-        told = json.loads(path.read_text()).get("changes", [])
+        entries = json.loads(path.read_text()).get("changes", [])
         return tuple(
-            DigestChange(str(one["date"]), str(one["reason"]), tuple(map(str, one["digests"]))) for one in told
+            DigestChange(str(one["date"]), str(one["reason"]), tuple(map(str, one["digests"]))) for one in entries
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: changes: {type(error).__name__}: {error}: get the file back from git") from None
@@ -146,6 +146,6 @@ def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[Dig
         path.unlink(missing_ok=True)
         return
     lines = [f"{json.dumps(key)}: {json.dumps(digests[key].line)}" for key in sorted(digests)]
-    told = [json.dumps({"date": one.date, "reason": one.text, "digests": list(one.keys)}) for one in reasons]
-    changes = '}, "changes": [\n' + ",\n".join(told) + "\n]}\n" if told else "}}\n"
+    entries = [json.dumps({"date": one.date, "reason": one.text, "digests": list(one.keys)}) for one in reasons]
+    changes = '}, "changes": [\n' + ",\n".join(entries) + "\n]}\n" if entries else "}}\n"
     path.write_text(f'{{"generator": {GENERATOR}, "digests": {{\n' + ",\n".join(lines) + "\n" + changes)

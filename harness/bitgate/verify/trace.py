@@ -50,12 +50,12 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
     """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
     it. ``lds_bytes``: what a block of the instance declares."""
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
-    told = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
+    per_launch = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
     lines: list[str] = []
     for event in record.events:
         computes = event.name.startswith(GEMM_KERNEL)
         if computes:
-            lines += next(told, ())
+            lines += next(per_launch, ())
         lines.append(_event_line(event, lds_bytes if computes else 0))
     return lines
 
