@@ -135,10 +135,8 @@ def _short_way(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Ve
     if route is None:
         return None
     seen = check_on_device(planned, session, route, launch, _hows(gathering.evidence))
-    evidence = (
-        replace(gathering.evidence, device_check=seen).spent({"reference": seen.reference_seconds}).launched(*seen.runs)
-    )
-    gathering.evidence = evidence
+    evidence = replace(gathering.evidence, device_check=seen).launched(*seen.runs)
+    evidence = gathering.evidence = evidence.spent({"reference": seen.reference_seconds})
     if seen.shortage:
         return replace(verdict_of(evidence, Outcome.NOT_RUN, seen.shortage), expected=True)
     if seen.disagreement and not seen.last.crash:
