@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bitgate.build.builder import Builder
-from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.host import DeviceFault, HostRuntime
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
 
@@ -114,7 +114,7 @@ class Host:
         assert self.hip.hipEventCreate(ctypes.byref(event)) == SUCCESS
         return event
 
-    def fault(self) -> Fault:
+    def fault(self) -> DeviceFault:
         """The fault that the last synchronising call reported."""
         fault = self.settings.fault()
         assert fault is not None, "no fault on record"

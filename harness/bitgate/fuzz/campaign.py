@@ -18,7 +18,7 @@ from bitgate.errors import UsageError
 from bitgate.fuzz import exchange
 from bitgate.fuzz.failure import Found, Shrunk, write_rows
 from bitgate.fuzz.lane import families_of
-from bitgate.fuzz.state import State
+from bitgate.fuzz.state import CampaignState
 from bitgate.fuzz.worker import CampaignSetting, RoundDone, RoundJob, RoundPart, ShrinkJob
 
 POLL_SECONDS = 0.25
@@ -56,7 +56,7 @@ class Campaign:
     def __init__(
         self,
         setting: CampaignSetting,
-        state: State,
+        state: CampaignState,
         folder: Path,
         *,
         workers: int,

@@ -42,7 +42,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
-        self.platform = ProbeGate(run)
+        self.probe_gate = ProbeGate(run)
         self.watchdog = Watchdog(self._hung)
         self.built: set[tuple[str, str]] = set()
 
@@ -65,7 +65,7 @@ class Gating:
             __tracebackhide__ = True
             verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
-            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.platform.obstacle(bitgate_test)):
+            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(bitgate_test)):
                 pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
             if verdict.outcome is Outcome.KNOWN_BUG:
                 pytest.skip(f"KNOWN_BUG: {verdict.reason}")
@@ -92,7 +92,7 @@ class Gating:
     def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
-        if obstacle := self.platform.obstacle(test):
+        if obstacle := self.probe_gate.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(self._judged(planned, test, by), test, node_id)
 
@@ -113,7 +113,7 @@ class Gating:
         if test is None:
             return (yield)
         if not self.run.is_probe(test):
-            self.platform.wait()
+            self.probe_gate.wait()
         if not self.run.builds_ahead:
             self._build(test)
         self.box.write(item.nodeid)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.host import Fault
+from bitgate.device.host import DeviceFault
 from bitgate.device.ledger import Incident, left_behind
 
 CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
@@ -25,7 +25,7 @@ class Aftermath:
 
     crash: str = ""
     damage: str = ""
-    fault: Fault | None = None
+    fault: DeviceFault | None = None
 
 
 def before_launch(device: Device) -> int:

@@ -10,7 +10,7 @@ from typing import Protocol
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.host import Fault
+from bitgate.device.host import DeviceFault
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
@@ -109,7 +109,7 @@ class LaunchResult:
     crash: str = ""
     damage: str = ""
     changes: list[str] = field(default_factory=list)
-    fault: Fault | None = None
+    fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
 
 
