@@ -16,11 +16,11 @@ from bitgate.cases.row import Row
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.dispatch_assertion import assert_dispatch
 from bitgate.plugin.probe_gate import ProbeGate
 from bitgate.plugin.record import build, stand_in
 from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
 from bitgate.plugin.watchdog import Watchdog
-from bitgate.plugin.way import hold_to_the_way
 from bitgate.record import Diagnosis, Outcome, Verdict, append
 from bitgate.report.cells import cell_lines
 from bitgate.report.result import sentence_of
@@ -85,7 +85,7 @@ class Gating:
         def _took(verdict: Verdict, **stated: Any) -> None:
             family = self.run.setting.families.get(verdict.key.kernel)
             if not is_ours(row_of(bitgate_test)) or (family is not None and is_own(family)):
-                hold_to_the_way(verdict, row_of(bitgate_test), stated)
+                assert_dispatch(verdict, row_of(bitgate_test), stated)
 
         return _took
 
