@@ -24,7 +24,7 @@ from bitgate.coverage.generate import close
 from bitgate.coverage.survey import Scope, Survey
 from bitgate.coverage.table import everything
 from bitgate.operation import operation_called
-from bitgate.operation.space.table import Row
+from bitgate.operation.space.table import NamedProblem
 from bitgate.operations.convolution import Pass
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.operations.convolution.space.pool import draw
@@ -66,10 +66,10 @@ def fresh_clone() -> None:
                 )
 
 
-def ten_thousand(scope: Scope) -> list[Row]:
+def ten_thousand(scope: Scope) -> list[NamedProblem]:
     batch = draw(Pass.BWD_DATA, 99, 12_000, {"layout": (0, 1, 2), "split_k": (1, 2, -1), "dtypes": (0, 1, 2)})
     batch = batch.take(np.flatnonzero(batch.possible)[:10_000])
-    rows = [Row(f"{i}", batch.problem(i)) for i in range(len(batch))]
+    rows = [NamedProblem(f"{i}", batch.problem(i)) for i in range(len(batch))]
     begin, cpu = time.perf_counter(), time.process_time()
     survey = Survey(scope, rows, 3)
     holes = sum(1 for _ in survey.ranked(exact=20))
@@ -79,8 +79,8 @@ def ten_thousand(scope: Scope) -> list[Row]:
     return rows
 
 
-def generated(scope: Scope) -> list[Row]:
-    rows: tuple[Row, ...] = ()
+def generated(scope: Scope) -> list[NamedProblem]:
+    rows: tuple[NamedProblem, ...] = ()
     for strength, until in ((2, 1.0), (3, 0.95), (3, 1.0)):
         begin = time.perf_counter()
         closing = close(Survey(scope, [], strength), until, seed=1)
@@ -90,11 +90,11 @@ def generated(scope: Scope) -> list[Row]:
             f"generated, {strength}-way to {100 * until:.0f} %: {len(closing.rows)} rows, {share:.2f} %,"
             f" {macs:.2e} multiply-adds in all, {time.perf_counter() - begin:.1f} s (CK's table: 25 rows)"
         )
-        rows = tuple(Row(f"{i}", row.problem) for i, row in enumerate(closing.rows))
+        rows = tuple(NamedProblem(f"{i}", row.problem) for i, row in enumerate(closing.rows))
     return list(rows)
 
 
-def removed(scope: Scope, rows: Sequence[Row], strength: int, what: str) -> None:
+def removed(scope: Scope, rows: Sequence[NamedProblem], strength: int, what: str) -> None:
     factors = scope.factors
     varied = [i for i, factor in enumerate(factors) if (~factor.plan_only).sum() > 1]
     codes = scope.classify(Batch.from_problems([row.problem for row in rows]))

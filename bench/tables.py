@@ -36,13 +36,12 @@ from bitgate.coverage.survey import Scope, Survey
 from bitgate.coverage.table import everything, spread
 from bitgate.errors import UsageError
 from bitgate.faults.fault import Fault, read_faults
-from bitgate.faults.trial import NOT_A_FINDING
 from bitgate.fuzz.planting import Planted, plant
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
 from bitgate.operation import operation_called
-from bitgate.operation.space.table import Question, Row
+from bitgate.operation.space.table import NamedProblem, TableRequest
 from bitgate.operations.convolution import ConvProblem, Pass
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.record import Outcome
@@ -91,8 +90,8 @@ def lighter(problem: ConvProblem) -> ConvProblem:
 
 
 def ck_shapes(*columns: str) -> list[ConvProblem]:
-    shapes = read(CK_TABLE, Question())
-    rows = tuple(Row(row.name, lighter(row.problem)) for row in shapes.rows)
+    shapes = read(CK_TABLE, TableRequest())
+    rows = tuple(NamedProblem(row.name, lighter(row.problem)) for row in shapes.rows)
     table = replace(shapes, rows=rows)
     return [row.problem for row in spread(table, Assumptions.parse([*COMMON, *columns], ()))]
 
@@ -143,7 +142,7 @@ def session() -> Session:
 def judged(shared: Session, cases: Sequence[PlannedCase]) -> Iterator[Answer]:
     for case in cases:
         verdict = verify(case, shared)
-        yield "" if verdict.green or verdict.outcome in NOT_A_FINDING else verdict.outcome.value
+        yield "" if verdict.green or verdict.outcome.is_unanswered else verdict.outcome.value
 
 
 def built(shared: Session) -> Iterator[Answer]:

@@ -16,12 +16,12 @@ PATIENCE_SECONDS = 20
 def commit(folder: Path) -> str:
     """The commit that is checked out around ``folder``, with ``-dirty`` behind it if what is tracked was changed or the
     folder holds files that git does not know; ``unknown`` outside of a checkout, or without git."""
-    told = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "-z")
-    match = re.search(r"^# branch\.oid ([0-9a-f]{40,64})$", told, re.MULTILINE)
+    status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "-z")
+    match = re.search(r"^# branch\.oid ([0-9a-f]{40,64})$", status, re.MULTILINE)
     if match is None:
         return UNKNOWN
     inside = f"{relative(folder.resolve())}/".removeprefix("./")
-    entries = told[match.end() :].split("\0")
+    entries = status[match.end() :].split("\0")
     changed = any(re.match(r"[12u] ", entry) for entry in entries)
     unknown = [entry[2:] for entry in entries if entry.startswith("? ") and "__pycache__" not in entry]
     mixed = any(path.startswith(inside) or inside.startswith(path) for path in unknown)

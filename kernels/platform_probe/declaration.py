@@ -2,7 +2,7 @@
 
 A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
 instances compute nothing: they are planned on the platform itself, run tiles or write figures (probe_problem.hpp), and
-``bitgate.platform`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
+``bitgate.platform_probe`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
 """
 
 from __future__ import annotations

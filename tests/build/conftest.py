@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from plain_family import plain_family
 
-from bitgate.build import Builder, Cache
+from bitgate.build import Builder
+from bitgate.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
 
 ONE = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int one() { return SHARED; }\n'

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import Builder, BuildError, Cache
+from bitgate.build import Builder, BuildError
+from bitgate.cache import Cache
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 
@@ -191,7 +192,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{harness!r}]
-from bitgate.build import Builder, Cache
+from bitgate.build import Builder
+from bitgate.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
 family = KernelFamily("slow", (), ("slow.hip.cpp",), Path({folder!r}), ("host",), (), (), None, None)
 Builder("host", lambda line: print(line, flush=True), cache=Cache(Path({cache!r}))).family(family)

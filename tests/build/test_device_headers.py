@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from plain_family import plain_family
 
-from bitgate.build import Builder, BuildError, Cache
+from bitgate.build import Builder, BuildError
 from bitgate.build.code_object import read
+from bitgate.cache import Cache
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 

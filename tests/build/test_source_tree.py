@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build.cache import Cache
 from bitgate.build.paths import SourceTree
+from bitgate.cache import Cache
 
 
 def test_threads_share_one_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import Cache, toolchain
+from bitgate.build import toolchain
 from bitgate.build.flags import host_compile
 from bitgate.build.toolchain import find_hip_compiler, find_host_compiler
+from bitgate.cache import Cache
 from bitgate.errors import UsageError
 
 

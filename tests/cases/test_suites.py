@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bitgate import rooms
-from bitgate.cases.expand import Candidate, expand
+from bitgate.cases.expand import ExpandedCase, expand
 from bitgate.cases.plan import Plan
 from bitgate.cases.planning import Setting
 from bitgate.cases.row import Row
@@ -49,9 +49,9 @@ HOLES = {
 
 
 @pytest.fixture(scope="module")
-def candidates() -> dict[str, list[Candidate]]:
+def candidates() -> dict[str, list[ExpandedCase]]:
     """All of conv_bwd_data by the row's name."""
-    found: dict[str, list[Candidate]] = {}
+    found: dict[str, list[ExpandedCase]] = {}
     for name in set_names(BWD_DATA):
         for row in load_set(BWD_DATA, name):
             found.setdefault(row.name, []).extend(expand(row))
@@ -84,7 +84,7 @@ def test_cks_shapes_are_25() -> None:
 
 @pytest.mark.parametrize("row", CK_ROWS, ids=[row["id"] for row in CK_ROWS])
 def test_cks_shapes_are_all_here_in_all_types_and_layouts(
-    candidates: dict[str, list[Candidate]], row: dict[str, str]
+    candidates: dict[str, list[ExpandedCase]], row: dict[str, str]
 ) -> None:
     layouts = {2: {"nhwgc", "gnhwc"}, 3: {"ndhwgc", "gndhwc"}}
     problems = [candidate.problem for candidate in candidates[row["id"]]]
@@ -99,7 +99,7 @@ def test_cks_shapes_are_all_here_in_all_types_and_layouts(
 
 
 @pytest.mark.parametrize("name", HOLES)
-def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[Candidate]], name: str) -> None:
+def test_the_holes_that_cks_shapes_leave_are_closed(candidates: dict[str, list[ExpandedCase]], name: str) -> None:
     gemms, never_written = HOLES[name]
     found = candidates[name]
     assert {gemms_count(candidate.problem) for candidate in found} == {gemms}

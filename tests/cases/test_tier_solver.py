@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from bitgate.cases.plan import PlannedItem
-from bitgate.cases.tier_solver import Candidate, covered_by, solve
+from bitgate.cases.tier_solver import FeaturedCase, covered_by, solve
 from bitgate.cli.main import run
 from bitgate.coverage.features import features, read_killers
 from bitgate.errors import UsageError
@@ -26,8 +26,8 @@ def item(name: str, seconds: float = 1.0, pin: str = "", case: str = SMALL, inst
     return PlannedItem(name, key, "regression", "s", why=name, pin=pin, seconds=seconds)
 
 
-def candidate(name: str, *numbers: int, seconds: float = 1.0, pin: str = "") -> Candidate:
-    return Candidate(item(name, seconds, pin), np.array(numbers, np.int64))
+def candidate(name: str, *numbers: int, seconds: float = 1.0, pin: str = "") -> FeaturedCase:
+    return FeaturedCase(item(name, seconds, pin), np.array(numbers, np.int64))
 
 
 def test_most_for_its_seconds_and_nothing_for_what_others_have():
@@ -41,7 +41,7 @@ def test_most_for_its_seconds_and_nothing_for_what_others_have():
 
 def test_pinned_cases_are_in_whatever_they_cost_each_once():
     pinned = [candidate("p1", 0, seconds=8, pin="#1"), candidate("p2", 0, seconds=7, pin="#2")]
-    same = Candidate(structs.replace(item("p3", 5, "#2"), why="p2"), np.array([0]))
+    same = FeaturedCase(structs.replace(item("p3", 5, "#2"), why="p2"), np.array([0]))
     solution = solve([*pinned, same, candidate("x", 1, 2, 3)], np.ones(4), budget=1)
     assert solution.ids == {"p1", "p3"}  # of the two cases of one pinned row the cheaper
     assert all(one.is_pinned for one in solution.chosen)

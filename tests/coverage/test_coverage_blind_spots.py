@@ -12,7 +12,7 @@ import pytest
 from bitgate.coverage.assume import Assumptions
 from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Ranked, Survey, surveys
-from bitgate.operation.space.table import Question
+from bitgate.operation.space.table import TableRequest
 from bitgate.operations.convolution import Pass
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.operations.convolution.space.factors import FACTORS
@@ -25,7 +25,7 @@ MORE_THAN_ONE = {">1", "2-8", "9-31", "32", "33", "34-64", ">64"}
 @lru_cache
 def survey(era: str, strength: int = 2) -> Survey:
     where = (("era", era),) if era else ()
-    (only,) = surveys(read(TABLE, Question(where)), Assumptions.parse(["numd=0"], NAMES), strength)
+    (only,) = surveys(read(TABLE, TableRequest(where)), Assumptions.parse(["numd=0"], NAMES), strength)
     return only
 
 
@@ -93,7 +93,7 @@ def test_3d_with_one_group_and_several_sub_gemms_is_a_triple() -> None:
 
 
 def test_d_tensors_are_a_hole_unless_assumed_away() -> None:
-    (free,) = surveys(read(TABLE, Question()), Assumptions(), 2)
+    (free,) = surveys(read(TABLE, TableRequest()), Assumptions(), 2)
     assert "grouped path with NumD=1" in [free.words(hole) for hole, _ in free.order]
     assert not named("", 10**6, numd="1")
 

@@ -12,7 +12,7 @@ from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Scope, Survey, surveys
 from bitgate.coverage.table import everything
 from bitgate.operation import operation_called
-from bitgate.operation.space.table import Question, Row
+from bitgate.operation.space.table import NamedProblem, TableRequest
 from bitgate.operations.convolution import Pass
 from bitgate.operations.convolution.space.batch import Batch
 
@@ -29,7 +29,7 @@ def smoke() -> Closing:
 
 def test_a_smoke_table_covers_every_pair_of_run_classes(tmp_path: Path) -> None:
     write_rows(tmp_path / "smoke.toml", smoke().rows, "nothing", 2, 1)
-    (found,) = surveys(read(tmp_path / "smoke.toml", Question()), Assumptions(), 2)
+    (found,) = surveys(read(tmp_path / "smoke.toml", TableRequest()), Assumptions(), 2)
     assert found.levels.counts() == (smoke().total, smoke().total)
     assert len(smoke().rows) < 100
     text = (tmp_path / "smoke.toml").read_text()
@@ -52,7 +52,7 @@ def test_rows_are_small() -> None:
 
 
 def test_rows_for_a_table_close_only_its_holes() -> None:
-    rows = [Row(f"{i}", row.problem) for i, row in enumerate(smoke().rows[:20])]
+    rows = [NamedProblem(f"{i}", row.problem) for i, row in enumerate(smoke().rows[:20])]
     rest = close(Survey(space(), rows, 2), until=1.0, seed=1)
     assert rest.covered == rest.total
     assert len(rest.rows) < len(smoke().rows)
@@ -65,7 +65,7 @@ def test_a_removed_combination_is_in_the_top_ten() -> None:
     varied = [i for i, factor in enumerate(factors) if (~factor.plan_only).sum() > 1]
     chosen = np.random.default_rng(11).choice(30_000, 250, replace=False)
     problems = [row.problem for row in smoke().rows] + [space().pool.problem(int(row)) for row in chosen]
-    rows = [Row(str(i), problem) for i, problem in enumerate(problems)]
+    rows = [NamedProblem(str(i), problem) for i, problem in enumerate(problems)]
     codes = space().classify(Batch.from_problems(problems))
     pairs = Combinations(tuple(len(factors[i].classes) for i in varied), 2)
     there = np.flatnonzero(pairs.present(codes[:, varied]))

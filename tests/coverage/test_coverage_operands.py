@@ -9,7 +9,7 @@ from bitgate.coverage.readers import read
 from bitgate.coverage.survey import Scope, Survey, surveys
 from bitgate.coverage.table import everything
 from bitgate.operation import OPERAND_ELEMENTWISE, operation_called
-from bitgate.operation.space.table import Question
+from bitgate.operation.space.table import TableRequest
 from bitgate.operations.convolution import Pass
 from bitgate.operations.convolution.space.factors import FACTORS
 
@@ -26,7 +26,7 @@ def table(folder: Path, columns: tuple[str, ...], *rows: tuple[str, ...]) -> Pat
 
 
 def survey(path: Path, *assume: str) -> Survey:
-    (found,) = surveys(read(path, Question()), Assumptions.parse(assume, NAMES), 2)
+    (found,) = surveys(read(path, TableRequest()), Assumptions.parse(assume, NAMES), 2)
     return found
 
 

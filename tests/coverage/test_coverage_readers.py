@@ -9,7 +9,7 @@ from bitgate.coverage.readers import read
 from bitgate.coverage.table import spread
 from bitgate.errors import UsageError
 from bitgate.operation import case_id
-from bitgate.operation.space.table import Question
+from bitgate.operation.space.table import TableRequest
 from bitgate.operations.convolution import Pass
 
 DATA = Path(__file__).parent / "data"
@@ -17,7 +17,7 @@ CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"
 
 
 def ids(path: Path, **question: object) -> list[str]:
-    return [case_id(row.problem) for row in read(path, Question(**question)).rows]  # type: ignore[arg-type]
+    return [case_id(row.problem) for row in read(path, TableRequest(**question)).rows]  # type: ignore[arg-type]
 
 
 def written(tmp_path: Path, name: str, text: str) -> Path:
@@ -35,7 +35,7 @@ def test_csv_of_ck_has_22_rows_before_the_fix_and_25_after() -> None:
 
 
 def test_csv_takes_its_pass_from_the_file_name_or_from_the_question() -> None:
-    assert {row.problem.direction for row in read(DATA / "ck_bwd_weight_shapes.csv", Question()).rows} == {
+    assert {row.problem.direction for row in read(DATA / "ck_bwd_weight_shapes.csv", TableRequest()).rows} == {
         Pass.BWD_WEIGHT
     }
     assert ids(DATA / "ck_bwd_data_shapes.csv", operation=Pass.FWD.value)[0].startswith("fwd_")
@@ -57,7 +57,7 @@ def test_csv_needs_little(tmp_path: Path) -> None:
 )
 def test_a_bad_csv_says_where(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        read(written(tmp_path, "cases.csv", text), Question())
+        read(written(tmp_path, "cases.csv", text), TableRequest())
 
 
 GTEST = """
@@ -79,7 +79,7 @@ TYPED_TEST(TestGroupedConvndBwdData2d, Test2D)
 
 
 def test_initialisers_in_a_cpp_source(tmp_path: Path) -> None:
-    table = read(written(tmp_path, "test_shapes.cpp", GTEST), Question())
+    table = read(written(tmp_path, "test_shapes.cpp", GTEST), TableRequest())
     assert [case_id(row.problem) for row in table.rows[:3]] == [CASE] * 3
     assert [row.name for row in table.rows] == ["line 5", "line 7", "line 9", "line 12"]
     assert table.rows[3].problem.ndim == 3
@@ -96,7 +96,7 @@ def test_command_lines_and_case_ids(tmp_path: Path) -> None:
         "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1\n"
         f"{CASE}\n\nnonsense line\n",
     )
-    table = read(path, Question())
+    table = read(path, TableRequest())
     assert [case_id(row.problem) for row in table.rows] == [CASE, CASE]
     assert [line.where for line in table.refused] == ["line 5"]
 
@@ -110,7 +110,7 @@ def test_a_list_keeps_what_begins_with_a_hash_and_is_no_comment(tmp_path: Path) 
 
 def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
     text = '# ResNet\n--dir=BWD_D --dt=f16\nmb4_g1ic64ih28oc128oh10kh3sh3ph1n"res"\nic64oc64iw7kh3\n2x3:3x4\n'
-    table = read(written(tmp_path, "shapes", text), Question())
+    table = read(written(tmp_path, "shapes", text), TableRequest())
     assert [row.name for row in table.rows] == ["line 3"]
     assert ids(tmp_path / "shapes") == [CASE]
     assert [(line.where, line.reason) for line in table.refused] == [
@@ -123,7 +123,7 @@ def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
 def test_matrix_products_are_rows_beside_convolutions(tmp_path: Path) -> None:
     path = written(tmp_path, "shapes", f"{CASE}\n2x3:3x4\ngemm_f16_rcr_b1m8n8k8\n")
     assert ids(path) == [CASE, "gemm_f32_rcr_b1m2n4k3", "gemm_f16_rcr_b1m8n8k8"]
-    assert read(path, Question()).refused == ()
+    assert read(path, TableRequest()).refused == ()
 
 
 CK_HEADER = (
@@ -136,7 +136,7 @@ CK_ROW = "2,1,4,128,64,3,3,28,28,10,10,3,3,1,1,1,1,1,1,N2\n"
 def test_data_sets_of_ck_say_their_outputs_and_are_held_to_them(tmp_path: Path) -> None:
     text = f"# Channels are per group.\n{CK_HEADER}# the founding bug\n{CK_ROW}{CK_ROW.replace('10,10', '9,10')}2,1,x\n"
     path = written(tmp_path, "conv_bwd_data.csv", text)
-    table = read(path, Question())
+    table = read(path, TableRequest())
     assert [(row.name, case_id(row.problem)) for row in table.rows] == [("N2", CASE)]
     assert [(line.where, line.reason) for line in table.refused] == [
         ("line 5", "the output is stated as 9x10, 10x10 follows from the other columns"),
@@ -171,7 +171,7 @@ def test_our_own_tables(tmp_path: Path) -> None:
 
 
 def test_assumptions_spread_what_a_table_leaves_out() -> None:
-    table = read(DATA / "ck_bwd_data_shapes.csv", Question(where=(("id", "N2"),)))
+    table = read(DATA / "ck_bwd_data_shapes.csv", TableRequest(where=(("id", "N2"),)))
     assumed = Assumptions.parse(["split_k=1,2", "layout=gnhwc"], [])
     assert [case_id(row.problem) for row in spread(table, assumed)] == [
         CASE.replace("nhwgc", "gnhwc"),
@@ -192,6 +192,6 @@ def test_assumptions_spread_what_a_table_leaves_out() -> None:
     ],
 )
 def test_a_bad_assumption_says_what_is_known(text: str, says: str) -> None:
-    table = read(DATA / "ck_bwd_data_shapes.csv", Question(where=(("id", "N2"),)))
+    table = read(DATA / "ck_bwd_data_shapes.csv", TableRequest(where=(("id", "N2"),)))
     with pytest.raises(UsageError, match=says):
         list(spread(table, Assumptions.parse([text], ["g", "stride"])))

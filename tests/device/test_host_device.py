@@ -15,10 +15,10 @@ from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.device.host import parse_schedule
-from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.runtime import open_device
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine

@@ -20,9 +20,9 @@ from bitgate.exact.checksum import why_not
 from bitgate.exact.digest import digest
 from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
+from bitgate.exact.one_hot import ones
 from bitgate.exact.ordered import ordered_reference
 from bitgate.exact.ordered import sums as f64_sums
-from bitgate.exact.probe import ones
 from bitgate.exact.reference import exact_reference
 from bitgate.exact.rounding import rounded
 from bitgate.operation import (

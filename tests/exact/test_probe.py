@@ -15,7 +15,7 @@ from small_gemms import gemms
 from bitgate.exact.certificate import certify
 from bitgate.exact.factors import factors
 from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.probe import ones, product_of_ones
+from bitgate.exact.one_hot import ones, product_of_ones
 from bitgate.operation import DTYPES, Accumulation, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GemmProblem

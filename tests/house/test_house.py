@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
 import subprocess
 import sys
@@ -93,3 +95,13 @@ def test_the_index_lists_every_document() -> None:
     documents = {path.name for path in TRACKED if path.parent == CHECKOUT / "docs" and path.suffix == ".md"}
     assert documents
     assert {name for name in documents - {"index.md"} if f"({name})" not in index} == set()
+
+
+@pytest.mark.parametrize("script", sorted((CHECKOUT / "bench").glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_bench_imports_of_bitgate_is_there(script: Path) -> None:
+    """Benches run in the night only, and no type checker reads them."""
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bitgate":
+            module = importlib.import_module(str(node.module))
+            lacking = [name.name for name in node.names if not hasattr(module, name.name)]
+            assert not [name for name in lacking if importlib.util.find_spec(f"{node.module}.{name}") is None]

@@ -16,7 +16,7 @@ import pytest
 
 from bitgate.isolation import state
 from bitgate.isolation.state import State
-from bitgate.verify.watch import look
+from bitgate.verify.watch import snapshot
 
 libc = ctypes.CDLL(None)
 
@@ -128,9 +128,9 @@ CHANGES = [
 
 @pytest.mark.parametrize(("change", "words"), CHANGES, ids=[change.__name__ for change, _ in CHANGES])
 def test_a_change_is_told(change: Callable[[], Iterator[None]], words: str) -> None:
-    before = State.of(look())
+    before = State.of(snapshot())
     with change():
-        after = State.of(look())
+        after = State.of(snapshot())
     found = state.changes(before, after, nowhere, ())
     assert any(text.startswith(words) for text in found), found
     assert len(found) <= 2  # x87's control word follows the rounding mode
@@ -140,31 +140,32 @@ def test_a_change_is_told(change: Callable[[], Iterator[None]], words: str) -> N
 
 def test_what_is_added_can_be_left_out_but_not_what_is_closed() -> None:
     closing = os.open(os.devnull, os.O_RDONLY)
-    before = State.of(look())
+    before = State.of(snapshot())
     with thread(), descriptor():
         os.close(closing)
-        after = state.without_additions(before, State.of(look()))
+        after = state.without_additions(before, State.of(snapshot()))
     assert state.changes(before, after, nowhere, ()) == [f"descriptors: {closing} closed"]
 
 
 def test_nothing_changes_by_looking() -> None:
-    assert look() == look()
+    assert snapshot() == snapshot()
 
 
 def test_what_is_about_to_go_is_waited_for() -> None:
-    before = look()
+    before = snapshot()
     one = threading.Thread(target=lambda: threading.Event().wait(0.02))
     one.start()
     started = one.native_id
-    assert started in State.of(look()).threads
-    assert started not in State.of(state.settled(before, look(), look)).threads
+    assert started in State.of(snapshot()).threads
+    assert started not in State.of(state.settled(before, snapshot(), snapshot)).threads
 
 
 def test_limits_are_told_by_name() -> None:
     code = (
-        "import resource; from bitgate.isolation.state import State, changes; from bitgate.verify.watch import look;"
-        "before = State.of(look()); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
-        "print(changes(before, State.of(look()), lambda: None, ()))"
+        "import resource; from bitgate.isolation.state import State, changes;"
+        "from bitgate.verify.watch import snapshot;"
+        "before = State.of(snapshot()); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
+        "print(changes(before, State.of(snapshot()), lambda: None, ()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['limits: RLIMIT_NOFILE']"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bitgate import rooms
-from bitgate.build import Cache, find_host_compiler
+from bitgate.build import find_host_compiler
+from bitgate.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.operation import F32_ACCUMULATION
 

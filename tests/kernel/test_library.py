@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate.build import Builder, Cache
+from bitgate.build import Builder
+from bitgate.cache import Cache
 from bitgate.errors import UsageError
 from bitgate.kernel import examine, registry
 from bitgate.kernel.abi import Status

@@ -283,12 +283,12 @@ SHAPES = "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,In
 
 
 def test_files_of_shapes(hold: Any) -> None:
-    from bitgate.operation.space.table import Question
+    from bitgate.operation.space.table import TableRequest
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         name, right = odd.draw.choice((("a.csv", SHAPES), ("a.txt", "\n".join(LINES)), ("a.toml", TABLE)))
         path = _write(cell, name, odd.bytes(right))
-        return lambda: read_shapes(path, Question())
+        return lambda: read_shapes(path, TableRequest())
 
     assert hold("shapes", 1000, make_one, Told) > 300
 

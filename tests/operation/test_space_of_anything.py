@@ -18,7 +18,7 @@ from bitgate.operation.space.candidates import problems_of
 from bitgate.operation.space.constants import Constants
 from bitgate.operation.space.factor import classify
 from bitgate.operation.space.quantity import Choice, Length, quantities_of
-from bitgate.operation.space.table import Row
+from bitgate.operation.space.table import NamedProblem
 
 F32 = DtypeSet.parse("f32")
 SPACE = TOY.space
@@ -60,7 +60,7 @@ def test_problems_come_back_from_their_columns_and_what_cannot_be_is_known():
 
 def test_a_table_is_surveyed_and_its_holes_are_closed():
     scope = Scope(TOY, frozenset({"dtypes"}), Assumptions())
-    rows = [Row("a", toy(1, 8, 64)), Row("b", toy(2, 8, 65))]
+    rows = [NamedProblem("a", toy(1, 8, 64)), NamedProblem("b", toy(2, 8, 65))]
     survey = Survey(scope, rows, 2)
     told = [survey.words(hole) for hole, _ in survey.order]
     assert "causal" in told

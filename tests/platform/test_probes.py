@@ -14,10 +14,10 @@ from bitgate.cases.table import load_set
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
-from bitgate.platform import PROBES, Finding, Fragment, Workbench, sentence_of
-from bitgate.platform.accumulators import accumulators
-from bitgate.platform.lanes import lanes
-from bitgate.platform.subnormals import subnormals
+from bitgate.platform_probe import PROBES, Deviation, Fragment, Workbench, sentence_of
+from bitgate.platform_probe.accumulators import accumulators
+from bitgate.platform_probe.lanes import lanes
+from bitgate.platform_probe.subnormals import subnormals
 from bitgate.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
@@ -223,7 +223,7 @@ def test_subnormals_are_to_be_as_the_target_is_known(target, multiply, said):
 
 
 def test_what_is_true_of_several_fragments_is_told_once():
-    findings = [Finding("transposed", "one"), Finding("no LDS"), Finding("transposed", "two")]
+    findings = [Deviation("transposed", "one"), Deviation("no LDS"), Deviation("transposed", "two")]
     assert sentence_of(findings) == "one and 1 more: transposed; no LDS"
 
 

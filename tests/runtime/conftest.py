@@ -15,7 +15,7 @@ import pytest
 from plain_family import plain_family
 
 from bitgate.build.builder import Builder
-from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.host import DeviceFault, HostRuntime
 
 KERNELS = Path(__file__).parent / "kernels"
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION = 0, 1, 2, 9
@@ -100,7 +100,7 @@ class Host:
         assert self.hip.hipEventCreate(ctypes.byref(event)) == SUCCESS
         return event
 
-    def fault(self) -> Fault:
+    def fault(self) -> DeviceFault:
         """The fault that the last synchronising call reported."""
         fault = self.settings.fault()
         assert fault is not None, "no fault on record"

@@ -10,7 +10,7 @@ import pytest
 
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
 from bitgate.operation import parse_case_id
-from bitgate.verify.cache import ByteCache
+from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.compare import compare
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line

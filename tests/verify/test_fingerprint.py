@@ -20,7 +20,7 @@ from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as told
 from bitgate.verify import session as sessions
-from bitgate.verify.laws import hold
+from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
@@ -59,7 +59,7 @@ def forgetful() -> None:
 def test_every_verdict_tells_all_of_it(session: Session) -> None:
     passed, crashed = sick(session), sick(session, "fail")
     refused = sick(session, refused="mood")
-    law = hold(planned(session), session)
+    law = judge_by_laws(planned(session), session)
     for verdict in (passed, crashed, refused, law):
         assert tuple(verdict.fingerprint) == FINGERPRINT
         assert all(verdict.fingerprint.values())
@@ -155,7 +155,7 @@ def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sessions, "fingerprint", slowly(sessions.fingerprint))
     session = Session("host", project=ours().loading([SICK / "declaration.py"]))
     case = planned(session)
-    for verdict in (hold(case, session), verify(case, session), sick(session, "wrong")):
+    for verdict in (judge_by_laws(case, session), verify(case, session), sick(session, "wrong")):
         assert verdict.seconds["total"] < 1000
     assert late >= 3000
 

@@ -16,7 +16,7 @@ from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.laws import LAWS, passes
 from bitgate.operations.reduction.laws import LAWS as ALL_OF_REDUCTIONS
 from bitgate.record import Outcome
-from bitgate.verify.laws import hold
+from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.judge import break_of
 from bitgate.verify.planned import PlannedCase
@@ -133,7 +133,9 @@ def session() -> Session:
 
 def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
     problem = parse_case_id("bwd_data_f32_nhwgc_g2n2k4c4_y3x3_h5x6_s2x1_d1x1_p1x1_q1x1")
-    verdict = hold(PlannedCase(problem, kernel_called(session.families, "naive_conv", "bwd_data_f32")), session)
+    verdict = judge_by_laws(
+        PlannedCase(problem, kernel_called(session.families, "naive_conv", "bwd_data_f32")), session
+    )
     assert verdict.outcome is Outcome.PASS
     assert verdict.reason == f"held: {', '.join(law.name for law in LAWS)}"
     assert verdict.reference == "laws"
@@ -143,7 +145,7 @@ def test_kernels_keep_the_laws_and_the_verdict_says_which(session):
 def test_a_gemm_is_held_to_the_laws_of_any_product(session):
     problem = parse_case_id("gemm_f16_rcr_b2m9n16k24")
     instance = next(i.name for i in session.family("batched_gemm").instances if "f16" in i.dtypes and i.fits("host"))
-    verdict = hold(PlannedCase(problem, kernel_called(session.families, "batched_gemm", instance)), session)
+    verdict = judge_by_laws(PlannedCase(problem, kernel_called(session.families, "batched_gemm", instance)), session)
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.reason == "held: linear, turned_g, turned_n, turned_k, turned_c, cut_g, cut_n, cut_k, cut_c"
 
@@ -151,7 +153,7 @@ def test_a_gemm_is_held_to_the_laws_of_any_product(session):
 def test_laws_of_maxima_look_at_their_places_too(session):
     """The order of cells in a row is left to the values: which of equal maxima is the first depends on it."""
     problem = parse_case_id("reduction_f32_o3l40i4_argmax")
-    verdict = hold(PlannedCase(problem, kernel_called(session.families, "reduction", "f32_wave")), session)
+    verdict = judge_by_laws(PlannedCase(problem, kernel_called(session.families, "reduction", "f32_wave")), session)
     assert verdict.outcome is Outcome.PASS, verdict.reason
     assert verdict.reason == "held: turned_o, turned_i, turned_l, cut_o, cut_i"
 
@@ -167,7 +169,7 @@ def test_laws_of_maxima_look_at_their_places_too(session):
 
 
 def test_where_no_law_applies_nothing_was_compared(session):
-    verdict = hold(
+    verdict = judge_by_laws(
         PlannedCase(
             parse_case_id("reduction_f32_o1l1i1_max"), kernel_called(session.families, "reduction", "f32_wave")
         ),
@@ -196,22 +198,22 @@ def test_a_law_that_is_broken_is_told_with_both_sides(session):
 def test_what_reads_more_than_operands_has_no_laws(session):
     problem = parse_case_id("fwd_f32_nhwgc_n1k4c4_y1_h4x4_bilinear")
     with pytest.raises(UsageError, match="laws are of sums alone, and 'bilinear' does more"):
-        hold(PlannedCase(problem, kernel_called(session.families, "naive_conv", "fwd_f32")), session)
+        judge_by_laws(PlannedCase(problem, kernel_called(session.families, "naive_conv", "fwd_f32")), session)
 
 
 def test_what_the_kernel_refuses_goes_the_usual_way(session):
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n1k1c1_y1_h1")
     kernel = kernel_called(session.families, "naive_conv", "bwd_data_f32")
     planned = PlannedCase(problem, kernel, refused="dtypes")
-    assert hold(planned, session).outcome is Outcome.REFUSED
-    assert hold(planned, session).green
+    assert judge_by_laws(planned, session).outcome is Outcome.REFUSED
+    assert judge_by_laws(planned, session).green
 
 
 def test_the_flat_path_without_its_gate_breaks_the_law_of_the_stride(session):
     problem = parse_case_id("bwd_data_f32_nhwgc_g1n1k4c4_y3x3_h7x7_s2x2_d1x1_p1x1_q1x1")
     gate = [("flat_path_gate", "off")]
     planned = PlannedCase(problem, kernel_called(session.families, "grouped_bwd_data", "f32_32x32x16_a1b1c1", gate))
-    verdict = hold(planned, session)
+    verdict = judge_by_laws(planned, session)
     assert verdict.outcome is Outcome.MISMATCH
     assert verdict.diagnosis is not None
     assert verdict.diagnosis.evidence["law"] in {law.name for law in LAWS}

@@ -21,7 +21,7 @@ from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Outcome, from_event, to_event
 from bitgate.verify.bounds import Bounds, bounded_reference
-from bitgate.verify.laws import hold
+from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
@@ -155,11 +155,11 @@ def test_what_lies_inside_takes_no_more_than_its_bound(dtypes: str, fill: str) -
 
 
 def test_laws_of_zeros_compare_nothing(session: Session) -> None:
-    verdict = hold(plan(NOTHING), session)
+    verdict = judge_by_laws(plan(NOTHING), session)
     assert (verdict.outcome, verdict.compared) == (Outcome.PASS, False)
     assert "every result was zero in every cell" in verdict.reason
-    assert hold(plan(NOTHING, suite="toy"), session).outcome is Outcome.NOT_RUN
-    assert hold(plan(SOMETHING), session).compared
+    assert judge_by_laws(plan(NOTHING, suite="toy"), session).outcome is Outcome.NOT_RUN
+    assert judge_by_laws(plan(SOMETHING), session).compared
 
 
 def test_the_command_ends_with_3_or_says_which_case_was_not_compared(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,18 @@ def test_pass_carries_all_that_a_results_line_needs(session):
     assert from_event(to_event(verdict)) == verdict
 
 
+def test_a_case_that_is_cut_short_says_what_is_known_until_then(session):
+    def ends(what, tensor):
+        raise MemoryError("no room for the dump")
+
+    verdict = verify(plan(), session, observer=ends)
+    assert (verdict.outcome, verdict.reason) == (Outcome.INFRA, "the host ran out of memory: no room for the dump")
+    assert verdict.certificate.holds
+    assert verdict.reference == "exact"
+    assert verdict.seconds["kernel"] > 0
+    assert verdict.fingerprint["guards"] == "both"
+
+
 @pytest.mark.parametrize(
     ("illness", "outcome", "words"),
     [

@@ -11,8 +11,6 @@ from pathlib import Path
 import bitgate
 from bitgate import rooms
 from bitgate.build import flags
-from bitgate.build.cache import Cache
-from bitgate.build.content import Contents, sha256
 from bitgate.build.device_code import code_object
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import from_environment, quick_build
@@ -28,6 +26,8 @@ from bitgate.build.toolchain import (
     find_host_compiler,
 )
 from bitgate.build.unit import Unit, UnitStore
+from bitgate.cache import Cache
+from bitgate.cache.content import Contents, sha256
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import ours, own_kernels

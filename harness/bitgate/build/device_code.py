@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitgate.build.cache import Cache
-from bitgate.build.content import sha256
 from bitgate.build.errors import BuildError
 from bitgate.build.processes import Processes
 from bitgate.build.toolchain import Compiler
+from bitgate.cache import Cache
+from bitgate.cache.content import sha256
 
 _LINK = ("-shared", "--no-undefined")
 """A function that no header defines is an error here, not when a GPU loads the code."""

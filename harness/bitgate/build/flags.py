@@ -72,14 +72,14 @@ def host_link(kind: Kind) -> tuple[str, ...]:
 def facts(target: TargetId) -> tuple[str, ...]:
     """What kernels are told of a GPU from the table of architectures, as defines. The host's headers know its own."""
     row, matrix = target.architecture, target.architecture.matrix
-    told: dict[str, int | str] = {"TARGET": f'"{target.name}"', "LDS_BYTES": row.lds_bytes}
-    told |= {f"PAIR_ADD_{dtype.upper()}": 1 for dtype in row.pair_adds}
+    defines: dict[str, int | str] = {"TARGET": f'"{target.name}"', "LDS_BYTES": row.lds_bytes}
+    defines |= {f"PAIR_ADD_{dtype.upper()}": 1 for dtype in row.pair_adds}
     if row.platform == "amd":
-        told["WAVE"] = row.waves[0]
+        defines["WAVE"] = row.waves[0]
     if row.platform == "amd" and matrix is not None:
-        told |= {matrix.name: matrix.generation, "MATRIX_I8_K": matrix.i8_k}
-        told |= {f"MATRIX_F8_{matrix.float8.upper()}": 1} if matrix.float8 else {}
-    return tuple(f"-DBITGATE_{name}={value}" for name, value in told.items())
+        defines |= {matrix.name: matrix.generation, "MATRIX_I8_K": matrix.i8_k}
+        defines |= {f"MATRIX_F8_{matrix.float8.upper()}": 1} if matrix.float8 else {}
+    return tuple(f"-DBITGATE_{name}={value}" for name, value in defines.items())
 
 
 def hip_kernel(target: TargetId) -> tuple[str, ...]:

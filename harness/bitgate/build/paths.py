@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bitgate.build.cache import Cache
+from bitgate.cache import Cache
 from bitgate.project import ours
 
 _ROOT = "{root}"

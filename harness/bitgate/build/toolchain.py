@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from bitgate.build.cache import Cache
+from bitgate.cache import Cache
 from bitgate.errors import UsageError
 
 Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc", "zig-hip"]

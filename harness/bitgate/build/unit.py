@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.build.cache import Cache
-from bitgate.build.content import Contents, sha256
 from bitgate.build.errors import BuildError, first_error
 from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
 from bitgate.build.toolchain import OLDEST, Compiler, Kind
+from bitgate.cache import Cache
+from bitgate.cache.content import Contents, sha256
 from bitgate.errors import UsageError
 from bitgate.safe_name import is_safe
 

@@ -72,17 +72,17 @@ def record(
     pointers = pointers_of(problem, buffers)
     workspace = (pointers.pop(WORKSPACE, 0), workspace_bytes)
     try:
-        told = library.run(problem, instance, options, pointers, workspace, device.stream)
+        dispatched = library.run(problem, instance, options, pointers, workspace, device.stream)
     except KernelFailed as error:
         raise CapsuleDefect(f"the launches cannot be recorded: {error}") from None
     try:
         device.synchronize()
     except HipError:
         device.clear_fault()  # what was launched is on record; replaying it tells the fault again
-    if told.lost_events:
-        raise CapsuleDefect(f"{told.lost_events} launches did not fit into the dispatch record")
+    if dispatched.lost_events:
+        raise CapsuleDefect(f"{dispatched.lost_events} launches did not fit into the dispatch record")
     symbols = LibrarySymbols(library.path)
-    return [_recorded(event, symbols, buffers, code) for event in told.events]
+    return [_recorded(event, symbols, buffers, code) for event in dispatched.events]
 
 
 def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:

@@ -10,9 +10,9 @@ from bitgate.capsule.manifest import Manifest
 from bitgate.capsule.modules import ModulePlayer
 from bitgate.capsule.playing import LibraryPlayer, Playback, Player, play
 from bitgate.capsule.question import images_of, question_of
-from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target, named, present
 from bitgate.errors import UsageError
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.runner import Conduct

@@ -72,8 +72,8 @@ def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]
     selection = select_for(order.problem, chosen)
     if not selection.supporting:
-        told = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
-        raise UsageError(f"no kernel for {order.target} takes {case_id(order.problem)} ({'; '.join(told)})")
+        refusals = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
+        raise UsageError(f"no kernel for {order.target} takes {case_id(order.problem)} ({'; '.join(refusals)})")
     kernel, *others = selection.supporting
     return kernel.family, kernel.instance, tuple(other.name for other in others)
 

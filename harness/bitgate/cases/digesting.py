@@ -23,7 +23,7 @@ from bitgate.operation import Accumulation, Problem
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.stored import FILE, Reason, StaleDigests, StoredDigest, key_of, read, read_reasons, write
+from bitgate.verify.stored import FILE, DigestChange, StaleDigests, StoredDigest, key_of, read, read_reasons, write
 
 LARGEST = 2**30
 """Bytes of all tensors of a case whose digest is stored; larger ones have the checksum identity and the GPU."""
@@ -117,7 +117,7 @@ def update(
         return replace(found, disputed=disputed)
     asked = {wish.key for wish in every}
     kept = {key: entry for key, entry in known.items() if key in asked and key not in {*lost, *stale}} | fresh
-    _write(every, kept, folder, books, Reason.of_today(reason, changed))
+    _write(every, kept, folder, books, DigestChange.of_today(reason, changed))
     return replace(found, stored=len(kept))
 
 
@@ -175,14 +175,14 @@ def _write(
     kept: Mapping[str, StoredDigest],
     folder: Path,
     books: Mapping[str, Book],
-    reason: Reason,
+    reason: DigestChange,
 ) -> None:
     by_suite: dict[str, dict[str, StoredDigest]] = {suite: {} for suite in books}
     for wish in every:
         if wish.key in kept:
             by_suite.setdefault(wish.suite, {})[wish.key] = kept[wish.key]
     for suite, digests in by_suite.items():
-        own = Reason(
+        own = DigestChange(
             reason.date, reason.text, tuple(key for key in reason.keys if key in books.get(suite, NO_BOOK).digests)
         )
         earlier = books.get(suite, NO_BOOK).reasons
@@ -194,7 +194,7 @@ class Book:
     """A suite's file as it is; ``is_stale``: of another generator, so that all of it is computed anew."""
 
     digests: Mapping[str, StoredDigest]
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[DigestChange, ...] = ()
     is_stale: bool = False
 
 

@@ -14,7 +14,7 @@ from bitgate.operation import Problem, ProblemError, case_id, operation_called, 
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ExpandedCase:
     """One problem with everything that a row decides; which kernels run it comes later."""
 
     row: Row
@@ -32,7 +32,7 @@ class Candidate:
         return case_id(self.problem)
 
 
-def expand(row: Row) -> Iterator[Candidate]:
+def expand(row: Row) -> Iterator[ExpandedCase]:
     """The row's product in the order of AXES, the first slowest. Raises RowError for an impossible problem."""
     names = [name for name in AXES if name in row.axes]
     options = [[(name, value) for value in values] for name, values in row.options.items()]
@@ -43,7 +43,7 @@ def expand(row: Row) -> Iterator[Candidate]:
                 continue
             problem = _problem(chosen, row)
             for option_values in product(*options):
-                yield Candidate(
+                yield ExpandedCase(
                     row=row,
                     problem=problem,
                     options=tuple(option_values),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.cases.durations import Durations, work_of
-from bitgate.cases.expand import Candidate, expand
+from bitgate.cases.expand import ExpandedCase, expand
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.cases.table import loads
@@ -170,7 +170,7 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
 
-def _eligible(candidate: Candidate, meant: Sequence[Kernel]) -> tuple[list[Kernel], list[str]]:
+def _eligible(candidate: ExpandedCase, meant: Sequence[Kernel]) -> tuple[list[Kernel], list[str]]:
     """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
     predicates; and what the others say against it."""
     wanted = candidate.row.refused
@@ -219,7 +219,7 @@ def _is_meant(kernel: Kernel, row: Row, setting: Setting) -> bool:
     )
 
 
-def _one_each(candidate: Candidate, kernels: Sequence[Kernel]) -> list[Kernel]:
+def _one_each(candidate: ExpandedCase, kernels: Sequence[Kernel]) -> list[Kernel]:
     """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
     by_family: dict[str, list[Kernel]] = {}
     for kernel in kernels:
@@ -228,7 +228,7 @@ def _one_each(candidate: Candidate, kernels: Sequence[Kernel]) -> list[Kernel]:
     return [group[draw % len(group)] for group in by_family.values()]
 
 
-def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
+def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
     everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
     own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
     row, problem, (family, instance, _) = candidate.row, candidate.problem, kernel.names
@@ -248,7 +248,7 @@ def _test(candidate: Candidate, kernel: Kernel, setting: Setting, suite: str, ti
     )
 
 
-def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[str]) -> PlannedCase:
+def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, refusals: list[str]) -> PlannedCase:
     """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
     row = candidate.row
     wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
@@ -264,7 +264,7 @@ def _nobody(candidate: Candidate, setting: Setting, suite: str, refusals: list[s
     )
 
 
-def _planned(candidate: Candidate, setting: Setting, suite: str, tier: str, **more: Any) -> PlannedCase:
+def _planned(candidate: ExpandedCase, setting: Setting, suite: str, tier: str, **more: Any) -> PlannedCase:
     """A candidate's case, with what its kernel adds."""
     row = candidate.row
     return PlannedCase(
@@ -281,14 +281,14 @@ def _planned(candidate: Candidate, setting: Setting, suite: str, tier: str, **mo
     )
 
 
-def _schedule(candidate: Candidate, setting: Setting) -> str:
+def _schedule(candidate: ExpandedCase, setting: Setting) -> str:
     """Only the host runtime owns its schedule; elsewhere a row's schedules are one and the same case."""
     if setting.target_kind != "host":
         return PlannedCase.schedule
     return candidate.schedule or setting.schedule or PlannedCase.schedule
 
 
-def _id(candidate: Candidate, kernel: str, on_host: bool) -> str:
+def _id(candidate: ExpandedCase, kernel: str, on_host: bool) -> str:
     """``<case>__<instance>__<fill>``; what only the row decides beyond that follows the part that it changes.
 
     Settings of the whole run stay out: a case keeps its id when a run toggles a gate.

@@ -21,7 +21,7 @@ LEAST_SECONDS = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class FeaturedCase:
     """A case that a tier may hold, and the numbers of its features."""
 
     item: PlannedItem
@@ -59,7 +59,7 @@ class Solution:
         return frozenset(one.item.id for one in self.chosen)
 
 
-def solve(candidates: Sequence[Candidate], weights: NDArray[np.float64], budget: float) -> Solution:
+def solve(candidates: Sequence[FeaturedCase], weights: NDArray[np.float64], budget: float) -> Solution:
     """Cases of at most ``budget`` seconds together; pinned ones are in, whatever they cost.
 
     Of a pinned problem the cheapest case stands for all of its instances, types and layouts.
@@ -70,7 +70,7 @@ def solve(candidates: Sequence[Candidate], weights: NDArray[np.float64], budget:
         possible[candidate.features] = True
     chosen: list[Chosen] = []
 
-    def take(candidate: Candidate, is_pinned: bool) -> None:
+    def take(candidate: FeaturedCase, is_pinned: bool) -> None:
         chosen.append(Chosen(candidate.item, candidate.seconds, _gain(candidate, weights, covered), is_pinned))
         covered[candidate.features] = True
 
@@ -101,7 +101,7 @@ def solve(candidates: Sequence[Candidate], weights: NDArray[np.float64], budget:
     return Solution(tuple(chosen), covered, possible)
 
 
-def covered_by(candidates: Sequence[Candidate], ids: frozenset[str], count: int) -> NDArray[np.bool_]:
+def covered_by(candidates: Sequence[FeaturedCase], ids: frozenset[str], count: int) -> NDArray[np.bool_]:
     """The features that these cases have together."""
     covered = np.zeros(count, dtype=np.bool_)
     for candidate in candidates:
@@ -110,14 +110,14 @@ def covered_by(candidates: Sequence[Candidate], ids: frozenset[str], count: int)
     return covered
 
 
-def _gain(candidate: Candidate, weights: NDArray[np.float64], covered: NDArray[np.bool_]) -> float:
+def _gain(candidate: FeaturedCase, weights: NDArray[np.float64], covered: NDArray[np.bool_]) -> float:
     new = candidate.features[~covered[candidate.features]]
     return float(weights[new].sum())
 
 
-def _pinned(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _pinned(candidates: Sequence[FeaturedCase]) -> list[FeaturedCase]:
     """One case for each pinned shape of a suite, the cheapest, in the order of the plan."""
-    best: dict[tuple[str, str], Candidate] = {}
+    best: dict[tuple[str, str], FeaturedCase] = {}
     for candidate in candidates:
         item = candidate.item
         if not item.pin:

@@ -56,7 +56,7 @@ def coverage(
     from bitgate.errors import UsageError
     from bitgate.kernel.loading import with_operations
     from bitgate.operation.foreign import in_words
-    from bitgate.operation.space.table import Question
+    from bitgate.operation.space.table import TableRequest
     from bitgate.project_file import FILE, find
 
     if dispatch:
@@ -69,7 +69,7 @@ def coverage(
             f" --generate FILE; a repository with a {FILE} has its suites looked at"
         )
     assumptions = Assumptions.parse(assume or (), factor_names())
-    question = Question(tuple(_where(text) for text in where or ()), assumptions.operation)
+    question = TableRequest(tuple(_where(text) for text in where or ()), assumptions.operation)
     if cases is not None:
         table = read(cases, question)
     else:

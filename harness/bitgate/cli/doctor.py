@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.build import Builder, Cache, Compiler, find_hip_compiler, find_host_compiler
+from bitgate.build import Builder, Compiler, find_hip_compiler, find_host_compiler
 from bitgate.build.errors import first_error
 from bitgate.build.flags import host_compile, host_link
 from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import find_cuda_compiler, find_device_compiler
+from bitgate.cache import Cache
 from bitgate.device import targets
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError

@@ -42,15 +42,16 @@ def fuzz(
     from bitgate import rooms
     from bitgate.device import targets
     from bitgate.fuzz.campaign import Campaign, default_workers
-    from bitgate.fuzz.state import State, read_state
-    from bitgate.fuzz.worker import Setting
+    from bitgate.fuzz.state import CampaignState, read_state
+    from bitgate.fuzz.worker import CampaignSetting
     from bitgate.kernel.loading import to_load, with_operations
     from bitgate.project_file import find
 
     name = targets.named(target).name if target else targets.best().name
-    setting = Setting(name, kernel, with_operations(find().loading(to_load(load))), seed, case_timeout, shrink_seconds)
+    project = with_operations(find().loading(to_load(load)))
+    setting = CampaignSetting(name, kernel, project, seed, case_timeout, shrink_seconds)
     folder = rooms.out_dir() / name / "fuzz"
-    state = read_state(folder / "state.json", seed, kernel, name) if resume else State(seed, kernel, name)
+    state = read_state(folder / "state.json", seed, kernel, name) if resume else CampaignState(seed, kernel, name)
     campaign = Campaign(
         setting,
         state,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.cases.plan import PlannedItem
-from bitgate.cases.tier_solver import Candidate
+from bitgate.cases.tier_solver import FeaturedCase
 from bitgate.errors import UsageError
 from bitgate.operation import operation_called, parse_case_id
 from bitgate.operation.space.constants import Constants
@@ -28,7 +28,7 @@ Feature = tuple[str, ...]
 @dataclass(frozen=True, eq=False)
 class Features:
     names: tuple[Feature, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[FeaturedCase, ...]
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -55,7 +55,7 @@ def features(items: Sequence[PlannedItem], killers: Mapping[str, Iterable[str]])
             named.append(("refusal", item.key.kernel, item.refused))
         else:
             named += [("instance", item.suite, item.key.kernel, item.key.instance), *pairs[item.key.case]]
-        candidates.append(Candidate(item, np.array([numbers.setdefault(n, len(numbers)) for n in named], np.int64)))
+        candidates.append(FeaturedCase(item, np.array([numbers.setdefault(n, len(numbers)) for n in named], np.int64)))
     return Features(tuple(numbers), tuple(candidates))
 
 

@@ -74,9 +74,9 @@ class Levels:
                 self._open[factors] = open_
                 if level.strength == 1 and path >= 0 and factors[0] != path:
                     continue
-                told = open_ & ~self._smaller(factors, path) & ~self._within_union(open_, factors)
-                runs = self._wider(level.of_set(possible & ~plan_only, number), factors) if told.any() else told
-                for classes in np.argwhere(told):
+                listed = open_ & ~self._smaller(factors, path) & ~self._within_union(open_, factors)
+                runs = self._wider(level.of_set(possible & ~plan_only, number), factors) if listed.any() else listed
+                for classes in np.argwhere(listed):
                     terms = tuple(self.terms[f][c] for f, c in zip(factors, classes, strict=True))
                     yield Hole(terms, plan_only=not bool(runs[tuple(classes)]))
 

@@ -116,9 +116,9 @@ def predicted(problem: Problem, family: KernelFamily, instance: Instance, option
     """What the family says would run; nothing if it refuses the problem or predicts nothing."""
     if refusal_of(family, instance, problem, options) is not None:
         return
-    told: Dispatch | None = family.dispatch(problem, instance, options)
-    if told is not None:
-        yield _ran(problem, family, instance, options, told.stated)
+    dispatch: Dispatch | None = family.dispatch(problem, instance, options)
+    if dispatch is not None:
+        yield _ran(problem, family, instance, options, dispatch.stated)
 
 
 def _ran(

@@ -9,11 +9,11 @@ from bitgate.errors import UsageError
 from bitgate.operation import operations
 from bitgate.operation.foreign import Refused, found_in_list
 from bitgate.operation.space.csv_file import read_records
-from bitgate.operation.space.table import Question, Row, Table, TableReader, wanted
+from bitgate.operation.space.table import NamedProblem, Table, TableReader, TableRequest, wanted
 from bitgate.project import Project
 
 
-def read(path: Path, question: Question) -> Table:
+def read(path: Path, question: TableRequest) -> Table:
     """The table of any file, by its suffix. UsageError says what is wrong with it and where, or that it has no case."""
     if not path.is_file():
         raise UsageError(
@@ -37,23 +37,23 @@ def _reader_of(path: Path) -> TableReader:
     return able[0] if able else LINES
 
 
-def read_toml(path: Path, question: Question) -> Table:
+def read_toml(path: Path, question: TableRequest) -> Table:
     """Every set of a case table, products expanded; rows that expect a refusal are no cases to cover with."""
     from bitgate.cases.expand import expand
     from bitgate.cases.table import load_set, set_names
 
-    rows: dict[str, Row] = {}
+    rows: dict[str, NamedProblem] = {}
     for name in set_names(path):
         for row in load_set(path, name):
             if row.refused or not wanted({"name": row.name, "set": name}, question, path):
                 continue
             for candidate in expand(row):
                 # Options, fills and seeds run the same problem again: one row of coverage.
-                rows.setdefault(repr(candidate.problem), Row(row.name, candidate.problem))
+                rows.setdefault(repr(candidate.problem), NamedProblem(row.name, candidate.problem))
     return Table(str(path), tuple(rows.values()), everything())
 
 
-def read_lines(path: Path, question: Question) -> Table:
+def read_lines(path: Path, question: TableRequest) -> Table:
     """Case ids, ckProfiler, CK example, MIOpenDriver or benchdnn lines, benchdnn's batch files; # comments."""
     if question.where:
         raise UsageError(f"{path}: --where selects rows of a .csv or .toml table, command lines have no columns")
@@ -62,13 +62,13 @@ def read_lines(path: Path, question: Question) -> Table:
         if isinstance(entry, Refused):
             refused.append(entry)
         else:
-            rows.append(Row(entry.where, entry.problem))
+            rows.append(NamedProblem(entry.where, entry.problem))
     return Table(str(path), tuple(rows), everything(), refused=tuple(refused))
 
 
-def read_suites(project: Project, question: Question) -> Table:
+def read_suites(project: Project, question: TableRequest) -> Table:
     """All case tables of a project's suites, in which each problem is one row. UsageError if they hold no case."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, NamedProblem] = {}
     refused: list[Refused] = []
     for table in (read_toml(path, question) for path in project.tables()):
         refused += table.refused
@@ -78,7 +78,7 @@ def read_suites(project: Project, question: Question) -> Table:
     return _with_rows(Table(source, tuple(rows.values()), everything(), refused=tuple(refused)), question)
 
 
-def _with_rows(table: Table, question: Question) -> Table:
+def _with_rows(table: Table, question: TableRequest) -> Table:
     if not table.rows:
         asked = " and ".join(f"{name}={value}" for name, value in question.where)
         notes = [*(f"{line.where}: {line.reason}" for line in table.refused), *table.notes]

@@ -18,7 +18,7 @@ from bitgate.errors import UsageError
 from bitgate.operation import Operation, Problem, operations
 from bitgate.operation.space.candidates import Candidates, Ints
 from bitgate.operation.space.factor import PATH, Factor, classify
-from bitgate.operation.space.table import Row, Table
+from bitgate.operation.space.table import NamedProblem, Table
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Scope:
 class Survey:
     """How well the rows of one operation cover it. ``levels`` holds the combinations, ``ranked()`` the holes."""
 
-    def __init__(self, scope: Scope, rows: Sequence[Row], strength: int) -> None:
+    def __init__(self, scope: Scope, rows: Sequence[NamedProblem], strength: int) -> None:
         self.scope = scope
         self.strength = strength
         self.codes: Codes = np.empty((0, len(scope.factors)), dtype=np.uint8)
@@ -170,7 +170,7 @@ class Survey:
 
 def surveys(table: Table, assumptions: Assumptions, strength: int) -> list[Survey]:
     """One survey for each operation that the table has rows of."""
-    by_operation: dict[str, list[Row]] = {}
+    by_operation: dict[str, list[NamedProblem]] = {}
     for row in spread(table, assumptions):
         if row.problem.operation.space.factors and _assumed(row.problem, table.stated, assumptions):
             by_operation.setdefault(row.problem.operation.name, []).append(row)

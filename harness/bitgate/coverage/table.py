@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bitgate.coverage.assume import Assumptions, columns
 from bitgate.operation import Operation
-from bitgate.operation.space.table import Row, Table
+from bitgate.operation.space.table import NamedProblem, Table
 
 
 def everything() -> frozenset[str]:
@@ -19,11 +19,11 @@ def empty_table() -> Table:
     return Table("nothing", (), everything())
 
 
-def spread(table: Table, assumptions: Assumptions) -> Iterator[Row]:
+def spread(table: Table, assumptions: Assumptions) -> Iterator[NamedProblem]:
     """The rows as they run under the assumptions: once for each assumed value of a column that the table lacks."""
     for row in table.rows:
         for problem in assumptions.spread(row.problem, table.stated):
-            yield Row(row.name, problem)
+            yield NamedProblem(row.name, problem)
 
 
 def counted_columns(operation: Operation, stated: frozenset[str], assumptions: Assumptions) -> frozenset[str]:

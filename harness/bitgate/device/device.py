@@ -7,7 +7,7 @@ from typing import Any
 
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import check
-from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.host import DeviceFault, HostRuntime
 from bitgate.device.ledger import HipLedger, HostLedger, Ledger
 from bitgate.device.pool import Pool
 from bitgate.device.targets import Target
@@ -76,7 +76,7 @@ class Device:
         check(result[:1], "hipMemGetInfo")
         return int(result[1]) + self.pool.unused
 
-    def fault(self) -> Fault | None:
+    def fault(self) -> DeviceFault | None:
         """What the host runtime knows of the last fault since ``clear_fault``; a GPU tells nothing."""
         return self.host.fault() if self.host else None
 

@@ -64,7 +64,7 @@ FAULT_KINDS = (
 
 
 @dataclass(frozen=True)
-class Fault:
+class DeviceFault:
     """Why a kernel on the host was ended: who did what where. ``text`` says all of it in one sentence.
 
     ``offset`` and ``buffer_size`` are bytes, the offset from the buffer's begin. ``is_write`` is None if unknown.
@@ -200,7 +200,7 @@ class HostRuntime:
         code = self._functions["bitgateHostCheckCanary"](pointer, byref(offset))
         return offset.value if code else None
 
-    def fault(self) -> Fault | None:
+    def fault(self) -> DeviceFault | None:
         """The last fault since ``clear_fault``."""
         value = _CFault()
         return _fault(value) if self._functions["bitgateHostLastFaultInfo"](byref(value)) else None
@@ -212,7 +212,7 @@ class HostRuntime:
         """How many faults and failed calls there were since the library was loaded: nothing takes one off."""
         return int(self._functions["bitgateHostIncidents"]())
 
-    def incidents_since(self, number: int) -> list[Fault]:
+    def incidents_since(self, number: int) -> list[DeviceFault]:
         """Those after the first ``number``, as far as they are kept."""
         found = []
         for place in range(number, self.incidents()):
@@ -233,10 +233,10 @@ class HostRuntime:
             raise hip_error(code, name)
 
 
-def _fault(value: _CFault) -> Fault:
+def _fault(value: _CFault) -> DeviceFault:
     kind = FAULT_KINDS[value.kind] if value.kind < len(FAULT_KINDS) else str(value.kind)
     text = value.text.decode(errors="replace")
-    return Fault(
+    return DeviceFault(
         kind=kind,
         error=value.error,
         text=with_source_lines(text) if kind == "race" else text,

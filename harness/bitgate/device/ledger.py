@@ -9,7 +9,7 @@ from ctypes import create_string_buffer as text_buffer
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from bitgate.device.host import Fault, HostRuntime
+from bitgate.device.host import DeviceFault, HostRuntime
 from bitgate.errors import UsageError
 
 
@@ -20,7 +20,7 @@ class Incident:
 
     text: str
     address: int = 0
-    fault: Fault | None = None
+    fault: DeviceFault | None = None
 
 
 class Ledger(Protocol):

@@ -14,9 +14,9 @@ from bitgate.device.device import Device
 from bitgate.device.errors import HipError, check
 from bitgate.device.host import HostRuntime
 from bitgate.device.ledger import Ledger, NvidiaLedger
-from bitgate.device.loaded import mapped_runtimes
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.target_id import runs_on
 
 _SEARCH_VARIABLES = ("ROCM_PATH", "ROCM_HOME")

@@ -55,15 +55,15 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
         if finding is not None:
             findings.append(finding)
     findings.sort(key=lambda finding: (finding.role, -finding.score))
-    told: list[Finding] = []
+    reported: list[Finding] = []
     for finding in findings:
         # Beside a cause, what stands in a part of the cells is noise.
-        noise = finding.role is Role.CONTENT and finding.score < TELLING and told and told[0].role is Role.CAUSE
-        if not noise and not any(finding.kind in earlier.implies for earlier in told):
-            told.append(finding)
-    kinds = tuple(dict.fromkeys(finding.kind for finding in told)) or ("other",)
-    evidence = _evidence(scene, told) | ({"failed_rules": failed} if failed else {})
-    return Diagnosis(kinds, _named(scene, _sentence(scene, told)), evidence)
+        noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
+        if not noise and not any(finding.kind in earlier.implies for earlier in reported):
+            reported.append(finding)
+    kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
+    evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
+    return Diagnosis(kinds, _named(scene, _sentence(scene, reported)), evidence)
 
 
 def _checked(finding: Finding | None) -> Finding | None:
@@ -85,11 +85,11 @@ def _named(scene: Scene[Problem], sentence: str) -> str:
     return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence
 
 
-def _sentence(scene: Scene[Problem], told: list[Finding]) -> str:
-    causes = [finding for finding in told if finding.role is Role.CAUSE]
-    where = [finding for finding in told if finding.role is Role.PLACE]
+def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
+    causes = [finding for finding in reported if finding.role is Role.CAUSE]
+    where = [finding for finding in reported if finding.role is Role.PLACE]
     places = [finding.text for finding in where]
-    contents = [finding.text for finding in told if finding.role is Role.CONTENT]
+    contents = [finding.text for finding in reported if finding.role is Role.CONTENT]
     looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
     share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
     if causes:
@@ -108,21 +108,21 @@ def _sentence(scene: Scene[Problem], told: list[Finding]) -> str:
     return "; ".join([sentence, *contents])
 
 
-def _box(scene: Scene[Problem], told: str) -> list[str]:
+def _box(scene: Scene[Problem], reported: str) -> list[str]:
     """The box around the wrong cells, along the axes that no finding has told of."""
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
         first, last = int(hit[0]), int(hit[-1])
-        if last - first + 1 < scene.result.shape[axis] and letter not in told:
+        if last - first + 1 < scene.result.shape[axis] and letter not in reported:
             box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
     return ["within " + ", ".join(box)] if box else []
 
 
-def _evidence(scene: Scene[Problem], told: list[Finding]) -> dict[str, Any]:
+def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
     """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
     evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
-    for finding in told:
+    for finding in reported:
         candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
         if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
             evidence = candidate

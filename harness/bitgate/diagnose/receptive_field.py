@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitgate.diagnose.scene import Scene, holds_bits
 from bitgate.exact.bits import Array
-from bitgate.exact.probe import Index, product_of_ones
+from bitgate.exact.one_hot import Index, product_of_ones
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
 

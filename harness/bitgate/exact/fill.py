@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.errors import NoBoundError, UsageError
-from bitgate.exact import counter, native, probe
+from bitgate.exact import counter, native, one_hot
 from bitgate.exact.factors import gain_of
 from bitgate.exact.special import Special, specials
 from bitgate.exact.stated import stated_data
@@ -131,9 +131,9 @@ def make_inputs(problem: Problem, plan: FillPlan, threads: int | None = None) ->
 
 def _make_input(problem: Problem, name: str, own: TensorFill, seed: int, threads: int | None) -> HostTensor:
     if own.kind == "hot":
-        return probe.make_hot(problem, name, seed)
+        return one_hot.make_hot(problem, name, seed)
     if own.kind == "distinct":
-        return probe.make_distinct(problem, name, own.range, seed)
+        return one_hot.make_distinct(problem, name, own.range, seed)
     return make_tensor(problem.tensors[name], own, seed, threads)
 
 
@@ -232,7 +232,7 @@ def _plan_probe(problem: Problem, accumulation: Accumulation, exact: FillPlan) -
     """The operands of a probe beside the d0 of the exact fill."""
     names = problem.operation.exactness.operands(problem)
     rest = tuple((name, own) for name, own in exact.tensors if name not in names)
-    hot, values = probe.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
+    hot, values = one_hot.plan_probe(problem, accumulation, exact.seed, max((own.range for _, own in rest), default=0))
     kinds = {name: "hot" if name == hot else "distinct" for name in names}
     operands = tuple((name, TensorFill(kinds[name], values[name])) for name in names)
     return FillPlan("probe", exact.seed, operands + rest)

@@ -18,8 +18,8 @@ from bitgate.errors import UsageError
 from bitgate.fuzz import exchange
 from bitgate.fuzz.failure import Found, Shrunk, write_rows
 from bitgate.fuzz.lane import families_of
-from bitgate.fuzz.state import State
-from bitgate.fuzz.worker import RoundDone, RoundJob, RoundPart, Setting, ShrinkJob
+from bitgate.fuzz.state import CampaignState
+from bitgate.fuzz.worker import CampaignSetting, RoundDone, RoundJob, RoundPart, ShrinkJob
 
 POLL_SECONDS = 0.25
 SAVE_SECONDS = 5.0
@@ -55,8 +55,8 @@ class Campaign:
 
     def __init__(
         self,
-        setting: Setting,
-        state: State,
+        setting: CampaignSetting,
+        state: CampaignState,
         folder: Path,
         *,
         workers: int,

@@ -24,9 +24,9 @@ CANDIDATES = 20_000
 @dataclass(frozen=True)
 class Size:
     """How large the problems of a round may be: ``work`` in multiply-adds of whole tiles (1e7: some milliseconds on a
-    core), and how many they are. ``taste``: which values the draw prefers, ``tiny`` or ``wide``."""
+    core), and how many they are. ``distribution``: which values the draw prefers, ``tiny`` or ``wide``."""
 
-    taste: str
+    distribution: str
     work: float
     problems: int
 
@@ -48,7 +48,7 @@ def draw_round(space: Space, seed: tuple[int, ...], size: Size, layouts: Sequenc
     """At most ``size.problems`` problems; the same ones for the same arguments. ``layouts``: those that kernels say
     they take."""
     rng = np.random.default_rng([*seed, space.salt, 1])
-    batch = space.candidates(seed, CANDIDATES, layouts, size.taste)
+    batch = space.candidates(seed, CANDIDATES, layouts, size.distribution)
     batch = batch.take(batch.possible)
     batch = batch.take((batch.work <= size.work) & (batch.cost <= size.work / 10))
     weights = even(np.concatenate([classify(batch, space.factors, Constants()), space.finer(batch)], axis=1))

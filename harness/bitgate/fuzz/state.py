@@ -16,7 +16,7 @@ SCHEMA = 1
 
 
 @dataclass
-class State:
+class CampaignState:
     """``unfinished``: rounds that were begun, with the case to go on at. ``failures`` as ``Shrunk.as_json`` writes."""
 
     seed: int
@@ -69,7 +69,7 @@ class State:
         draft.replace(path)
 
 
-def read_state(path: Path, seed: int, kernel: str | None, target: str) -> State:
+def read_state(path: Path, seed: int, kernel: str | None, target: str) -> CampaignState:
     """The state of an earlier run of the same question. UsageError if there is none, or it was another question."""
     try:
         document = json.loads(path.read_text())
@@ -84,7 +84,7 @@ def read_state(path: Path, seed: int, kernel: str | None, target: str) -> State:
         tally: dict[str, Any] = document["tally"]
         for name in ("outcomes", "instances"):
             tally[name] = Counter(tally[name])
-        return State(
+        return CampaignState(
             seed,
             kernel,
             target,

@@ -31,7 +31,7 @@ TELL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Setting:
+class CampaignSetting:
     """What all workers of a run share."""
 
     target: str
@@ -117,7 +117,7 @@ def lane_of(turn: tuple[Lane, ...], number: int) -> tuple[Lane, int]:
 class Worker:
     """The working side. ``send`` takes an answer to the other side."""
 
-    def __init__(self, setting: Setting, answers: BinaryIO) -> None:
+    def __init__(self, setting: CampaignSetting, answers: BinaryIO) -> None:
         self._setting = setting
         self._answers = answers
         self._process = CaseProcess(Opening(setting.target, setting.project, repeats_all=False), progress=_to_stderr)
@@ -133,7 +133,7 @@ class Worker:
 
     def round(self, job: RoundJob) -> RoundDone:
         lane, visit = lane_of(self._turn, job.number)
-        tally, last, told = Tally(), None, 0.0
+        tally, last, reported = Tally(), None, 0.0
         for index, planned in enumerate(lane.cases(self._setting.seed, visit, self._setting.target)):
             if index < job.start:
                 continue
@@ -145,9 +145,9 @@ class Worker:
                 raise UsageError(f"{planned.case} on {planned.kernel.name}, fill {planned.fill}: {error}") from None
             tally.add(verdict, planned.problem is not last)
             last = planned.problem
-            if monotonic() - told > TELL_SECONDS:
+            if monotonic() - reported > TELL_SECONDS:
                 self.send(RoundPart(job.number, index + 1, tally))
-                tally, told = Tally(), monotonic()
+                tally, reported = Tally(), monotonic()
             if is_failure(verdict):
                 self.send(Found(planned, verdict, monotonic(), lane.name, visit))
         return RoundDone(job.number, None, tally)

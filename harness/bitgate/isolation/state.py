@@ -1,6 +1,6 @@
 """What a kernel's process looks like from inside, before and after a call: compared, and put in words.
 
-The looks themselves are bytes (exact/native/process_state.cpp), equal if nothing has changed, which is what they nearly
+Snapshots are bytes (exact/native/process_state.cpp), equal if nothing has changed, which is what they nearly
 always are; here they are read. Linux and glibc on x86-64, where bitgate runs.
 """
 
@@ -29,8 +29,8 @@ GRACE_SECONDS = 0.05
 DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/")
 """Descriptors that drivers open and keep as they need them, whatever the library does."""
 
-Look = Callable[[], bytes]
-"""Takes a look at the process."""
+TakeSnapshot = Callable[[], bytes]
+"""Takes a snapshot of the process."""
 
 _FENV_BYTES = 32
 _CONTROL, _CSR = slice(0, 2), slice(28, 32)
@@ -39,7 +39,7 @@ _CONTROL, _CSR = slice(0, 2), slice(28, 32)
 
 @dataclass(frozen=True)
 class State:
-    """One look at the process. Field names are the words of reports."""
+    """One snapshot of the process. Field names are the words of reports."""
 
     fp_environment: tuple[int, int]
     """x87's control word, MXCSR without its flags."""
@@ -64,9 +64,9 @@ class State:
     """Number, device, inode."""
 
     @classmethod
-    def of(cls, look: bytes) -> State:
-        """The state that a look has seen."""
-        fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(look)
+    def of(cls, snapshot: bytes) -> State:
+        """The state that a snapshot holds."""
+        fp, handlers, mask, stack, folder, environment, umask, limits, *rest = _sections(snapshot)
         timers, priority, affinity, locale, flags, children, threads, descriptors = rest
         return cls(
             fp_environment=_two(_numbers("I", fp)),
@@ -93,7 +93,7 @@ Runtime = Callable[[], "tuple[int, int] | None"]
 
 
 def changes(before: State, after: State, runtime: Runtime, excused: Collection[str]) -> list[str]:
-    """What has changed between two looks, in words."""
+    """What has changed between two snapshots, in words."""
     found = []
     for item in fields(State):
         name = item.name
@@ -112,12 +112,12 @@ def without_additions(before: State, after: State) -> State:
     return replace(after, threads=before.threads, descriptors=kept)
 
 
-def settled(before: bytes, after: bytes, look: Look) -> bytes:
-    """``after``, or a later look if something has been added that may be about to go."""
+def settled(before: bytes, after: bytes, take: TakeSnapshot) -> bytes:
+    """``after``, or a later snapshot if something has been added that may be about to go."""
     end = time.monotonic() + GRACE_SECONDS
     while after != before and _added(State.of(before), State.of(after)) and time.monotonic() < end:
         time.sleep(0.002)
-        after = look()
+        after = take()
     return after
 
 
@@ -164,11 +164,11 @@ def _added(before: State, after: State) -> bool:
     )
 
 
-def _sections(look: bytes) -> Iterator[bytes]:
+def _sections(snapshot: bytes) -> Iterator[bytes]:
     at = 0
-    while at < len(look):
-        (size,) = struct.unpack_from("<I", look, at)
-        yield look[at + 4 : at + 4 + size]
+    while at < len(snapshot):
+        (size,) = struct.unpack_from("<I", snapshot, at)
+        yield snapshot[at + 4 : at + 4 + size]
         at += 4 + size
 
 

@@ -255,7 +255,7 @@ def sized(structure: type[_Abi]) -> Any:
 
 def values_of(entries: Any, count: int) -> dict[str, Value]:
     """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
-    told: dict[str, Value] = {}
+    named: dict[str, Value] = {}
     for entry in (entries[i] for i in range(count)):
         kind = ValueKind(entry.kind)
         value = getattr(entry, kind.name.lower())
@@ -263,5 +263,5 @@ def values_of(entries: Any, count: int) -> dict[str, Value]:
             value = (value or b"").decode(errors="replace")
         elif kind is ValueKind.INTEGERS:
             value = tuple(value[: entry.count])
-        told[(entry.name or b"").decode(errors="replace")] = value
-    return told
+        named[(entry.name or b"").decode(errors="replace")] = value
+    return named

@@ -138,7 +138,7 @@ class KernelFamily:
     file. ``library`` names a prebuilt shared library instead (relative to ``folder``, or absolute); then ``sources`` is
     empty. ``supports`` and ``dispatch`` are written
     independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
-    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.platform).
+    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.platform_probe).
     ``changes`` names what else the library changes of its process and may: threads, descriptors, subprocesses.
     """
 

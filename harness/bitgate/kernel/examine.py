@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.build.cache import Cache
-from bitgate.build.content import Contents, sha256
+from bitgate.cache import Cache
+from bitgate.cache.content import Contents, sha256
 from bitgate.isolation.child import Child, Ended, signal_name
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
-from bitgate.kernel.probe import ENTRY, LOAD
+from bitgate.kernel.introspection import ENTRY, LOAD
 from bitgate.target_id import runs_on
 
 _PROBE_SECONDS = 60
@@ -49,7 +49,7 @@ def _check_file(path: Path) -> None:
 
 def _facts(path: Path, runtime: Path | None, cache: Cache) -> dict[str, Any]:
     contents = Contents(cache)
-    own_rules = Path(__file__).with_name("probe.py")
+    own_rules = Path(__file__).with_name("introspection.py")
     parts = (path, runtime, own_rules)
     key = sha256(*(contents.of(str(part.resolve())) or "" for part in parts if part), str(abi.SIZES))
     memo = cache.folder / "probes.json"

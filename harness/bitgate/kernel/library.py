@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memset, sizeof
 from pathlib import Path
 
-from bitgate.build.cache import Cache
-from bitgate.device.loaded import mapped_runtimes
+from bitgate.cache import Cache
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel.abi import (
     EXPORTS,
     CDispatchRecord,

@@ -90,18 +90,18 @@ class Contraction(ABC):
     def product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
         """What a kernel is told by the names of kernels/include/bitgate/products.hpp, as far as it is no default: who
         does not know it need not."""
-        told: dict[str, int | float | str | tuple[int, ...]] = {}
+        attributes: dict[str, int | float | str | tuple[int, ...]] = {}
         for begin, op in (("", self.op), ("in_", self.in_op), ("wei_", self.wei_op)):
             if op.name != "pass":
-                told |= {f"{begin}op": "bilinear" if op.in_place else op.name, f"{begin}alpha": op.alpha}
-                told[f"{begin}beta"] = op.beta
+                attributes |= {f"{begin}op": "bilinear" if op.in_place else op.name, f"{begin}alpha": op.alpha}
+                attributes[f"{begin}beta"] = op.beta
         if self.op.in_place:
-            told["d_aliases_output"] = 1
+            attributes["d_aliases_output"] = 1
         if self.dtypes.compute is not None:
-            told["compute"] = self.dtypes.compute_dtype.name
+            attributes["compute"] = self.dtypes.compute_dtype.name
         if self.split_k != 1:
-            told["split_k"] = self.split_k
-        return told
+            attributes["split_k"] = self.split_k
+        return attributes
 
     @property
     def parts(self) -> int:

@@ -16,11 +16,11 @@ from bitgate.cases.row import Row
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
-from bitgate.plugin.platform import Platform
+from bitgate.plugin.dispatch_assertion import assert_dispatch
+from bitgate.plugin.probe_gate import ProbeGate
 from bitgate.plugin.record import build, stand_in
 from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
 from bitgate.plugin.watchdog import Watchdog
-from bitgate.plugin.way import hold_to_the_way
 from bitgate.record import Diagnosis, Outcome, Verdict, append
 from bitgate.report.cells import cell_lines
 from bitgate.report.result import sentence_of
@@ -42,7 +42,7 @@ class Gating:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.box = BlackBox(run.folder, run.worker)
-        self.platform = Platform(run)
+        self.probe_gate = ProbeGate(run)
         self.watchdog = Watchdog(self._hung)
         self.built: set[tuple[str, str]] = set()
 
@@ -65,7 +65,7 @@ class Gating:
             __tracebackhide__ = True
             verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
             request.node.stash.setdefault(VERDICTS, []).append(verdict)
-            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.platform.obstacle(bitgate_test)):
+            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(bitgate_test)):
                 pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
             if verdict.outcome is Outcome.KNOWN_BUG:
                 pytest.skip(f"KNOWN_BUG: {verdict.reason}")
@@ -85,14 +85,14 @@ class Gating:
         def _took(verdict: Verdict, **stated: Any) -> None:
             family = self.run.setting.families.get(verdict.key.kernel)
             if not is_ours(row_of(bitgate_test)) or (family is not None and is_own(family)):
-                hold_to_the_way(verdict, row_of(bitgate_test), stated)
+                assert_dispatch(verdict, row_of(bitgate_test), stated)
 
         return _took
 
     def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
         if test.nobody:
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
-        if obstacle := self.platform.obstacle(test):
+        if obstacle := self.probe_gate.obstacle(test):
             return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
         return self.run.placed(self._judged(planned, test, by), test, node_id)
 
@@ -113,7 +113,7 @@ class Gating:
         if test is None:
             return (yield)
         if not self.run.is_probe(test):
-            self.platform.wait()
+            self.probe_gate.wait()
         if not self.run.builds_ahead:
             self._build(test)
         self.box.write(item.nodeid)

@@ -11,7 +11,7 @@ from bitgate.errors import UsageError
 LOCK = ".lock"
 
 
-def hold(folder: Path) -> FileLock:
+def lock_folder(folder: Path) -> FileLock:
     """The folder's lock, until it is released or this process ends. UsageError if another run has it."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)

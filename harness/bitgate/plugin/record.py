@@ -12,7 +12,7 @@ from bitgate.build.errors import BuildError
 from bitgate.cases.planning import row_of
 from bitgate.errors import UsageError
 from bitgate.plugin.blackbox import left_behind
-from bitgate.plugin.lock import hold
+from bitgate.plugin.lock import lock_folder
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
 from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
 from bitgate.verify.planned import PlannedCase
@@ -47,7 +47,7 @@ def begin(run: Run) -> None:
 def claim(run: Run) -> None:
     """Nobody else writes into the run's folder from now on."""
     if run.lock is None:
-        run.lock = hold(run.folder)
+        run.lock = lock_folder(run.folder)
 
 
 def _check_same_work(run: Run) -> None:
@@ -65,7 +65,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
     """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; their
     hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
-    from bitgate.build.content import content_of
+    from bitgate.cache.content import content_of
     from bitgate.device.tools_abi import family as tools_family
 
     families = [run.setting.families[name] for name in sorted(set(names)) if name in run.setting.families]

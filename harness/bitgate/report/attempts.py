@@ -90,9 +90,9 @@ def _ordered(tries: Sequence[Try]) -> list[Try]:
 
     def place(one: Try) -> tuple[Any, ...]:
         stamp = one.verdict.run
-        told = (begun[stamp.id], stamp.id, stamp.attempt, stamp.instant) if stamp else (_EVER, "", 0, _EVER)
+        age = (begun[stamp.id], stamp.id, stamp.attempt, stamp.instant) if stamp else (_EVER, "", 0, _EVER)
         # Where all that is equal, neither the order of files nor their names may decide.
-        return (*told, one.line, json.dumps(to_event(one.verdict), sort_keys=True, default=str))
+        return (*age, one.line, json.dumps(to_event(one.verdict), sort_keys=True, default=str))
 
     return sorted(tries, key=place)
 

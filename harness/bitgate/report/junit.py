@@ -18,10 +18,10 @@ from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
 from bitgate.record import UNKNOWN, Verdict
 from bitgate.report.cells import cell_lines
-from bitgate.report.finding import KINDS, Finding
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.names import TestName, test_names
 from bitgate.report.result import Result, result_of
+from bitgate.report.run_finding import KINDS, RunFinding
 from bitgate.report.text import capped, legal, one_line
 
 ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
@@ -114,7 +114,7 @@ def document(ledger: Ledger, budget: int = BUDGET) -> Document:
     return xml
 
 
-def merged(files: Iterable[Path], findings: Sequence[Finding] = ()) -> Document:
+def merged(files: Iterable[Path], findings: Sequence[RunFinding] = ()) -> Document:
     """The suites of several JUnit files in one document, in order, and what is wrong with the whole run."""
     xml = Document("bitgate")
     for file in files:
@@ -273,7 +273,7 @@ def _nothing_compared(ledger: Ledger) -> Suite:
     return suite
 
 
-def _about_the_run(where: str, started: str, findings: Sequence[Finding]) -> Suite:
+def _about_the_run(where: str, started: str, findings: Sequence[RunFinding]) -> Suite:
     suite = Suite(f"bitgate.run.{where}.whole")
     suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
     suite.hostname = UNKNOWN

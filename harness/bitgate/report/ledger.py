@@ -12,7 +12,7 @@ from bitgate.project import TIERS
 from bitgate.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
 from bitgate.report import wholeness
 from bitgate.report.attempts import Entry, Settled, Try, jobs_of, settle
-from bitgate.report.finding import Finding, some
+from bitgate.report.run_finding import RunFinding, some
 from bitgate.report.source import PLAN, RESULTS, Source, find_sources
 
 __all__ = ["PLAN", "RESULTS", "Entry", "Ledger", "Night", "read_ledgers", "read_night"]
@@ -30,7 +30,7 @@ class Ledger:
     shards: tuple[str, ...] = ()
     """``<i>of<n>`` of every shard that went into it; empty if the run was not sharded."""
     notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run on this target: red, whatever the entries say."""
 
 
@@ -39,7 +39,7 @@ class Night:
     """All ledgers of a run, and what is wrong with it as a whole."""
 
     ledgers: tuple[Ledger, ...]
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[RunFinding, ...] = field(default=())
 
 
 def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
@@ -58,7 +58,7 @@ def read_night(
     """
     sources = find_sources(paths, may_be_empty=may_be_empty or plan is not None)
     jobs = jobs_of(source.jobs for source in sources)
-    homeless = [Finding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
+    homeless = [RunFinding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
     targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
     return Night(
         tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
@@ -108,14 +108,14 @@ def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[Settled]:
     return [settle(tries) for tries in attempts.values()]
 
 
-def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequence[Settled]) -> Iterable[Finding]:
+def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequence[Settled]) -> Iterable[RunFinding]:
     rivals: dict[frozenset[int], list[str]] = {}
     for one in settled:
         if one.rivals:
             rivals.setdefault(one.rivals, []).append(one.entry.verdict.key.case)
     for between, cases in rivals.items():
         files = some(source.file for source, job in own if job in between)
-        yield Finding(
+        yield RunFinding(
             "Duplicated",
             f"{target}: {len(cases)} cases were run by {len(between)} jobs that do not say which is the later attempt"
             f" ({files}), the first is {min(cases)}: give the results of one of them",

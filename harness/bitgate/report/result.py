@@ -54,7 +54,7 @@ def _telling_type(verdict: Verdict) -> str:
 
 
 def _lines(verdict: Verdict) -> list[str]:
-    told = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
+    sentences = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
     if verdict.diagnosis:
-        told.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
-    return told
+        sentences.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
+    return sentences

@@ -101,9 +101,9 @@ def _bad_lines(file: Path, bad: Sequence[BadLine]) -> list[str]:
     return [f"{file}:{line.number}: {line.why}" for line in bad]
 
 
-def _shard(file: Path, plan: Plan | None, told: set[str]) -> Shard | None:
+def _shard(file: Path, plan: Plan | None, shards: set[str]) -> Shard | None:
     """As plan or record say; a record of before that lies in a folder that is called so."""
-    texts = [plan.shard] if plan and plan.shard else sorted(told)
+    texts = [plan.shard] if plan and plan.shard else sorted(shards)
     try:
         return Shard.parse(texts[0]) if texts else Shard.of_folder(file.parent.name)
     except UsageError:

@@ -9,9 +9,9 @@ from typing import Any
 
 from bitgate.record import Outcome, Verdict
 from bitgate.report.cells import cell_lines
-from bitgate.report.finding import Finding, first_words
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.result import sentence_of
+from bitgate.report.run_finding import RunFinding, first_words
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Row:
+class Totals:
     """The verdicts of one suite on one target (``suite`` empty: of the whole target)."""
 
     target: str
@@ -81,15 +81,15 @@ class Summary:
     """A whole run, or several merged. ``exit_code`` is what ``bitgate report`` and ``bitgate ci merge`` end with."""
 
     tier: str
-    targets: tuple[Row, ...]
-    suites: tuple[Row, ...]
+    targets: tuple[Totals, ...]
+    suites: tuple[Totals, ...]
     outcomes: dict[str, int]
     reds: tuple[Red, ...]
     known: tuple[Known, ...] = ()
     changed: tuple[str, ...] = ()
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run itself."""
     interrupted: bool = False
 
@@ -118,7 +118,7 @@ class Summary:
         return 1 if self.reds or self.findings or not all(row.compared for row in self.targets) else 0
 
     @property
-    def told(self) -> tuple[Red, ...]:
+    def reported(self) -> tuple[Red, ...]:
         """The reds worth a paragraph: of an interrupted run not the cases that it never came to."""
         return tuple(red for red in self.reds if not self.interrupted or red.outcome != Outcome.NOT_RUN)
 
@@ -126,7 +126,7 @@ class Summary:
     def causes(self) -> tuple[Cause, ...]:
         """The reds worth telling of, those with the same cause together, the most frequent first."""
         groups: dict[tuple[str, ...], list[Red]] = {}
-        for red in self.told:
+        for red in self.reported:
             groups.setdefault(red.cause, []).append(red)
         causes = [Cause(len(group), group[0]) for group in groups.values()]
         return tuple(sorted(causes, key=lambda cause: (cause.first.outcome.is_unanswered, -cause.count)))
@@ -137,8 +137,8 @@ class Summary:
         where = ", ".join(row.target for row in self.targets) or "no target"
         tier = f" ({self.tier})" if self.tier else ""
         if self.interrupted:
-            done = self.verdicts - (len(self.reds) - len(self.told))
-            return f"INTERRUPTED: {done} of {self.verdicts} verdicts on {where}{tier}, {len(self.told)} of them red"
+            done = self.verdicts - (len(self.reds) - len(self.reported))
+            return f"INTERRUPTED: {done} of {self.verdicts} verdicts on {where}{tier}, {len(self.reported)} of them red"
         said = {
             0: f"GREEN: {self.verdicts} verdicts on {where}{tier}",
             1: f"RED: {len(self.reds)} of {self.verdicts} verdicts on {where}{tier}",
@@ -173,7 +173,7 @@ class Summary:
         }
 
 
-def summarise(ledgers: Sequence[Ledger], findings: Sequence[Finding] = (), *, interrupted: bool = False) -> Summary:
+def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *, interrupted: bool = False) -> Summary:
     """Count the entries of ledgers, one a target; ``findings`` are those of the whole run."""
     entries = [entry for ledger in ledgers for entry in ledger.entries]
     counts = Counter(entry.verdict.outcome for entry in entries)
@@ -192,7 +192,7 @@ def summarise(ledgers: Sequence[Ledger], findings: Sequence[Finding] = (), *, in
     )
 
 
-def _suite_rows(ledger: Ledger) -> list[Row]:
+def _suite_rows(ledger: Ledger) -> list[Totals]:
     suites = dict.fromkeys(entry.verdict.suite for entry in ledger.entries)
     return [
         _row(ledger.target, suite or "verify", [e for e in ledger.entries if e.verdict.suite == suite])
@@ -200,9 +200,9 @@ def _suite_rows(ledger: Ledger) -> list[Row]:
     ]
 
 
-def _row(target: str, suite: str, entries: Sequence[Entry]) -> Row:
+def _row(target: str, suite: str, entries: Sequence[Entry]) -> Totals:
     verdicts = [entry.verdict for entry in entries]
-    return Row(
+    return Totals(
         target=target,
         suite=suite,
         device=next((f"{v.device_name} ({v.device_kind})" for v in verdicts if v.device_kind), ""),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.host import Fault
+from bitgate.device.host import DeviceFault
 from bitgate.device.ledger import Incident, left_behind
 
 CORRUPTING = frozenset({"lds_canary", "global_canary", "fp_environment"})
@@ -25,7 +25,7 @@ class Aftermath:
 
     crash: str = ""
     damage: str = ""
-    fault: Fault | None = None
+    fault: DeviceFault | None = None
 
 
 def before_launch(device: Device) -> int:
@@ -36,9 +36,9 @@ def before_launch(device: Device) -> int:
     return device.ledger.mark()
 
 
-def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], told: str = "") -> Aftermath:
-    """Ask what happened since the mark, when the caller's stream has ended. Then everything has. ``told`` is the error
-    that the library returned."""
+def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], reported: str = "") -> Aftermath:
+    """Ask what happened since the mark, when the caller's stream has ended. Then everything has. ``reported`` is the
+    error that the library returned."""
     in_flight = device.ledger.in_flight(device.stream)
     try:
         device.synchronize()
@@ -53,9 +53,9 @@ def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], told:
         return Aftermath(damage="; ".join(filter(None, [f"{LEFT}: {in_flight}", swallowed])), fault=fault)
     if not swallowed:
         return Aftermath()
-    if told:
-        why = "" if told in swallowed else f": {swallowed}"
-        return Aftermath(crash=told + why, fault=fault)
+    if reported:
+        why = "" if reported in swallowed else f": {swallowed}"
+        return Aftermath(crash=reported + why, fault=fault)
     sentence = f"{swallowed}; the library hid it and returned OK"
     corrupting = fault is not None and fault.kind in CORRUPTING
     return Aftermath(crash=sentence, damage=sentence if corrupting else "", fault=fault)

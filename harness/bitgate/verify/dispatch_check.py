@@ -29,9 +29,9 @@ def dispatch_disagreement(
 
 
 def _against_prediction(record: DispatchRecord, predicted: Dispatch) -> list[str]:
-    told = record.summary()
+    recorded = record.summary()
     return [
-        f"{name} is {told.get(name)}, predicted {value}"
+        f"{name} is {recorded.get(name)}, predicted {value}"
         for name, value in predicted.stated.items()
-        if told.get(name) != value
+        if recorded.get(name) != value
     ]

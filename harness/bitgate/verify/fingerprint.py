@@ -35,7 +35,7 @@ def fingerprint(
 ) -> dict[str, str]:
     """Of a case on ``target``. ``places`` are the folders of its kernel and of its suites; what only an open device can
     tell is unknown without one."""
-    told = {
+    parts = {
         "build": build,
         "host": platform.node() or UNKNOWN,
         "os": _system(),
@@ -46,7 +46,7 @@ def fingerprint(
         "commit": _commit(tuple(places)),
         "guards": NO_GUARDS,
     }
-    return {name: told[name] for name in FINGERPRINT}
+    return {name: parts[name] for name in FINGERPRINT}
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome
 from bitgate.verify.compare import Comparison, compare
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import Run
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Reference
 
 
@@ -31,17 +31,17 @@ class Question:
     rules: Sequence[Rule] = ()
     """An owner's, for the diagnosis."""
 
-    def left(self, run: Run, role: str) -> Array:
+    def left(self, run: LaunchResult, role: str) -> Array:
         """An output in logical order: the reference's cells where the run left the same."""
         return run.results.get(role, self.reference.tensors[role]).logical
 
-    def comparison(self, run: Run, role: str) -> Comparison:
+    def comparison(self, run: LaunchResult, role: str) -> Comparison:
         """Of an output; where something else than bits decides, by that."""
         result, judge = self.left(run, role), self.reference.judges.get(role)
         outside = None if judge is None else judge.outside(result)
         return compare(result, self.reference.tensors[role].logical, outside)
 
-    def wrong(self, run: Run) -> list[str]:
+    def wrong(self, run: LaunchResult) -> list[str]:
         """The outputs that a run has wrong, once its judges have settled it (``Reference.settle``)."""
         return [role for role in self.problem.outputs if role in run.results]
 
@@ -52,7 +52,7 @@ class Judgement:
     if the run was harmed, or if bits decide of no output."""
 
     outcome: Outcome
-    run: Run
+    run: LaunchResult
     reason: str = ""
     digest: str = ""
     diagnosis: Diagnosis | None = None
@@ -63,14 +63,14 @@ class Judgement:
         return f"{self.outcome}: {self.reason}" if self.reason else str(self.outcome)
 
 
-def harmed(run: Run) -> Judgement | None:
+def harmed(run: LaunchResult) -> Judgement | None:
     """The judgement of a run that wrote what is not its own, or that crashed, as the device tells it; None: neither."""
     outcome = Outcome.CORRUPTED if run.damage else Outcome.CRASHED
     sentence = run.damage or run.crash
     return Judgement(outcome, run, sentence, diagnosis=explained(run, sentence)) if sentence else None
 
 
-def judged(question: Question, runs: Sequence[Run]) -> Judgement:
+def judged(question: Question, runs: Sequence[LaunchResult]) -> Judgement:
     """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed."""
     differ = _differing(question, runs)
     role = differ or next((role for run in runs for role in question.wrong(run)), "")
@@ -84,7 +84,7 @@ def judged(question: Question, runs: Sequence[Run]) -> Judgement:
     return Judgement(outcome, run, diagnosis.sentence, digest, diagnosis, role)
 
 
-def _differing(question: Question, runs: Sequence[Run]) -> str:
+def _differing(question: Question, runs: Sequence[LaunchResult]) -> str:
     """The first output in which two launches differ where bits decide; empty if there is none."""
     if len(runs) < 2:
         return ""
@@ -96,7 +96,7 @@ def _differing(question: Question, runs: Sequence[Run]) -> str:
     return ""
 
 
-def _beside(question: Question, run: Run, other: Run, role: str) -> Array:
+def _beside(question: Question, run: LaunchResult, other: LaunchResult, role: str) -> Array:
     """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
     Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
     cause, which is no race."""
@@ -117,7 +117,7 @@ def _beside(question: Question, run: Run, other: Run, role: str) -> Array:
     return np.where(same, here, there)
 
 
-def _diagnosis(question: Question, run: Run, role: str, other: Run | None) -> Diagnosis:
+def _diagnosis(question: Question, run: LaunchResult, role: str, other: LaunchResult | None) -> Diagnosis:
     """Of one output of a run; ``other`` is the run that it differs from."""
     comparison = question.comparison(run, role)
     dtype = question.reference.tensors[role].tensor.dtype
@@ -144,7 +144,7 @@ def _diagnosis(question: Question, run: Run, role: str, other: Run | None) -> Di
     return replace(diagnosis, evidence=evidence)
 
 
-def _of_several(question: Question, run: Run, role: str) -> dict[str, Any]:
+def _of_several(question: Question, run: LaunchResult, role: str) -> dict[str, Any]:
     """Which output is looked at, and which others are wrong; nothing where there is only one."""
     if len(question.problem.outputs) == 1:
         return {}
@@ -152,7 +152,7 @@ def _of_several(question: Question, run: Run, role: str) -> dict[str, Any]:
     return {"output": role} | ({"wrong_too": others} if others else {})
 
 
-def explained(run: Run, sentence: str) -> Diagnosis:
+def explained(run: LaunchResult, sentence: str) -> Diagnosis:
     """The diagnosis of a run that the device itself explains."""
     evidence: dict[str, object] = {"run": run.how.words}
     if run.changes:

@@ -13,65 +13,66 @@ from bitgate.operation import Problem
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.bounds import Bounds, Judge
-from bitgate.verify.case import Case, verdict_of
+from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.evidence import Evidence
 from bitgate.verify.judgement import Question, explained, harmed, judged
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import Run
-from bitgate.verify.shortcut import Look
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
+from bitgate.verify.verdict import verdict_of
 from bitgate.verify.view import view_of
 
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
 ALL_NAN = "the expected result is NaN in every cell: a kernel that computes nothing may give that"
 
 
-def judge(case: Case) -> Verdict:
+def judge(evidence: Evidence) -> Verdict:
     """The verdict of a case whose launches have ended."""
-    harm = harmed(case.runs[-1])
+    harm = harmed(evidence.runs[-1])
     if harm is not None:
-        verdict = verdict_of(case, harm.outcome, harm.reason, harm.diagnosis)
-        return replace(verdict, view=_view(case, harm.run))
-    if case.reference is not None and case.reference.kind == "none":
-        return _uncompared(case)
-    question = question_of(case)
-    found = None if question is None else judged(question, case.runs)
+        verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
+        return replace(verdict, view=_view(evidence, harm.run))
+    if evidence.reference is not None and evidence.reference.kind == "none":
+        return _uncompared(evidence)
+    question = question_of(evidence)
+    found = None if question is None else judged(question, evidence.runs)
     if found is None or found.outcome is Outcome.PASS:
-        return _weighed(case, check_dispatch(case))
-    verdict = verdict_of(case, found.outcome, found.reason, found.diagnosis, found.run.results)
-    return replace(verdict, view=_view(case, found.run, found.role))
+        return _weighed(evidence, check_dispatch(evidence))
+    verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
+    return replace(verdict, view=_view(evidence, found.run, found.role))
 
 
-def question_of(case: Case) -> Question | None:
+def question_of(evidence: Evidence) -> Question | None:
     """What its results are held to; None where they have not left the device."""
-    if case.inputs is None or case.reference is None:
+    if evidence.inputs is None or evidence.reference is None:
         return None
-    problem, inputs = case.planned.problem, case.inputs.tensors
-    return Question(problem, inputs, case.reference, case.planned.kernel.instance.tile, case.session.rules)
+    problem, inputs = evidence.planned.problem, evidence.inputs.tensors
+    return Question(problem, inputs, evidence.reference, evidence.planned.kernel.instance.tile, evidence.session.rules)
 
 
-def _weighed(case: Case, verdict: Verdict) -> Verdict:
+def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
     """The verdict, unless it is a PASS that a kernel which only clears its result has as well."""
-    why = _nothing_shown(case) if verdict.outcome is Outcome.PASS else ""
+    why = _nothing_shown(evidence) if verdict.outcome is Outcome.PASS else ""
     if not why:
         return verdict
     certificate = None if verdict.certificate is None else blind(verdict.certificate, why)
     verdict = replace(verdict, certificate=certificate)
-    if case.planned.zero_result:
+    if evidence.planned.zero_result:
         return verdict
-    is_loose = case.reference is not None and bool(case.reference.judges)
-    if is_loose and case.planned.suite:  # a suite is not to believe that it holds real numbers to something
+    is_loose = evidence.reference is not None and bool(evidence.reference.judges)
+    if is_loose and evidence.planned.suite:  # a suite is not to believe that it holds real numbers to something
         return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
     return replace(verdict, shows=False, reason=why)
 
 
-def _nothing_shown(case: Case) -> str:
+def _nothing_shown(evidence: Evidence) -> str:
     """Why right bits say nothing of what the kernel sums; empty if they do."""
-    problem, reference = case.planned.problem, case.reference
+    problem, reference = evidence.planned.problem, evidence.reference
     if not has_products(problem):
         return NO_PRODUCT
     if reference is None:
-        digest = "" if case.look is None else case.look.last.digest
+        digest = "" if evidence.device_check is None else evidence.device_check.last.digest
         return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
     # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
     reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
@@ -89,33 +90,33 @@ def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
     return "" if tensor.logical.any() else ZERO_RESULT
 
 
-def _uncompared(case: Case) -> Verdict:
+def _uncompared(evidence: Evidence) -> Verdict:
     """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
-    verdict = check_dispatch(case)
+    verdict = check_dispatch(evidence)
     if verdict.outcome is not Outcome.PASS:
         return verdict
     reason = "it ran, and nothing was compared: no reference was asked for"
-    return replace(verdict_of(case, Outcome.NOT_RUN, reason), expected=True)
+    return replace(verdict_of(evidence, Outcome.NOT_RUN, reason), expected=True)
 
 
-def check_dispatch(case: Case) -> Verdict:
+def check_dispatch(evidence: Evidence) -> Verdict:
     """The bits are right: is what ran what the problem needs?"""
-    record = case.runs[0].record
+    record = evidence.runs[0].record
     assert record is not None
-    kernel = case.planned.kernel
+    kernel = evidence.planned.kernel
     # A naive kernel has one thread a cell, no sub-GEMMs.
     decomposes = kernel.is_production and not kernel.family.is_reference
-    predicted = kernel.prediction(case.planned.problem)
-    reason = dispatch_disagreement(case.planned.problem, record, predicted, decomposes)
+    predicted = kernel.prediction(evidence.planned.problem)
+    reason = dispatch_disagreement(evidence.planned.problem, record, predicted, decomposes)
     if not reason:
-        return verdict_of(case, Outcome.PASS)
+        return verdict_of(evidence, Outcome.PASS)
     diagnosis = Diagnosis(("other",), reason, {"dispatch": record.summary()})
-    return verdict_of(case, Outcome.MISMATCH, reason, diagnosis)
+    return verdict_of(evidence, Outcome.MISMATCH, reason, diagnosis)
 
 
-def _view(case: Case, run: Run, role: str = "") -> dict[str, Any]:
+def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
     """Which cells are wrong of an output of a run, by default the first that is; nothing where none is."""
-    question = question_of(case)
+    question = question_of(evidence)
     if question is None or not run.results:
         return {}
     role = role or question.wrong(run)[0]
@@ -128,31 +129,31 @@ def _view(case: Case, run: Run, role: str = "") -> dict[str, Any]:
     return view | ({"output": role} if len(problem.outputs) > 1 else {})
 
 
-def contradiction(case: Case, seen: Look) -> Verdict:
+def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
     """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
     kernel does not do the same twice."""
     stored = seen.route.stored
-    if stored is not None and case.reference is not None and stored.digest != case.reference.digest:
+    reference = evidence.reference
+    if stored is not None and reference is not None and stored.digest != reference.digest:
         reason = (
-            f"the stored digest is not the reference's: {stored.path} says {stored.digest}, the {case.reference.kind}"
-            f" reference gives {case.reference.digest}; {REFRESH}"
+            f"the stored digest is not the reference's: {stored.path} says {stored.digest}, the {reference.kind}"
+            f" reference gives {reference.digest}; {REFRESH}"
         )
-        return verdict_of(case, Outcome.INFRA, reason)
+        return verdict_of(evidence, Outcome.INFRA, reason)
     again = "launches on uploaded data, later, found nothing wrong"
     if seen.last.damage:
         sentence = f"{seen.last.damage}; {again}"
-        return verdict_of(case, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
-    sentence = f"{seen.doubt}; {again}"
+        return verdict_of(evidence, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
+    sentence = f"{seen.disagreement}; {again}"
     diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
-    return verdict_of(case, Outcome.NONDETERMINISTIC, sentence, diagnosis)
+    return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
 
 
-def told_by_the_device(case: Case, seen: Look, shortage: str) -> Verdict:
+def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
     """What can be said of a wrong result that is too large to be looked at."""
-    case.runs = list(seen.runs)
     last = seen.last
-    evidence = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+    shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
     if last.differences is not None:
-        evidence["largest_difference"] = str(last.differences.largest)
+        shown["largest_difference"] = str(last.differences.largest)
     outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
-    return verdict_of(case, outcome, seen.doubt, Diagnosis(("other",), seen.doubt, evidence))
+    return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))

@@ -9,14 +9,15 @@ from bitgate.device.errors import HipError
 from bitgate.kernel.errors import KernelFailed
 from bitgate.operation.measurement import Measurement
 from bitgate.record import Diagnosis, Outcome, Verdict
-from bitgate.verify.case import Case, verdict_of
+from bitgate.verify.evidence import Evidence
+from bitgate.verify.verdict import verdict_of
 
 FINDINGS = 16
 """Told as evidence; the sentence tells each kind once."""
 
 
-def measured(case: Case, measurement: Measurement) -> Verdict:
-    planned, session = case.planned, case.session
+def measured(evidence: Evidence, measurement: Measurement) -> Verdict:
+    planned, session = evidence.planned, evidence.session
     started = session.clock()
     sentence, crash = "", ""
     wrong: Sequence[str] = ()
@@ -25,12 +26,12 @@ def measured(case: Case, measurement: Measurement) -> Verdict:
     except (HipError, KernelFailed) as error:
         fault = session.device.fault()
         crash = str(error) if fault is None else fault.text
-    case.seconds["kernel"] = session.clock() - started
+    evidence = evidence.spent({"kernel": session.clock() - started})
     sentence = crash or sentence
     outcome = Outcome.CRASHED if crash else Outcome.MISMATCH if sentence else Outcome.PASS
     diagnosis = Diagnosis(("platform",), sentence, {"wrong": list(wrong[:FINDINGS])}) if sentence else None
     return replace(
-        verdict_of(case, outcome, sentence, diagnosis),
+        verdict_of(evidence, outcome, sentence, diagnosis),
         human=f"{planned.key.instance} of {session.target.name}",
         dispatch={"path": "probe", **measurement.found},
     )

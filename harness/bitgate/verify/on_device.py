@@ -26,11 +26,11 @@ from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.verify.compare import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
-from bitgate.verify.running import WORKSPACE, How, Launch, Run, add_damage, execute
+from bitgate.verify.running import WORKSPACE, How, Launch, LaunchResult, add_damage, execute
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Expected:
     """What a launch is held to: a digest of the outputs, references in device memory by role, a checksum; any of them
     may be absent."""
 
@@ -41,11 +41,11 @@ class Wanted:
 
 
 @dataclass(eq=False)
-class DeviceRun(Run):
-    """``doubt`` says in which way the result is not what was wanted; ``differences`` are those of the first output that
-    has any, ``wrong``, of which ``cells`` shows the first."""
+class DeviceLaunchResult(LaunchResult):
+    """``disagreement`` says in which way the result is not what was expected; ``differences`` are those of the first
+    output that has any, ``wrong``, of which ``cells`` shows the first."""
 
-    doubt: str = ""
+    disagreement: str = ""
     digest: str = ""
     wrong: str = ""
     differences: Differences | None = None
@@ -68,9 +68,11 @@ class Data:
             buffer.upload(self.made[tensor.name].storage)
 
 
-def run_on_device(device: Device, tools: Tools, launch: Launch, data: Data, how: How, wanted: Wanted) -> DeviceRun:
+def run_on_device(
+    device: Device, tools: Tools, launch: Launch, data: Data, how: How, expected: Expected
+) -> DeviceLaunchResult:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
-    run = DeviceRun(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
+    run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
     with Buffers(device, how.placement) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, data, buffers, how)
@@ -81,9 +83,9 @@ def run_on_device(device: Device, tools: Tools, launch: Launch, data: Data, how:
         ran = perf_counter()
         run.seconds["fill"], run.seconds["kernel"] = filled - started, ran - filled
         if not run.crash and not run.damage:
-            _inspect(tools, launch.problem, buffers.named, before, wanted, run)
+            _inspect(tools, launch.problem, buffers.named, before, expected, run)
             if run.wrong:
-                run.cells = _first_cells(device, tools, launch.problem.tensors[run.wrong], buffers.named, wanted)
+                run.cells = _first_cells(device, tools, launch.problem.tensors[run.wrong], buffers.named, expected)
             run.seconds["compare"] = perf_counter() - ran
     add_damage(run, buffers)
     return run
@@ -105,7 +107,7 @@ class DeviceReference:
 def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data) -> DeviceReference:
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     how = How("right", "forward" if device.host is not None else "")
-    run = DeviceRun(how)
+    run = DeviceLaunchResult(how)
     buffers = Buffers(device, how.placement)
     kept: dict[str, Buffer] = {}
     with buffers:
@@ -116,7 +118,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
         execute(device, launch, buffers.named, run)
         seconds = perf_counter() - started
         if not run.crash and not run.damage:
-            _inspect(tools, launch.problem, buffers.named, before, Wanted(), run)
+            _inspect(tools, launch.problem, buffers.named, before, Expected(), run)
             kept = {role: buffers.named.pop(role) for role in launch.problem.outputs}
     reference = DeviceReference(kept, run.digest, seconds)
     if not kept or run.damage or buffers.damage:
@@ -153,16 +155,16 @@ def _inspect(
     problem: Problem,
     buffers: Mapping[str, Buffer],
     before: Mapping[str, int],
-    wanted: Wanted,
-    run: DeviceRun,
+    expected: Expected,
+    run: DeviceLaunchResult,
 ) -> None:
     outputs = {role: (buffers[role].pointer, problem.tensors[role]) for role in problem.outputs}
     digested = {role: tools.digest(*at) for role, at in outputs.items()}
     compared = {
         role: tools.differences(outputs[role][0], reference, outputs[role][1])
-        for role, reference in wanted.references.items()
+        for role, reference in expected.references.items()
     }
-    weighed = tools.weighted_sum(*outputs[problem.result], wanted.weights) if wanted.weights else None
+    weighed = tools.weighted_sum(*outputs[problem.result], expected.weights) if expected.weights else None
     gaps = {role: tools.gaps(*at) for role, at in outputs.items() if has_gaps(at[1])}
     after = {name: tools.memory(buffers[name].pointer, problem.tensors[name]) for name in before}
     guards = tools.guards(list(buffers.values()))
@@ -182,10 +184,12 @@ def _inspect(
     run.wrong = next((role for role in problem.outputs if role in found and found[role].count), "")
     if found:
         run.differences = found[run.wrong or problem.result]
-    run.doubt = _doubt(problem, wanted, run, None if weighed is None else sums_at(answers, weighed))
+    run.disagreement = _disagreement(problem, expected, run, None if weighed is None else sums_at(answers, weighed))
 
 
-def _doubt(problem: Problem, wanted: Wanted, run: DeviceRun, weighed: tuple[int, int] | None) -> str:
+def _disagreement(
+    problem: Problem, expected: Expected, run: DeviceLaunchResult, weighed: tuple[int, int] | None
+) -> str:
     found = run.differences
     if run.wrong and found is not None:
         output = problem.tensors[run.wrong]
@@ -194,22 +198,22 @@ def _doubt(problem: Problem, wanted: Wanted, run: DeviceRun, weighed: tuple[int,
             f"{found.count} of {output.elements} cells of {output.name} differ from the GPU reference,"
             f" the first at {at}; the largest difference is {found.largest:g}"
         )
-    if weighed is not None and weighed != (wanted.checksum, 0):
+    if weighed is not None and weighed != (expected.checksum, 0):
         fractions = f", {weighed[1]} cells are no integers" if weighed[1] else ""
         return (
             f"the checksum identity does not hold: the result sums to {weighed[0]} under the weights, its operands to"
-            f" {wanted.checksum}{fractions}"
+            f" {expected.checksum}{fractions}"
         )
-    if wanted.digest and run.digest != wanted.digest:
-        return f"the result's digest is {run.digest}, not {wanted.digest}"
+    if expected.digest and run.digest != expected.digest:
+        return f"the result's digest is {run.digest}, not {expected.digest}"
     return ""
 
 
 def _first_cells(
-    device: Device, tools: Tools, tensor: Tensor, buffers: Mapping[str, Buffer], wanted: Wanted, limit: int = 10
+    device: Device, tools: Tools, tensor: Tensor, buffers: Mapping[str, Buffer], expected: Expected, limit: int = 10
 ) -> tuple[dict[str, Any], ...]:
     """The first wrong cells of an output, one look at the rest of the tensor each."""
-    data, reference = buffers[tensor.name].pointer, wanted.references[tensor.name]
+    data, reference = buffers[tensor.name].pointer, expected.references[tensor.name]
     rows: list[dict[str, Any]] = []
     begin = 0
     while len(rows) < limit:

@@ -33,7 +33,7 @@ OPEN_SECONDS = 900.0
 """To open a device or to load a library, builds included."""
 
 BITS = "bitgate.verify.spine:verify"
-LAWS = "bitgate.verify.laws:hold"
+LAWS = "bitgate.verify.laws:judge_by_laws"
 """Who judges: a function in the child from a planned case and a Session to its verdict."""
 
 Say = Callable[[str], None]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bitgate.operation import Problem
 from bitgate.record import Verdict
-from bitgate.verify.case import Case
+from bitgate.verify.evidence import Evidence, Gathering
 from bitgate.verify.judging import judge
 from bitgate.verify.running import How, Launch, run_once
 from bitgate.verify.session import reference_kind
@@ -22,9 +22,9 @@ DEAR_BYTES = 1 << 28
 """And so do data and reference in host memory, of a case whose own may never have been there."""
 
 
-def is_repeated(case: Case) -> bool:
+def is_repeated(evidence: Evidence) -> bool:
     """Cheap cases are, as often as the session asks for: all, or the first of each instance in this process."""
-    planned, session = case.planned, case.session
+    planned, session = evidence.planned, evidence.session
     cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
     return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel.name)
 
@@ -34,21 +34,21 @@ def is_affordable(problem: Problem) -> bool:
     return problem.flops < DEAR_FLOPS and problem.bytes < DEAR_BYTES
 
 
-def repeat(case: Case, launch: Launch, how: How) -> Verdict | None:
-    """The verdict if the launch shows something wrong. The case then speaks of it alone."""
-    planned, session, problem = case.planned, case.session, case.planned.problem
+def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
+    """The verdict if the launch shows something wrong, of that launch alone."""
+    planned, session = gathering.evidence.planned, gathering.evidence.session
+    problem = planned.problem
     seed = planned.seed + OTHER_SEED
     inputs = session.inputs(problem, planned.kernel.instance, planned.fill, seed)
     kind = reference_kind(problem, inputs.certificate.holds, planned.kernel.family.is_reference)
     reference = session.reference(problem, planned.kernel.instance, planned.fill, seed, kind)
     run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
     reference.settle(run)
-    for part, value in run.seconds.items():
-        case.seconds[part] += value
+    known = gathering.evidence = gathering.evidence.spent(run.seconds)
     if not (run.crash or run.damage or run.results):
         return None
-    case.inputs, case.reference, case.runs = inputs, reference, [run]
-    verdict = judge(case)
+    gathering.evidence = replace(known, inputs=inputs, reference=reference, runs=(run,))
+    verdict = judge(gathering.evidence)
     words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words}), is wrong: "
     diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=words + verdict.diagnosis.sentence)
     return replace(verdict, reason=words + verdict.reason, diagnosis=diagnosis)

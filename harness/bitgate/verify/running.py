@@ -10,7 +10,7 @@ from typing import Protocol
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.host import Fault
+from bitgate.device.host import DeviceFault
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
@@ -96,7 +96,7 @@ def pointers_of(problem: Problem, buffers: Mapping[str, Buffer]) -> dict[str, in
 
 
 @dataclass(eq=False)
-class Run:
+class LaunchResult:
     """What one launch left. ``results`` holds, by role, the outputs whose memory is not the reference's, bit for bit.
 
     ``crash`` says what the kernel died of, ``damage`` what it wrote or changed that is not its own, ``changes`` what
@@ -109,7 +109,7 @@ class Run:
     crash: str = ""
     damage: str = ""
     changes: list[str] = field(default_factory=list)
-    fault: Fault | None = None
+    fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
 
 
@@ -119,7 +119,7 @@ def run_once(
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
     how: How,
-) -> Run:
+) -> LaunchResult:
     """Launch once and look at everything; ``reference`` holds each output by role.
 
     HipError if memory runs out, KernelRefused if the library refuses now."""
@@ -146,9 +146,9 @@ def run_prepared(
     inputs: Mapping[str, HostTensor],
     reference: Mapping[str, HostTensor],
     how: How,
-) -> Run:
+) -> LaunchResult:
     """The same of any work: ``prepare`` adds its buffers and their first contents."""
-    run = Run(how)
+    run = LaunchResult(how)
     with Buffers(device, how.placement) as buffers:
         prepare(buffers)
         how.arrange(device)
@@ -164,7 +164,7 @@ def run_prepared(
     return run
 
 
-def add_damage(run: Run, buffers: Buffers) -> None:
+def add_damage(run: LaunchResult, buffers: Buffers) -> None:
     """What shows behind the launch: the host runtime looks at canaries once more as memory is given back."""
     run.damage = run.damage or buffers.damage
     if run.changes and not run.crash:
@@ -182,7 +182,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
     return run.results
 
 
-def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Run) -> None:
+def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
     """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
     mark = before_launch(device)
     watch = Watch(device, work)
@@ -198,7 +198,7 @@ def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: Run)
     finally:
         run.changes = watch.changes()
         work.conduct.has_launched = True
-    left = after_launch(device, mark, buffers, told=run.crash)
+    left = after_launch(device, mark, buffers, reported=run.crash)
     run.fault = run.fault or left.fault
     run.damage = run.damage or left.damage
     run.crash = left.crash or run.crash

@@ -11,9 +11,9 @@ from time import perf_counter
 
 from bitgate import rooms
 from bitgate.build.builder import Builder
-from bitgate.build.content import content_of
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import quick_build
+from bitgate.cache.content import content_of
 from bitgate.device.device import Device
 from bitgate.device.host_tools import HostTools
 from bitgate.device.runtime import open_device
@@ -41,11 +41,11 @@ from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
 from bitgate.record import UNKNOWN, Certificate
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
-from bitgate.verify.cache import ByteCache
+from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
 from bitgate.verify.poison import poison_bits
-from bitgate.verify.running import Launch, Run, compute_on_device
+from bitgate.verify.running import Launch, LaunchResult, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
 
@@ -87,7 +87,7 @@ class Reference:
         by_bits = {role: left[role] for role in left if role not in self.judges}
         return digest_of(problem, by_bits) if by_bits.keys() & results.keys() else self.digest
 
-    def settle(self, run: Run) -> None:
+    def settle(self, run: LaunchResult) -> None:
         """Forget what differs from the reference in bits, and in nothing that its judge minds."""
         for role, judge in self.judges.items():
             if role in run.results and not judge.outside(run.results[role].logical).any():

@@ -87,7 +87,7 @@ class DigestBook:
 
 
 @dataclass(frozen=True)
-class Reason:
+class DigestChange:
     """Why some digests were changed, and when."""
 
     date: str
@@ -95,7 +95,7 @@ class Reason:
     keys: tuple[str, ...]
 
     @classmethod
-    def of_today(cls, text: str, keys: Iterable[str]) -> Reason:
+    def of_today(cls, text: str, keys: Iterable[str]) -> DigestChange:
         return cls(datetime.now(timezone.utc).date().isoformat(), text, tuple(sorted(keys)))
 
 
@@ -123,11 +123,13 @@ def read(path: Path) -> dict[str, StoredDigest]:
     return digests
 
 
-def read_reasons(path: Path) -> tuple[Reason, ...]:
+def read_reasons(path: Path) -> tuple[DigestChange, ...]:
     """Why digests of a file were changed, the oldest first. UsageError for what is none."""
     try:
-        told = json.loads(path.read_text()).get("changes", [])
-        return tuple(Reason(str(one["date"]), str(one["reason"]), tuple(map(str, one["digests"]))) for one in told)
+        entries = json.loads(path.read_text()).get("changes", [])
+        return tuple(
+            DigestChange(str(one["date"]), str(one["reason"]), tuple(map(str, one["digests"]))) for one in entries
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: changes: {type(error).__name__}: {error}: get the file back from git") from None
 
@@ -138,12 +140,12 @@ def _parse(line: list[Any], path: Path) -> StoredDigest:
     return StoredDigest(str(digest), int(bound), float(density), shows, str(note), path)
 
 
-def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[Reason] = ()) -> None:
+def write(path: Path, digests: Mapping[str, StoredDigest], reasons: Sequence[DigestChange] = ()) -> None:
     """Sorted, one line a digest, so that a change shows as one; no file at all where there are none."""
     if not digests:
         path.unlink(missing_ok=True)
         return
     lines = [f"{json.dumps(key)}: {json.dumps(digests[key].line)}" for key in sorted(digests)]
-    told = [json.dumps({"date": one.date, "reason": one.text, "digests": list(one.keys)}) for one in reasons]
-    changes = '}, "changes": [\n' + ",\n".join(told) + "\n]}\n" if told else "}}\n"
+    entries = [json.dumps({"date": one.date, "reason": one.text, "digests": list(one.keys)}) for one in reasons]
+    changes = '}, "changes": [\n' + ",\n".join(entries) + "\n]}\n" if entries else "}}\n"
     path.write_text(f'{{"generator": {GENERATOR}, "digests": {{\n' + ",\n".join(lines) + "\n" + changes)

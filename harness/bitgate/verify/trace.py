@@ -16,7 +16,7 @@ from bitgate.kernel.runner import LibraryRunner
 from bitgate.operation import Problem
 from bitgate.operation.insight import commas
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import Run
+from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session
 
 GEMM_KERNEL = "kernel_"
@@ -30,7 +30,7 @@ class Tracer:
         self._planned, self._session, self._tell = planned, session, tell
         self._told = False
 
-    def __call__(self, run: Run) -> None:
+    def __call__(self, run: LaunchResult) -> None:
         if self._told:
             return
         self._told = True
@@ -50,12 +50,12 @@ def launch_lines(problem: Problem, instance: Instance, record: DispatchRecord, l
     """Every memset, copy and kernel of the record in order, before each launch that computes what the operation says of
     it. ``lds_bytes``: what a block of the instance declares."""
     launches = sum(event.name.startswith(GEMM_KERNEL) for event in record.events)
-    told = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
+    per_launch = iter(problem.operation.insight.launch_lines(problem, instance, record, launches))
     lines: list[str] = []
     for event in record.events:
         computes = event.name.startswith(GEMM_KERNEL)
         if computes:
-            lines += next(told, ())
+            lines += next(per_launch, ())
         lines.append(_event_line(event, lds_bytes if computes else 0))
     return lines
 

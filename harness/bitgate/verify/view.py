@@ -42,8 +42,8 @@ def view_of(
         mask = _mask(result[box], wrong[box], poison, limit) if _cells(box) <= CELLS else None
         if mask is not None:
             whole = _cells(box) == result.size
-            told = {} if whole else {"box": [[s.start, s.stop] for s in box], "thinned": _told(box, result, axes)}
-            masked = view | {"mask": mask} | told
+            left_out = {} if whole else {"box": [[s.start, s.stop] for s in box], "thinned": _told(box, result, axes)}
+            masked = view | {"mask": mask} | left_out
             if size(masked) <= limit or _cells(box) == 1:
                 return masked
         box = _halved(box, focus)

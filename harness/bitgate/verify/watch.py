@@ -8,9 +8,9 @@ from dataclasses import fields
 from typing import Protocol
 
 from bitgate.device.device import Device
-from bitgate.device.loaded import mapped_runtimes
 from bitgate.exact import native
 from bitgate.isolation import state
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.isolation.state import State
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
@@ -30,22 +30,22 @@ class Watched(Protocol):
 
 
 class Watch:
-    """Begins with the look before the call; ``changes`` takes the one behind it."""
+    """Begins with the snapshot before the call; ``changes`` takes the one behind it."""
 
     def __init__(self, device: Device, watched: Watched) -> None:
         self._device = device
         self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
         self._conduct.wrote_problem = False
-        self._before = look()
+        self._before = snapshot()
 
     def changes(self) -> list[str]:
         """What the call has changed, in words. The floating-point environment is as before then: whoever computes
         next is not to suffer from it. All else stays changed; the process is not to be used for another case."""
         found = []
-        after = look()
+        after = snapshot()
         if after != self._before:
-            before, now = State.of(self._before), State.of(state.settled(self._before, after, look))
+            before, now = State.of(self._before), State.of(state.settled(self._before, after, snapshot))
             if now.fp_environment != before.fp_environment:
                 state.restore_fp_environment(before.fp_environment)
             if not self._conduct.has_launched:  # a first launch may start pools of threads, and open what it keeps
@@ -64,16 +64,16 @@ class Watch:
 def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
     """The library, which then knows what loading it has changed of all that is never excused. The floating-point
     environment is as before."""
-    before = State.of(look())
+    before = State.of(snapshot())
     library = load()
-    after = State.of(look())
+    after = State.of(snapshot())
     state.restore_fp_environment(before.fp_environment)
     excusable = {item.name for item in fields(State)} - {*state.NEVER_EXCUSED}
     library.conduct.loading_changed = state.changes(before, after, _runtime, excusable)
     return library
 
 
-def look() -> bytes:
+def snapshot() -> bytes:
     """The process as it is now (exact/native/process_state.cpp)."""
     global _buffer
     take = native.library()("bitgate_process_state")

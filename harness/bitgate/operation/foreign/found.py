@@ -74,10 +74,10 @@ def in_words(refused: Sequence[Refused], read: int) -> list[str]:
     """Lines for people: how many of all that was read were refused, then why, the most frequent reason first."""
     if not refused:
         return []
-    told = reasons(refused)
+    listed = reasons(refused)
     lines = [f"refused: {len(refused)} of {len(refused) + read}, not looked at"]
-    lines += [f"  {entry.count} x {entry.reason} (first: {entry.first})" for entry in told[:MOST_TOLD]]
-    if rest := told[MOST_TOLD:]:
+    lines += [f"  {entry.count} x {entry.reason} (first: {entry.first})" for entry in listed[:MOST_TOLD]]
+    if rest := listed[MOST_TOLD:]:
         lines.append(f"  {sum(entry.count for entry in rest)} x for {len(rest)} other reasons (all: --json)")
     return lines
 

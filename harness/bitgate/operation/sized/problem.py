@@ -72,12 +72,12 @@ class SizedProblem(PlainProblem):
         whose name no axis bears."""
         schema, axes = self.operation.schema, {name for one in self.stated for name in one.axes}
         values = schema.plain(self.sizes)
-        told: dict[str, int | float | str | tuple[int, ...]] = {
+        attributes: dict[str, int | float | str | tuple[int, ...]] = {
             size.name: values[size.name] for size in schema.of_kind(LENGTH) if size.name not in axes
         }
-        told |= {size.name: 1 for size in schema.of_kind(FLAG) if values[size.name]}
+        attributes |= {size.name: 1 for size in schema.of_kind(FLAG) if values[size.name]}
         chosen = {size.name: (values[size.name], size.words[0]) for size in schema.of_kind(CHOICE)}
-        return told | {name: word for name, (word, first) in chosen.items() if word != first}
+        return attributes | {name: word for name, (word, first) in chosen.items() if word != first}
 
     @cached_property
     def flops(self) -> int:

@@ -190,9 +190,9 @@ class Space:
         """Numbers that a bug planted in a kernel of ours may depend on."""
         return ()
 
-    def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], taste: str) -> Candidates:
-        """``size`` random problems, mostly in the layouts that kernels say they take. ``taste``: ``tiny`` or ``wide``
-        for a round of fuzzing, ``usual`` for what a kernel could meet."""
+    def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Candidates:
+        """``size`` random problems, mostly in the layouts that kernels say they take. ``distribution``: ``tiny`` or
+        ``wide`` for a round of fuzzing, ``usual`` for what a kernel could meet."""
         from bitgate.operation.space.quantity import choices
         from bitgate.operation.space.quantity_draw import draw
 
@@ -201,7 +201,7 @@ class Space:
         for choice in choices(self.quantities):
             if choice.name == "layout" and (known := [choice.code(n) for n in layouts if n in choice.values]):
                 codes["layout"] = tuple(known)
-        return draw(self, seed, size, codes, large=taste == "wide")
+        return draw(self, seed, size, codes, large=distribution == "wide")
 
     def finer(self, batch: Any) -> Codes:
         """Further classes that a round should have evenly, which the factors see only together: (len, columns)."""

@@ -12,7 +12,7 @@ from bitgate.operation.foreign import Refused
 
 
 @dataclass(frozen=True)
-class Row:
+class NamedProblem:
     name: str
     problem: Any
 
@@ -24,21 +24,21 @@ class Table:
     not be read."""
 
     source: str
-    rows: tuple[Row, ...]
+    rows: tuple[NamedProblem, ...]
     stated: frozenset[str]
     notes: tuple[str, ...] = ()
     refused: tuple[Refused, ...] = ()
 
 
 @dataclass(frozen=True)
-class Question:
+class TableRequest:
     """What a reader needs beside the path: rows wanted (``--where``), and the operation of rows that name none."""
 
     where: tuple[tuple[str, str], ...] = ()
     operation: str = ""
 
 
-Reader = Callable[[Path, Question], Table]
+Reader = Callable[[Path, TableRequest], Table]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TableReader:
     likeness: Callable[[frozenset[str]], int] = lambda columns: 0
 
 
-def wanted(record: Mapping[str, str], question: Question, path: Path) -> bool:
+def wanted(record: Mapping[str, str], question: TableRequest, path: Path) -> bool:
     """Do the columns have the values that ``--where`` asks for? Without a name, any column may have the value."""
     for name, value in question.where:
         if not name:

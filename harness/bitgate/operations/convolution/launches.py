@@ -23,10 +23,10 @@ def launch_errors(problem: ConvProblem, record: DispatchRecord) -> list[str]:
         differences.append(f"gemms_count is {count}, the problem has {len(needed)} sub-GEMMs")
     if len(listed) != len(needed):
         return [*differences, f"{len(listed)} sub-GEMMs are listed, the problem has {len(needed)}"]
-    for index, (told, must) in enumerate(zip(listed, needed, strict=True)):
-        if not told.launched:
+    for index, (recorded, must) in enumerate(zip(listed, needed, strict=True)):
+        if not recorded.launched:
             differences.append(f"sub-GEMM {index} was not launched")
-        elif wrong := _wrong_parts(told, must, alone=len(needed) == 1):
+        elif wrong := _wrong_parts(recorded, must, alone=len(needed) == 1):
             differences.append(f"sub-GEMM {index} has {wrong}")
     return differences + _against_itself(listed, record.facts.get("buckets"))
 
@@ -35,8 +35,8 @@ def _against_itself(listed: tuple[SubGemmRecord, ...], stated: Any) -> list[str]
     """No two sub-GEMMs share a block of a launch, and the sub-GEMMs name every bucket."""
     differences: list[str] = []
     buckets: dict[int, list[SubGemmRecord]] = {}
-    for told in listed:
-        buckets.setdefault(told.bucket, []).append(told)
+    for recorded in listed:
+        buckets.setdefault(recorded.bucket, []).append(recorded)
     if len(buckets) != stated:
         differences.append(f"buckets is {stated}, the sub-GEMMs stand in {len(buckets)}")
     for members in buckets.values():
@@ -52,17 +52,17 @@ def _needed(problem: ConvProblem) -> tuple[SubGemm, ...]:
     return sub_gemms(problem)
 
 
-def _wrong_parts(told: SubGemmRecord, must: SubGemm, alone: bool) -> str:
+def _wrong_parts(recorded: SubGemmRecord, must: SubGemm, alone: bool) -> str:
     """What the record says of a sub-GEMM, beside what it must say, where they differ.
 
     A kernel may run a problem of one sub-GEMM as a plain convolution, with rows and taps of its own; and it may leave
     the slices of window positions out (lengths of 0).
     """
-    parts: dict[str, tuple[Any, Any]] = {"N": (told.n, must.n), "K": (told.k, must.k)}
+    parts: dict[str, tuple[Any, Any]] = {"N": (recorded.n, must.n), "K": (recorded.k, must.k)}
     if not alone:
-        parts |= {"tilde": (told.tilde, must.tilde), "taps": (told.taps, must.taps), "M": (told.m, must.m)}
-        if any(told.slice_length):
-            parts["slice begin"] = (told.slice_begin, tuple(axis.begin for axis in must.axes))
-            parts["slice length"] = (told.slice_length, tuple(axis.length for axis in must.axes))
+        parts |= {"tilde": (recorded.tilde, must.tilde), "taps": (recorded.taps, must.taps), "M": (recorded.m, must.m)}
+        if any(recorded.slice_length):
+            parts["slice begin"] = (recorded.slice_begin, tuple(axis.begin for axis in must.axes))
+            parts["slice length"] = (recorded.slice_length, tuple(axis.length for axis in must.axes))
     wrong = [f"{name} {found}, the problem needs {right}" for name, (found, right) in parts.items() if found != right]
     return "; ".join(wrong)

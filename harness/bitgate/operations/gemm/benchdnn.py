@@ -59,8 +59,8 @@ def _layout(values: Mapping[str, str], ndims: int) -> str:
     for layout in GEMM_LAYOUTS:
         if all(order in ("", found) for order, found in zip(wanted, layout, strict=True)):
             return layout
-    told = " ".join(f"--{name}={values[name]}" for name in ("stag", "wtag", "dtag"))
-    raise ProblemError(f"{told}: no layout of A, B and C is like that, {', '.join(GEMM_LAYOUTS)} are there")
+    tags = " ".join(f"--{name}={values[name]}" for name in ("stag", "wtag", "dtag"))
+    raise ProblemError(f"{tags}: no layout of A, B and C is like that, {', '.join(GEMM_LAYOUTS)} are there")
 
 
 def _order(option: str, tag: str, ndims: int) -> str:

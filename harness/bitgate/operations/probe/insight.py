@@ -7,7 +7,7 @@ from bitgate.kernel.runner import LibraryRunner
 from bitgate.operation.insight import Insight
 from bitgate.operation.measurement import Measurement
 from bitgate.operations.probe.problem import ProbeProblem
-from bitgate.platform import PROBES, Measured, Workbench
+from bitgate.platform_probe import PROBES, Measured, Workbench
 
 
 class ProbeInsight(Insight):

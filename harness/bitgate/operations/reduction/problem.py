@@ -119,10 +119,10 @@ class ReductionProblem(PlainProblem):
     @property
     def attributes(self) -> Mapping[str, int | float | str | tuple[int, ...]]:
         """By the names of kernels/include/bitgate/reduction.hpp."""
-        told: dict[str, int | float | str | tuple[int, ...]] = {"kind": self.kind.value}
+        attributes: dict[str, int | float | str | tuple[int, ...]] = {"kind": self.kind.value}
         if self.split_k != 1:
-            told["split_k"] = self.split_k
-        return told
+            attributes["split_k"] = self.split_k
+        return attributes
 
     @property
     def flops(self) -> int:

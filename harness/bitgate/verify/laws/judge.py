@@ -11,14 +11,15 @@ from bitgate.kernel.errors import KernelRefused
 from bitgate.operation import Problem, human
 from bitgate.operation.law import Data, Kernel, Law
 from bitgate.record import Diagnosis, Outcome, Verdict
-from bitgate.verify.case import Case, OnRun, verdict_of
 from bitgate.verify.compare import Comparison, compare
+from bitgate.verify.evidence import Evidence, Gathering, OnRun
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.kernel import CaseKernel, KernelBrokeDown
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Launch
 from bitgate.verify.session import Session
 from bitgate.verify.spine import first_how, through
+from bitgate.verify.verdict import verdict_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,41 +45,44 @@ class Broken:
         )
 
 
-def hold(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
+def judge_by_laws(planned: PlannedCase, session: Session, on_run: OnRun | None = None) -> Verdict:
     """The verdict of one planned case by laws alone.
 
     PASS says in its reason which laws held. UsageError as ``verify``, for problems whose sums are too large for any
     data to be exact, and for those that do more than to sum.
     """
-    return through(planned, session, lambda case, launch: _judge(case, launch, on_run), by="laws")
+    return through(planned, session, lambda gathering, launch: _judge(gathering, launch, on_run), by="laws")
 
 
-def _judge(case: Case, launch: Launch, on_run: OnRun | None) -> Verdict:
-    kernel = CaseKernel.of(case, launch, first_how(case), on_run)
+def _judge(gathering: Gathering, launch: Launch, on_run: OnRun | None) -> Verdict:
+    planned = gathering.evidence.planned
+    kernel = CaseKernel.of(gathering, launch, first_how(gathering.evidence), on_run)
     try:
-        held, broken = _try_laws(case.planned.problem, kernel, _data(case))
+        held, broken = _try_laws(planned.problem, kernel, _data(planned))
     except KernelRefused as error:
         reason = f"a part of the problem was refused by {error.refusal.clause}: {error.refusal.text}"
-        return verdict_of(case, Outcome.REFUSED, reason)
+        return verdict_of(gathering.evidence, Outcome.REFUSED, reason)
     except KernelBrokeDown as error:
         outcome = Outcome.CORRUPTED if error.is_damage else Outcome.CRASHED
-        return verdict_of(case, outcome, f"{human(error.problem)}: {error}")
+        return verdict_of(gathering.evidence, outcome, f"{human(error.problem)}: {error}")
     if broken is None and not held:
-        return verdict_of(case, Outcome.NOT_RUN, "nothing was compared: no law applies to the problem")
+        return verdict_of(gathering.evidence, Outcome.NOT_RUN, "nothing was compared: no law applies to the problem")
     if broken is None:
-        return _unbroken(case, kernel, f"held: {', '.join(held)}")
-    evidence = {"law": broken.law.name, "held": list(held), "what": broken.what, "first": list(broken.first)}
-    return verdict_of(case, Outcome.MISMATCH, broken.sentence, Diagnosis(("other",), broken.sentence, evidence))
+        return _unbroken(gathering.evidence, kernel, f"held: {', '.join(held)}")
+    shown = {"law": broken.law.name, "held": list(held), "what": broken.what, "first": list(broken.first)}
+    return verdict_of(
+        gathering.evidence, Outcome.MISMATCH, broken.sentence, Diagnosis(("other",), broken.sentence, shown)
+    )
 
 
-def _unbroken(case: Case, kernel: CaseKernel, held: str) -> Verdict:
+def _unbroken(evidence: Evidence, kernel: CaseKernel, held: str) -> Verdict:
     """PASS, if a kernel that does nothing but clear its result would have broken a law."""
-    if kernel.has_summed or case.planned.zero_result:
-        return verdict_of(case, Outcome.PASS, held)
+    if kernel.has_summed or evidence.planned.zero_result:
+        return verdict_of(evidence, Outcome.PASS, held)
     why = f"every result was zero in every cell, of which any law is true ({held})"
-    if case.planned.suite:
-        return verdict_of(case, Outcome.NOT_RUN, f"nothing was compared: {why}")
-    return replace(verdict_of(case, Outcome.PASS, why), shows=False)
+    if evidence.planned.suite:
+        return verdict_of(evidence, Outcome.NOT_RUN, f"nothing was compared: {why}")
+    return replace(verdict_of(evidence, Outcome.PASS, why), shows=False)
 
 
 def _try_laws(problem: Problem, kernel: Kernel, data: Data) -> tuple[tuple[str, ...], Broken | None]:
@@ -102,13 +106,13 @@ def break_of(law: Law, problem: Problem, kernel: Kernel, data: Data) -> Broken |
     return None
 
 
-def _data(case: Case) -> Data:
-    problem = case.planned.problem
+def _data(planned: PlannedCase) -> Data:
+    problem = planned.problem
     _check_sums_alone(problem)
-    accumulation = case.planned.kernel.instance.accumulation_for(problem)
+    accumulation = planned.kernel.instance.accumulation_for(problem)
     exact_to = min(accumulation.exact_range, *(tensor.dtype.exact_integer for tensor in problem.tensors.values()))
     # A sum of two operands has sums twice as large.
-    return small_data(problem, case.planned.seed, exact_to // 2, problem.operation.insight.companions(problem))
+    return small_data(problem, planned.seed, exact_to // 2, problem.operation.insight.companions(problem))
 
 
 def _check_sums_alone(problem: Problem) -> None:

@@ -9,16 +9,16 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Runner
 from bitgate.operation import Problem
 from bitgate.operation.law import Cells, Data
-from bitgate.verify.case import Case, OnRun
+from bitgate.verify.evidence import Gathering, OnRun
 from bitgate.verify.laws.data import stored, values
 from bitgate.verify.poison import poisoned
-from bitgate.verify.running import How, Launch, Run, run_once
+from bitgate.verify.running import How, Launch, LaunchResult, run_once
 
 
 class KernelBrokeDown(Exception):
     """The launch crashed, or damaged what is not its own: no law can be tried."""
 
-    def __init__(self, problem: Problem, run: Run) -> None:
+    def __init__(self, problem: Problem, run: LaunchResult) -> None:
         super().__init__(run.crash or run.damage)
         self.problem = problem
         self.is_damage = not run.crash
@@ -26,9 +26,10 @@ class KernelBrokeDown(Exception):
 
 @dataclass
 class CaseKernel:
-    """The case's own instance, or with ``partner`` another one; what it launches is on the case's account."""
+    """The case's own instance, or with ``partner`` another one; what it launches is evidence of the case, the first
+    launch for all of them."""
 
-    case: Case
+    gathering: Gathering
     kernel: Kernel
     runner: Runner
     how: How
@@ -37,8 +38,8 @@ class CaseKernel:
     """Was any cell of any result other than zero? If not, laws hold for a kernel that only clears its result."""
 
     @classmethod
-    def of(cls, case: Case, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
-        return cls(case, case.planned.kernel, launch.runner, how, on_run)
+    def of(cls, gathering: Gathering, launch: Launch, how: How, on_run: OnRun | None = None) -> CaseKernel:
+        return cls(gathering, gathering.evidence.planned.kernel, launch.runner, how, on_run)
 
     @property
     def name(self) -> str:
@@ -51,10 +52,11 @@ class CaseKernel:
         """An output in logical order. KernelBrokeDown, KernelRefused, KernelFailed, HipError."""
         launch = Launch(self.runner, problem, self.runner.workspace(problem))
         blank = {role: poisoned(problem.tensors[role]) for role in problem.outputs}
-        run = run_once(self.case.session.device, launch, stored(problem, data), blank, self.how)
+        run = run_once(self.gathering.evidence.session.device, launch, stored(problem, data), blank, self.how)
         if self.on_run is not None:
             self.on_run(run)
-        self.case.account(replace(run, results={}))
+        known, kept = self.gathering.evidence, replace(run, results={})
+        self.gathering.evidence = known.spent(run.seconds) if known.runs else known.launched(kept)
         if run.crash or run.damage:
             raise KernelBrokeDown(problem, run)
         result = values({**blank, **run.results}[output or problem.result].logical)
@@ -64,7 +66,7 @@ class CaseKernel:
     def partner(self, problem: Problem) -> CaseKernel | None:
         """A kernel for the same tensors in another operation, one that is no reference if there is one: of the same
         family or bitgate's, since another's defects would pass for this one's."""
-        session = self.case.session
+        session = self.gathering.evidence.session
         for family in sorted(session.families.values(), key=lambda family: family.is_reference):
             trusted = is_own(family) or family.name == self.kernel.family.name
             if not trusted or session.target.platform not in family.platforms:

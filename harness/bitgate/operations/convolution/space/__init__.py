@@ -99,13 +99,13 @@ class ConvolutionSpace(Space):
 
         return field(self.direction, domains)
 
-    def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], taste: str) -> Batch:
-        from bitgate.operations.convolution.space.taste import candidates
+    def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Batch:
+        from bitgate.operations.convolution.space.distributions import candidates
 
-        return candidates(self.direction, seed, size, layouts, taste)
+        return candidates(self.direction, seed, size, layouts, distribution)
 
     def finer(self, batch: Batch) -> Codes:
-        from bitgate.operations.convolution.space.taste import axis_classes
+        from bitgate.operations.convolution.space.distributions import axis_classes
 
         return axis_classes(batch)
 
@@ -117,7 +117,7 @@ class ConvolutionSpace(Space):
         return problem.operands
 
     def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
-        from bitgate.operations.convolution.space.taste import BENDS
+        from bitgate.operations.convolution.space.distributions import BENDS
 
         return BENDS
 

@@ -27,7 +27,7 @@ OPERATIONS = ("pass", "pass", "nd1", "bilinear", "relu")
 
 
 @dataclass(frozen=True)
-class Taste:
+class Distribution:
     """Which values a draw prefers: each is taken as often as it stands there. ``room``: image cells beyond what one
     output needs, in strides. ``large``: the share of problems with a tensor of about 2 GiB; ``free_pads``: of those
     whose pads are drawn for each side and axis apart."""
@@ -47,7 +47,7 @@ class Taste:
     free_pads: float = 0.0
 
 
-WIDE = Taste()
+WIDE = Distribution()
 
 COLUMN_VALUES: Mapping[str, tuple[int, ...]] = {
     "dtypes": tuple(range(len(DTYPE_SETS) - 1)),
@@ -66,7 +66,11 @@ PASS_VALUES: Mapping[Pass, Mapping[str, tuple[int, ...]]] = {Pass.FWD: {"in_op":
 
 
 def draw(
-    direction: Pass, seed: int | Sequence[int], size: int, columns: Mapping[str, tuple[int, ...]], taste: Taste = WIDE
+    direction: Pass,
+    seed: int | Sequence[int],
+    size: int,
+    columns: Mapping[str, tuple[int, ...]],
+    mix: Distribution = WIDE,
 ) -> Batch:
     """``size`` problems, half of them 2D. ``columns`` gives the values to draw from; some rows are not ``possible``."""
     rng = np.random.default_rng([*([seed] if isinstance(seed, int) else seed), direction.code])
@@ -84,14 +88,14 @@ def draw(
 
     ndim = pick((1, 2, 2, 3))
     used = np.arange(AXES)[None, :] >= (AXES - ndim)[:, None]
-    filters, strides, dilations = per_axis(taste.filters), per_axis(taste.strides), per_axis(taste.dilations)
+    filters, strides, dilations = per_axis(mix.filters), per_axis(mix.strides), per_axis(mix.dilations)
     dilations = np.where(chance(0.06, size, 1), strides, dilations)
     counted = chance(0.25, size, 1)
     f, s, d = _factored(rng, pick(GEMM_COUNTS), ndim)
     filters, strides, dilations = (
         np.where(counted, special, usual) for special, usual in ((f, filters), (s, strides), (d, dilations))
     )
-    filters = np.where(chance(0.03, size, AXES), pick(taste.long_filters, size, AXES), filters)
+    filters = np.where(chance(0.03, size, AXES), pick(mix.long_filters, size, AXES), filters)
     filters, strides, dilations = (np.where(used, column, 1) for column in (filters, strides, dilations))
     window = (filters - 1) * dilations + 1
 
@@ -107,14 +111,14 @@ def draw(
     left = pads(1)
     other = np.where(used, rng.integers(0, 4, (size, AXES)), 0)
     right = np.where(chance(0.6, size, 1), left, other)
-    if taste.free_pads:
-        free = chance(taste.free_pads, size, 1)
+    if mix.free_pads:
+        free = chance(mix.free_pads, size, 1)
         left, right = np.where(free, pads(AXES), left), np.where(free, pads(AXES), right)
 
     least = np.maximum(1, window - left - right)
     zero = np.zeros_like(window)
     beyond = rng.integers(0, 4, (size, AXES))
-    steps = strides * pick(taste.room, size, AXES)
+    steps = strides * pick(mix.room, size, AXES)
     room = np.choose(pick((0, 1, 1, 2, 3), size, 1), [zero, beyond, steps, beyond + steps])
     inputs = np.where(chance(0.06, size, 1), np.maximum(least, strides), least + room)
     cube = np.where(used, inputs, 0).max(axis=1, keepdims=True)
@@ -123,10 +127,10 @@ def draw(
     batch = Batch(
         direction,
         ndim=ndim,
-        g=pick(taste.groups),
-        n=pick(taste.images),
-        k=pick(taste.channels),
-        c=pick(taste.channels),
+        g=pick(mix.groups),
+        n=pick(mix.images),
+        k=pick(mix.channels),
+        c=pick(mix.channels),
         filter=filters,
         input=inputs,
         stride=strides,
@@ -143,7 +147,7 @@ def draw(
         split_k=np.ones(size, dtype=np.int64),
     )
     batch = batch.with_columns(**{FIELD.get(name, name): pick(values) for name, values in columns.items()})
-    return _with_large(batch, rng, taste.large) if taste.large else batch
+    return _with_large(batch, rng, mix.large) if mix.large else batch
 
 
 def _factored(rng: np.random.Generator, count: Ints, ndim: Ints) -> tuple[Ints, Ints, Ints]:

@@ -40,8 +40,8 @@ def problem(record: Mapping[str, str], direction: Pass) -> ConvProblem:
     found = shape_problem(direction, (g, n, k, c), spatial)
     stated = tuple(_number(record, "output" + axis) for axis in axes if record.get("output" + axis))
     if stated and stated != found.output:
-        told = ["x".join(map(str, lengths)) for lengths in (stated, found.output)]
-        raise ProblemError(f"the output is stated as {told[0]}, {told[1]} follows from the other columns")
+        sizes = ["x".join(map(str, lengths)) for lengths in (stated, found.output)]
+        raise ProblemError(f"the output is stated as {sizes[0]}, {sizes[1]} follows from the other columns")
     return found
 
 

@@ -9,7 +9,7 @@ from bitgate.errors import UsageError
 from bitgate.operation import ProblemError, check_numbers
 from bitgate.operation.foreign import Refused
 from bitgate.operation.space.csv_file import read_records
-from bitgate.operation.space.table import Question, Row, Table, wanted
+from bitgate.operation.space.table import NamedProblem, Table, TableRequest, wanted
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.convolution.space.columns import COLUMNS
 from bitgate.operations.convolution.space.shape import pass_of, shape_problem
@@ -28,7 +28,7 @@ def likeness(columns: frozenset[str]) -> int:
     return len({_ALIASES.get(name, name) for name in columns} & set(NEEDED))
 
 
-def read_csv(path: Path, question: Question) -> Table:
+def read_csv(path: Path, question: TableRequest) -> Table:
     """Columns G, N, K, C, filter, input, stride, dilation, left_pad, right_pad (``3x3`` or one number for all axes),
     optionally id, ndim, pass and what ``--assume`` names (COLUMNS); others serve ``--where``. Or those of CK's data
     sets."""
@@ -46,13 +46,13 @@ def read_csv(path: Path, question: Question) -> Table:
             continue
         try:
             direction = Pass(record["pass"]) if record.get("pass") else pass_of(question.operation, path)
-            rows.append(Row(record.get("id") or f"line {number}", _problem(record, direction)))
+            rows.append(NamedProblem(record.get("id") or f"line {number}", _problem(record, direction)))
         except (ValueError, KeyError) as error:
             raise UsageError(f"{path}:{number}: {error}") from None
     return Table(str(path), tuple(rows), frozenset(COLUMNS) & frozenset(names))
 
 
-def _ck_table(path: Path, records: Sequence[tuple[int, dict[str, str]]], question: Question) -> Table:
+def _ck_table(path: Path, records: Sequence[tuple[int, dict[str, str]]], question: TableRequest) -> Table:
     """Rows of CK's data sets; one that cannot be is refused, the others count."""
     direction = pass_of(question.operation, path)
     rows, refused = [], []
@@ -60,7 +60,7 @@ def _ck_table(path: Path, records: Sequence[tuple[int, dict[str, str]]], questio
         if not wanted(record, question, path):
             continue
         try:
-            rows.append(Row(ck_csv.name_of(record) or f"line {number}", ck_csv.problem(record, direction)))
+            rows.append(NamedProblem(ck_csv.name_of(record) or f"line {number}", ck_csv.problem(record, direction)))
         except ProblemError as error:
             refused.append(Refused(f"line {number}", str(error)))
     return Table(str(path), tuple(rows), frozenset(), refused=tuple(refused))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bitgate.errors import UsageError
 from bitgate.operation import ProblemError
-from bitgate.operation.space.table import Question, Row, Table
+from bitgate.operation.space.table import NamedProblem, Table, TableRequest
 from bitgate.operations.convolution.space.shape import pass_of, shape_problem
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".hpp", ".h", ".hip", ".inc")
@@ -18,7 +18,7 @@ _INITIALISER = re.compile(r"[({]" + ",".join([_NUMBER] * 5) + "," + ",".join([_L
 _CALL = re.compile(r"\b(?:push_back|emplace_back)\s*(\()\s*(?:[\w:]+\s*)?([({])?")
 
 
-def read_gtest(path: Path, question: Question) -> Table:
+def read_gtest(path: Path, question: TableRequest) -> Table:
     """Initialisers of ConvParam in a C++ source: ndim, G, N, K, C, then filter, input, strides, dilations, left and
     right pads in braces; in push_back, emplace_back or a list, over any number of lines."""
     text = _without_comments(path.read_text(errors="replace"))
@@ -33,7 +33,7 @@ def read_gtest(path: Path, question: Question) -> Table:
             continue
         g, n, k, c = numbers
         try:
-            rows.append(Row(f"line {line}", shape_problem(direction, (g, n, k, c), spatial)))
+            rows.append(NamedProblem(f"line {line}", shape_problem(direction, (g, n, k, c), spatial)))
         except ProblemError as error:
             notes.append(f"line {line}: {error}: left out")
     starts = {match.start() for match in _INITIALISER.finditer(text)}

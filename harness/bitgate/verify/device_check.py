@@ -1,8 +1,8 @@
 """The short way to green: data are made where the kernel runs, or brought there, and what comes back is a digest and a
 few counts.
 
-It answers only when nothing is wrong, or when the kernel crashed. Any doubt sends the case the long way, which has
-inputs and a reference in host memory and can say what is wrong with which cells.
+It answers only when nothing is wrong, or when the kernel crashed. Any disagreement sends the case the long way, which
+has inputs and a reference in host memory and can say what is wrong with which cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bitgate.operation import Problem
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate
 from bitgate.verify.memory import device_shortage
-from bitgate.verify.on_device import Data, DeviceRun, Wanted, run_on_device
+from bitgate.verify.on_device import Data, DeviceLaunchResult, Expected, run_on_device
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How, Launch
 from bitgate.verify.session import Session
@@ -49,22 +49,22 @@ class Route:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What the short way saw; ``shortage`` says why nothing ran."""
+class DeviceCheck:
+    """A case judged by what is on the device; ``shortage`` says why nothing ran."""
 
     route: Route
-    runs: tuple[DeviceRun, ...] = ()
+    runs: tuple[DeviceLaunchResult, ...] = ()
     reference_seconds: float = 0.0
     shortage: str = ""
 
     @property
-    def last(self) -> DeviceRun:
+    def last(self) -> DeviceLaunchResult:
         return self.runs[-1]
 
     @property
-    def doubt(self) -> str:
+    def disagreement(self) -> str:
         """Why the case has to go the long way; empty if all is as it must be."""
-        return next((run.damage or run.doubt for run in self.runs if run.damage or run.doubt), "")
+        return next((run.damage or run.disagreement for run in self.runs if run.damage or run.disagreement), "")
 
 
 def route_of(planned: PlannedCase, session: Session) -> Route | None:
@@ -103,37 +103,39 @@ def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
     return trusted and (on_gpu or is_large), is_large
 
 
-def look(planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[How, ...]) -> Look:
+def check_on_device(
+    planned: PlannedCase, session: Session, route: Route, launch: Launch, hows: tuple[How, ...]
+) -> DeviceCheck:
     """Launch as often as there are ``hows``, until something is wrong."""
     session.forget_device_reference(but=(launch.problem, route.plan))
     references = int(route.gpu and not session.has_device_reference)
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
-        return Look(route, shortage=shortage)
+        return DeviceCheck(route, shortage=shortage)
     started = session.clock()
     data = Data(route.plan, _made(planned, session, launch) if route.is_made else None)
-    wanted = _wanted(session, launch.problem, route, data)
+    expected = _expected(session, launch.problem, route, data)
     seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
-    runs: list[DeviceRun] = []
+    runs: list[DeviceLaunchResult] = []
     for how in hows:
-        runs.append(run_on_device(session.device, tools, launch, data, how, wanted))
-        if runs[-1].crash or runs[-1].damage or runs[-1].doubt:
+        runs.append(run_on_device(session.device, tools, launch, data, how, expected))
+        if runs[-1].crash or runs[-1].damage or runs[-1].disagreement:
             break
-    return Look(route, tuple(runs), seconds)
+    return DeviceCheck(route, tuple(runs), seconds)
 
 
 def _made(planned: PlannedCase, session: Session, launch: Launch) -> Mapping[str, HostTensor]:
     return session.inputs(launch.problem, launch.runner.instance, planned.fill, planned.seed).tensors
 
 
-def _wanted(session: Session, problem: Problem, route: Route, data: Data) -> Wanted:
-    wanted = Wanted() if route.stored is None else Wanted(digest=route.stored.digest)
+def _expected(session: Session, problem: Problem, route: Route, data: Data) -> Expected:
+    expected = Expected() if route.stored is None else Expected(digest=route.stored.digest)
     if route.gpu:
         reference = session.device_reference(problem, data)
         pointers = {role: buffer.pointer for role, buffer in reference.buffers.items()}
-        wanted = replace(wanted, digest=wanted.digest or reference.digest, references=pointers)
+        expected = replace(expected, digest=expected.digest or reference.digest, references=pointers)
     if route.checksum:
         weights = WeightPlan.of(problem.tensors[problem.result], route.plan.seed)
         values = checksum.planned_values(problem, route.plan)
-        wanted = replace(wanted, weights=weights, checksum=checksum.expected(problem, weights, values))
-    return wanted
+        expected = replace(expected, weights=weights, checksum=checksum.expected(problem, weights, values))
+    return expected

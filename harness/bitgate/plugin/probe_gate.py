@@ -9,7 +9,7 @@ import json
 import time
 from functools import cached_property
 
-from bitgate.platform import NEEDS
+from bitgate.platform_probe import NEEDS
 from bitgate.plugin.run import Run
 from bitgate.record import Outcome, Verdict
 from bitgate.record.event import from_event
@@ -18,7 +18,7 @@ from bitgate.verify.planned import PlannedCase
 POLL_SECONDS = 0.02
 
 
-class Platform:
+class ProbeGate:
     """What the probes of a run have said. A run that selects none of them has nothing to wait for."""
 
     def __init__(self, run: Run) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock
 
 from bitgate import rooms
-from bitgate.build import seal
+from bitgate.cache import seal
 from bitgate.errors import UsageError
 
 KEEP_DAYS = 30

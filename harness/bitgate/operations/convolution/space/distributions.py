@@ -14,10 +14,10 @@ from bitgate.operation.space.quantity import few_or_vectors
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, default_layout, default_weight_layout
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.convolution.space.batch import OPERATION_NAMES, Batch
-from bitgate.operations.convolution.space.pool import Taste, draw
+from bitgate.operations.convolution.space.pool import Distribution, draw
 
-TASTES = {
-    "tiny": Taste(
+DISTRIBUTIONS = {
+    "tiny": Distribution(
         groups=(1, 1, 1, 2, 2, 3, 4),
         images=(1, 1, 2, 2, 3, 4, 5),
         channels=(1, 1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 15, 16, 16, 17, 24, 31, 32, 33, 40),
@@ -29,17 +29,17 @@ TASTES = {
         large=0,
         free_pads=0.4,
     ),
-    "wide": Taste(large=0, free_pads=0.4),
-    "usual": Taste(large=0),
+    "wide": Distribution(large=0, free_pads=0.4),
+    "usual": Distribution(large=0),
 }
 
 
-def candidates(direction: Pass, seed: Sequence[int], size: int, layouts: Sequence[str], taste: str) -> Batch:
+def candidates(direction: Pass, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Batch:
     """``size`` problems; ``layouts`` are what kernels say they take."""
     names = INPUT_LAYOUTS.values()
     kinds = tuple(sorted({every.index(layout) for layout in layouts for every in names if layout in every}))
-    columns = _usual(kinds) if taste == "usual" else _fuzzed(kinds)
-    return draw(direction, seed, size, columns, TASTES[taste])
+    columns = _usual(kinds) if distribution == "usual" else _fuzzed(kinds)
+    return draw(direction, seed, size, columns, DISTRIBUTIONS[distribution])
 
 
 def _usual(kinds: tuple[int, ...]) -> dict[str, tuple[int, ...]]:

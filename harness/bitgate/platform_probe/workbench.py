@@ -16,7 +16,7 @@ from bitgate.device.device import Device
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import DTYPES, Dtype
-from bitgate.platform.problem import FIGURES, ProbeRequest
+from bitgate.platform_probe.problem import FIGURES, ProbeRequest
 from bitgate.target_id import architecture_of
 
 Tiles = NDArray[Any]
@@ -52,7 +52,7 @@ class Fragment:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Deviation:
     """``text`` is what is not as declared; ``subject`` the fragment of which it is true, empty for the device."""
 
     text: str

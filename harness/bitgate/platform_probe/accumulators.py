@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitgate.platform.workbench import Finding, Fragment, Tiles, Workbench
+from bitgate.platform_probe.workbench import Deviation, Fragment, Tiles, Workbench
 
 _EXPONENT = {"i8": 6, "f8ocp": 8, "f8fnuz": 7, "bf8ocp": 15, "bf8fnuz": 15, "f16": 15}
 """The largest power of two of an operand; 2^30 will do for the others."""
@@ -33,15 +33,15 @@ class _Term:
     repeats: int
 
 
-def accumulators(bench: Workbench) -> Iterator[Finding]:
+def accumulators(bench: Workbench) -> Iterator[Deviation]:
     """A finding for each fragment whose sums are exact for fewer integers than it declares."""
     measured: dict[str, int] = {}
     for fragment in bench.fragments():
         if said := _operands(bench, fragment):
-            yield Finding(said, fragment.name)
+            yield Deviation(said, fragment.name)
         said, measured[fragment.name] = _measure(bench, fragment)
         if said:
-            yield Finding(said, fragment.name)
+            yield Deviation(said, fragment.name)
     bench.found["exact_range"] = measured
 
 

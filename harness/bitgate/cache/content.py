@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from bitgate.build.cache import Cache
+from bitgate.cache.folder import Cache
 from bitgate.errors import UsageError
 
 RACY_NS = 2_000_000_000

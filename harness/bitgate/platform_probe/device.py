@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.kernel.declaration import wave_sizes
-from bitgate.platform.workbench import Finding, Workbench
+from bitgate.platform_probe.workbench import Deviation, Workbench
 from bitgate.target_id import architecture_of
 
 BLOCK = 256
@@ -17,18 +17,18 @@ BLOCK = 256
 ATOMIC_BLOCKS = 16
 
 
-def wave(bench: Workbench) -> Iterator[Finding]:
+def wave(bench: Workbench) -> Iterator[Deviation]:
     """Does the hardware see waves as long as the declared ones?"""
     sizes = wave_sizes(bench.target)
-    told = bench.device.attributes.wave_size
-    if told not in sizes:
-        yield Finding(
-            f"the device says that waves have {told} lanes, kernels for {bench.target} are built for {sizes[0]}"
+    reported = bench.device.attributes.wave_size
+    if reported not in sizes:
+        yield Deviation(
+            f"the device says that waves have {reported} lanes, kernels for {bench.target} are built for {sizes[0]}"
         )
     for size in sizes:
         words = bench.figures("wave", 4 * BLOCK, wave=size).reshape(BLOCK, 4)
         if said := _judge_wave(words, size):
-            yield Finding(said, f"wave {size}")
+            yield Deviation(said, f"wave {size}")
     bench.found["wave_sizes"] = list(sizes)
 
 
@@ -48,23 +48,25 @@ def _judge_wave(words: NDArray[np.int32], size: int) -> str:
     return ""
 
 
-def lds(bench: Workbench) -> Iterator[Finding]:
+def lds(bench: Workbench) -> Iterator[Deviation]:
     """Can a block have the declared LDS, and does it keep what is written there?"""
     declared = architecture_of(bench.target).lds_bytes
-    told = bench.device.attributes.lds_per_block
-    bench.found["lds_bytes"] = {"declared": declared, "device": told}
-    if told < declared:
-        yield Finding(f"the device gives a block {told} bytes of LDS, kernels for {bench.target} may take {declared}")
+    reported = bench.device.attributes.lds_per_block
+    bench.found["lds_bytes"] = {"declared": declared, "device": reported}
+    if reported < declared:
+        yield Deviation(
+            f"the device gives a block {reported} bytes of LDS, kernels for {bench.target} may take {declared}"
+        )
         return
     size, wrong, before_end = (int(word) for word in bench.figures("lds", 3))
     if size != declared:
-        yield Finding(f"the kernel took {size} bytes of LDS, {declared} are declared")
+        yield Deviation(f"the kernel took {size} bytes of LDS, {declared} are declared")
     if wrong:
         first = size // 4 - before_end
-        yield Finding(f"{wrong} words of LDS do not hold what was written, the first is word {first} of {size // 4}")
+        yield Deviation(f"{wrong} words of LDS do not hold what was written, the first is word {first} of {size // 4}")
 
 
-def atomics(bench: Workbench) -> Iterator[Finding]:
+def atomics(bench: Workbench) -> Iterator[Deviation]:
     """Do additions of many threads to one word all arrive?"""
     terms = 1 + np.arange(ATOMIC_BLOCKS * BLOCK) % 7
     expected = int(terms.sum())
@@ -77,4 +79,4 @@ def atomics(bench: Workbench) -> Iterator[Finding]:
     }
     for what, found in asked.items():
         if found != expected:
-            yield Finding(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")
+            yield Deviation(f"{what}: {terms.size} threads added up to {found:.9g}, not {expected}")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.platform.workbench import Finding, Workbench
+from bitgate.platform_probe.workbench import Deviation, Workbench
 
-Probe = Callable[[Workbench], Iterable[Finding]]
+Probe = Callable[[Workbench], Iterable[Deviation]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Measured:
         return sentence_of(wrong), [f"{finding.subject}: {finding.text}" for finding in wrong]
 
 
-def sentence_of(findings: Iterable[Finding]) -> str:
+def sentence_of(findings: Iterable[Deviation]) -> str:
     """All findings in one line; those that are true of several fragments once, with the first one's name."""
     subjects: dict[str, list[str]] = {}
     for finding in findings:

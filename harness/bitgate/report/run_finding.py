@@ -21,7 +21,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Finding:
+class RunFinding:
     """``kind`` is one of KINDS; ``sentence`` says what, where, and what to do. ``target`` is empty for a whole run."""
 
     kind: str
@@ -44,6 +44,6 @@ def distinct(values: Iterable[str]) -> list[str]:
     return sorted({value for value in values if value not in ("", "unknown")})
 
 
-def first_words(findings: Sequence[Finding]) -> str:
+def first_words(findings: Sequence[RunFinding]) -> str:
     """For a headline."""
     return f"{len(findings)} findings about the run itself: {findings[0].sentence}" if findings else ""

@@ -1,4 +1,4 @@
-"""The way that a kernel took: its dispatch record held to what a row and its test state."""
+"""A kernel's dispatch record, asserted to be what a row and its test state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Some:
 SOME = _Some()
 
 
-def hold_to_the_way(verdict: Verdict, row: Row, stated: dict[str, Any]) -> None:
+def assert_dispatch(verdict: Verdict, row: Row, stated: dict[str, Any]) -> None:
     """AssertionError if the record says otherwise than the row's ``dispatch`` and what the test states."""
     __tracebackhide__ = True
     if not row.dispatch and not stated:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operation import DTYPES
-from bitgate.platform.workbench import Finding, Fragment, Tiles, Workbench
+from bitgate.platform_probe.workbench import Deviation, Fragment, Tiles, Workbench
 
 Sums = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ QUESTIONS = ("row", "column", "k")
 _FLAVOURS = {"f8ocp": "f8fnuz", "f8fnuz": "f8ocp", "bf8ocp": "bf8fnuz", "bf8fnuz": "bf8ocp"}
 
 
-def lanes(bench: Workbench) -> Iterator[Finding]:
+def lanes(bench: Workbench) -> Iterator[Deviation]:
     """A finding for each fragment that puts an element where it does not belong."""
     fragments = bench.fragments()
     bench.found["fragments"] = [fragment.name for fragment in fragments]
@@ -36,7 +36,7 @@ def lanes(bench: Workbench) -> Iterator[Finding]:
         a, b = tiles(fragment)
         found = bench.sums(fragment, a[:, None], b[:, None]).astype(np.float64)
         if said := judge(fragment, a, b, found):
-            yield Finding(said, fragment.name)
+            yield Deviation(said, fragment.name)
 
 
 def tiles(fragment: Fragment) -> tuple[Tiles, Tiles]:

@@ -8,14 +8,14 @@ import ml_dtypes
 import numpy as np
 
 from bitgate.architecture import FLUSHED, KEPT
-from bitgate.platform.workbench import Finding, Fragment, Workbench
+from bitgate.platform_probe.workbench import Deviation, Fragment, Workbench
 from bitgate.target_id import architecture_of
 
 _LIFT = {"bf16": 40}
 """Power of two of the other factor: the product must be no subnormal f32, which is another question."""
 
 
-def subnormals(bench: Workbench) -> Iterator[Finding]:
+def subnormals(bench: Workbench) -> Iterator[Deviation]:
     """A finding for each fragment that does not treat them as its target is known to."""
     found: dict[str, str] = {}
     for fragment in bench.fragments():
@@ -28,7 +28,7 @@ def subnormals(bench: Workbench) -> Iterator[Finding]:
             if said not in ((declared,) if declared else (KEPT, FLUSHED)):
                 wanted = declared or f"{KEPT} or {FLUSHED}"
                 text = f"subnormals of {operand} are {said}, on {bench.target} they are to be {wanted}"
-                yield Finding(text, fragment.name)
+                yield Deviation(text, fragment.name)
     bench.found["subnormals"] = found
 
 

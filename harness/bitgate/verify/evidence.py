@@ -1,0 +1,79 @@
+"""Evidence: what the launches of a case left, and all else that its verdict is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from bitgate.kernel.runner import Runner
+from bitgate.operation.host_tensor import HostTensor
+from bitgate.record import Certificate
+from bitgate.verify.device_check import DeviceCheck
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import LaunchResult
+from bitgate.verify.session import Inputs, Reference, Session
+
+OnRun = Callable[[LaunchResult], None]
+"""Called with each launch of the case once it has ended: for traces and timing."""
+
+_UNSPENT = {"fill": 0.0, "kernel": 0.0, "reference": 0.0, "compare": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of a planned case; ``started`` by the session's clock."""
+
+    planned: PlannedCase
+    session: Session
+    started: float
+    seconds: Mapping[str, float] = field(default_factory=_UNSPENT.copy)
+    runner: Runner | None = None
+    """Known once it is opened."""
+    device_check: DeviceCheck | None = None
+    """What the short way saw; inputs and reference are those of the long way."""
+    inputs: Inputs | None = None
+    reference: Reference | None = None
+    runs: tuple[LaunchResult, ...] = ()
+    error: Mapping[str, float] = field(default_factory=dict)
+    by: str = ""
+    """What stands for a reference where results are held to something else, and the option that asks for it."""
+
+    def spent(self, seconds: Mapping[str, float]) -> Evidence:
+        """The same after so much more work on its parts."""
+        return replace(self, seconds={part: value + seconds.get(part, 0.0) for part, value in self.seconds.items()})
+
+    def launched(self, *runs: LaunchResult) -> Evidence:
+        """The same after more launches."""
+        known = replace(self, runs=(*self.runs, *runs))
+        for run in runs:
+            known = known.spent(run.seconds)
+        return known
+
+    @property
+    def certificate(self) -> Certificate | None:
+        if self.inputs is not None:
+            own, said = self.inputs.certificate, "" if self.reference is None else self.reference.note
+            return replace(own, note="; ".join(filter(None, (own.note, said)))) if said else own
+        return None if self.device_check is None else self.device_check.route.certificate
+
+    @property
+    def reference_kind(self) -> str:
+        """What the record calls the reference."""
+        if self.by:
+            return self.by
+        if self.reference is not None:
+            return self.reference.kind
+        return "" if self.device_check is None else self.device_check.route.kind
+
+    def digest(self, results: Mapping[str, HostTensor]) -> str:
+        """Of the outputs, the reference's where they agree with it."""
+        if self.reference is not None:
+            return self.reference.digest_with(self.planned.problem, results)
+        return "" if self.device_check is None or not self.device_check.runs else self.device_check.last.digest
+
+
+@dataclass
+class Gathering:
+    """The one place that changes on the way of a case: its evidence so far, for whatever verdict it ends in."""
+
+    evidence: Evidence
