@@ -163,7 +163,7 @@ from pathlib import Path
 from bitgate.kernel.registry import families
 
 naive = families()["naive_conv"]
-FAMILY = replace(naive, name="broken", sources=("broken.hip.cpp",), folder=Path(__file__).parent)
+FAMILY = replace(naive, name="broken", sources=("broken.hip.cpp",), generated={}, folder=Path(__file__).parent)
 """
 
 
