@@ -57,6 +57,9 @@ class ValueKind(IntEnum):
     INTEGERS = 3
 
 
+_INTEGER, _TEXT, _INTEGERS = (int(kind) for kind in (ValueKind.INTEGER, ValueKind.TEXT, ValueKind.INTEGERS))
+
+
 class _Abi(Structure):
     """Base of the mirrors; ``_fields_`` of a subclass is its layout."""
 
@@ -256,12 +259,15 @@ def sized(structure: type[_Abi]) -> Any:
 def values_of(entries: Any, count: int) -> dict[str, Value]:
     """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
     named: dict[str, Value] = {}
-    for entry in (entries[i] for i in range(count)):
-        kind = ValueKind(entry.kind)
-        value = getattr(entry, kind.name.lower())
-        if kind is ValueKind.TEXT:
-            value = (value or b"").decode(errors="replace")
-        elif kind is ValueKind.INTEGERS:
-            value = tuple(value[: entry.count])
+    for entry in entries[:count]:
+        kind, value = entry.kind, None
+        if kind == _INTEGER:  # as most are
+            value = entry.integer
+        elif kind == _TEXT:
+            value = (entry.text or b"").decode(errors="replace")
+        elif kind == _INTEGERS:
+            value = tuple(entry.integers[: entry.count])
+        else:
+            value = getattr(entry, ValueKind(kind).name.lower())
         named[(entry.name or b"").decode(errors="replace")] = value
     return named

@@ -94,13 +94,13 @@ def route_of(planned: PlannedCase, session: Session) -> Route | None:
 def _references(planned: PlannedCase, session: Session) -> tuple[bool, bool]:
     """(the naive kernel, the checksum) for a case whose digest is not stored."""
     problem = planned.problem
-    is_large = session.is_large(problem)
-    # A naive kernel is not held to itself.
-    trusted = not planned.kernel.family.is_reference and session.reference_kernel(problem) is not None
-    if planned.reference != "auto":
-        return planned.reference == "gpu" and trusted, planned.reference == "checksum"
-    on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
-    return trusted and (on_gpu or is_large), is_large
+    is_large, weighed = session.is_large(problem), planned.reference == "checksum"
+    by_gpu = planned.reference == "gpu"
+    if planned.reference == "auto":
+        on_gpu = session.target.platform != "host" and problem.flops >= GPU_REFERENCE_FLOPS
+        by_gpu, weighed = on_gpu or is_large, is_large
+    # A naive kernel is not held to itself. Which one there is, is asked where one is needed: they are many.
+    return by_gpu and not planned.kernel.family.is_reference and session.reference_kernel(problem) is not None, weighed
 
 
 def check_on_device(

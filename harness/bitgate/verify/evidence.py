@@ -44,10 +44,10 @@ class Evidence:
 
     def launched(self, *runs: LaunchResult) -> Evidence:
         """The same after more launches."""
-        known = replace(self, runs=(*self.runs, *runs))
-        for run in runs:
-            known = known.spent(run.seconds)
-        return known
+        seconds = {
+            part: value + sum(run.seconds.get(part, 0.0) for run in runs) for part, value in self.seconds.items()
+        }
+        return replace(self, runs=(*self.runs, *runs), seconds=seconds)
 
     @property
     def certificate(self) -> Certificate | None:

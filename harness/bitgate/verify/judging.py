@@ -103,11 +103,10 @@ def check_dispatch(evidence: Evidence) -> Verdict:
     """The bits are right: is what ran what the problem needs?"""
     record = evidence.runs[0].record
     assert record is not None
-    kernel = evidence.planned.kernel
+    planned = evidence.planned
     # A naive kernel has one thread a cell, no sub-GEMMs.
-    decomposes = kernel.is_production and not kernel.family.is_reference
-    predicted = kernel.prediction(evidence.planned.problem)
-    reason = dispatch_disagreement(evidence.planned.problem, record, predicted, decomposes)
+    decomposes = planned.kernel.is_production and not planned.kernel.family.is_reference
+    reason = dispatch_disagreement(planned.problem, record, planned.predicted, decomposes)
     if not reason:
         return verdict_of(evidence, Outcome.PASS)
     diagnosis = Diagnosis(("other",), reason, {"dispatch": record.summary()})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
+from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.record import Key
@@ -50,6 +51,11 @@ class PlannedCase:
     """What ``-k`` finds it by, beside the id."""
     nobody: str = ""
     """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
+
+    @cached_property
+    def predicted(self) -> Dispatch | None:
+        """What its kernel is to do, if the declaration predicts it."""
+        return self.kernel.prediction(self.problem)
 
     @cached_property
     def case(self) -> str:

@@ -88,8 +88,7 @@ def _way(gathering: Gathering, judge: Judge) -> Verdict:
         workspace = runner.workspace(planned.problem)
         if harmed := _harmed(evidence, watch, mark):
             return harmed
-        predicted = planned.kernel.prediction(planned.problem)
-        if wrong := workspace_disagreement(planned.problem, workspace, predicted):
+        if wrong := workspace_disagreement(planned.problem, workspace, planned.predicted):
             shown = {"run": "not launched", "workspace_bytes": workspace}
             return verdict_of(evidence, Outcome.MISMATCH, wrong, Diagnosis(("other",), wrong, shown))
         return judge(gathering, Launch(runner, planned.problem, workspace))
