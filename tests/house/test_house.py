@@ -105,3 +105,14 @@ def test_what_a_bench_imports_of_bitgate_is_there(script: Path) -> None:
             module = importlib.import_module(str(node.module))
             lacking = [name.name for name in node.names if not hasattr(module, name.name)]
             assert not [name for name in lacking if importlib.util.find_spec(f"{node.module}.{name}") is None]
+
+
+def test_the_contract_that_names_no_operation_is_for_every_package() -> None:
+    """A new package may import an operation by name unless the contract knows of it."""
+    package = CHECKOUT / "harness" / "bitgate"
+    names = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    contract = (
+        (CHECKOUT / "pyproject.toml").read_text().partition('"Problems are known by what their operation says"')[2]
+    )
+    held = set(re.findall(r'"bitgate\.(\w+)",', contract.partition("forbidden_modules")[0]))
+    assert held == names - {"__init__", "operation", "operations"}  # the ground has a contract of its own

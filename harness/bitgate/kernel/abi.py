@@ -260,7 +260,7 @@ def values_of(entries: Any, count: int) -> dict[str, Value]:
     """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
     named: dict[str, Value] = {}
     for entry in entries[:count]:
-        kind, value = entry.kind, None
+        kind = entry.kind
         if kind == _INTEGER:  # as most are
             value = entry.integer
         elif kind == _TEXT:
