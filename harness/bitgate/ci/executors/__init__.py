@@ -1,0 +1,1 @@
+"""Engines that run the shards of a night, a file each."""
