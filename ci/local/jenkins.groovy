@@ -34,6 +34,11 @@ abstract class Steps extends Script {
         try { body() } finally { State.folders.pop() }
     }
 
+    def deleteDir() {
+        State.folder().deleteDir()
+        State.folder().mkdirs()
+    }
+
     def checkout(whatever) { command(System.getenv('CHECKOUT').split(' ').toList() + [State.folder().path], State.work) }
 
     def withEnv(List stated, Closure body) {

@@ -15,7 +15,7 @@ def call(Map options = [:]) {
 
     stage('plan') {
         node(label) {
-            checkout scm
+            fresh()
             withEnv(common) {
                 timeout(time: 30, unit: 'MINUTES') {
                     sh 'pip install "$BITGATE"'
@@ -42,7 +42,7 @@ def call(Map options = [:]) {
 
     stage('merge') {
         node(label) {
-            checkout scm
+            fresh()
             unstash 'plan'
             sh 'mkdir -p out'
             cells.each { cell ->
@@ -63,9 +63,15 @@ def call(Map options = [:]) {
     }
 }
 
+private void fresh() {
+    // An agent's folder still holds the results of builds before.
+    deleteDir()
+    checkout scm
+}
+
 private void shard(cell, List common) {
     node(cell.label) {
-        checkout scm
+        fresh()
         unstash 'plan'
         withEnv(common + ["TARGET=${cell.target}", "SHARD=${cell.shard}", 'BITGATE_OUT=out']) {
             timeout(time: cell.minutes, unit: 'MINUTES') {
