@@ -44,3 +44,12 @@ def test_a_case_that_is_not_taken(owners: Any, expires: str, code: int, said: st
     (verdict,) = [one for one in read(owners.folder / "out" / "host" / "results.jsonl") if "_y3x3_" in one.key.case]
     assert verdict.green == (code == 0)
     assert verdict.reason.startswith(said)
+
+
+def test_a_bad_targets_file_ends_a_run_in_one_line(owners: Any) -> None:
+    owners.write("ci/targets.toml", (owners.folder / "ci" / "targets.toml").read_text().replace("gate =", "gates ="))
+    done = owners.bitgate("run", "--target=host", "-n0")
+    assert done.code == 2
+    (line,) = [line for line in done.said.splitlines() if "targets.toml" in line]
+    assert "[target.host]: unknown key 'gates': did you mean 'gate'?" in line
+    assert "Traceback" not in done.said
