@@ -17,7 +17,8 @@ from lark.exceptions import UnexpectedInput
 
 from bitgate import rooms
 from bitgate.ci.forges import gitlab
-from bitgate.ci.matrix import Job
+from bitgate.ci.matrix import Job, cells
+from bitgate.ci.targets import read_targets
 
 CI = rooms.room("ci")
 GROOVY = [CI / "jenkins" / "Jenkinsfile", *sorted((CI / "jenkins" / "vars").glob("*.groovy"))]
@@ -96,3 +97,37 @@ def test_groovy_that_is_none_is_told(grammar: Lark, old: str, new: str) -> None:
     assert old in text
     with pytest.raises(UnexpectedInput):
         _parse(grammar, text.replace(old, new))
+
+
+DOCUMENT = (rooms.root() / "docs" / "ci.md").read_text()
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+def test_the_pipelines_that_the_document_shows_are_right(grammar: Lark) -> None:
+    of_github, of_gitlab = map(yaml.safe_load, _blocks("yaml"))
+    of_github["on"] = of_github.pop(True)
+    assert _wrong("github-workflows", of_github) == []
+    called = yaml.safe_load((CI / "workflows" / "tier.yml").read_text())
+    stated = of_github["jobs"]["kernels"]["with"]
+    assert set(stated) <= set(called[True]["workflow_call"]["inputs"])
+    assert _wrong("gitlab-ci", of_gitlab) == []
+    (include,) = of_gitlab["include"]
+    head = yaml.safe_load((CI / "gitlab" / "bitgate.yml").read_text().partition("\n---\n")[0])
+    assert set(include["inputs"]) <= set(head["spec"]["inputs"])
+    (jenkinsfile,) = _blocks("groovy")
+    assert _parse(grammar, jenkinsfile)
+    taken = set(re.findall(r"options\.(\w+)", (CI / "jenkins" / "vars" / "bitgate.groovy").read_text()))
+    assert set(re.findall(r"(\w+): '", jenkinsfile)) <= taken
+
+
+def test_the_targets_file_that_the_document_shows_is_right(tmp_path: Path) -> None:
+    (text,) = _blocks("toml")
+    path = tmp_path / "targets.toml"
+    path.write_text(text)
+    (cell,) = cells(read_targets(path), "smoke")
+    assert cell.pool is not None
+    assert cell.pool.name == "mi300"
+    assert len(cell.promise.tolerated) == 1
