@@ -10,6 +10,8 @@ from pathlib import Path
 from bitgate.errors import UsageError
 
 PATIENCE_SECONDS = 60
+COMMAND = ("git", "-c", "core.hooksPath=/dev/null")
+"""A repository's hooks are for people who work in it."""
 
 
 def environment() -> dict[str, str]:
@@ -22,7 +24,7 @@ def ask(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """UsageError if git is not there, or does not answer in time."""
     try:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            [*COMMAND, "-C", str(folder), *arguments],
             capture_output=True,
             text=True,
             errors="replace",
