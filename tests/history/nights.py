@@ -31,8 +31,8 @@ class Planted:
 
 @dataclass(frozen=True)
 class Lab:
-    """``builds_change``: a library is built anew every night, and never the same; else only where its commit changed
-    something in it, every tenth night."""
+    """``builds_change``: a library is built anew every night, and never the same; else only where its sources changed,
+    every tenth night and where they were broken or mended."""
 
     cases: int = 40
     nights: int = 60
@@ -57,7 +57,7 @@ class Lab:
     def _verdict(self, night: int, case: int, target: str, node: str, chance: random.Random) -> Verdict:
         outcome = self._outcome(night, case, target, node, chance)
         time = START + timedelta(days=night, seconds=case)
-        built = night if self.builds_change else night // 10
+        built = night if self.builds_change else self._sources(night, case)
         red = outcome is Outcome.MISMATCH
         return Verdict(
             key_of(case, target),
@@ -85,6 +85,11 @@ class Lab:
             repro=f"bitgate verify {key_of(case, target).case} --target {target}",
             run=Stamp(f"night-{night:02}", 1, time.isoformat(timespec="microseconds"), f"{target}-{night}", "1/1"),
         )
+
+    def _sources(self, night: int, case: int) -> int:
+        """Which sources a library is built from: other ones where they are broken."""
+        one_night = self.planted.one_night == (family_of(case), night)
+        return 100 * (night // 10) + 10 * (night >= self.planted.broken[1]) + one_night
 
     def _outcome(self, night: int, case: int, target: str, node: str, chance: random.Random) -> Outcome:
         planted = self.planted

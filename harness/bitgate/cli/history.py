@@ -71,20 +71,35 @@ def ingest(
     from bitgate.history.ingest import ingest as read_into
     from bitgate.history.store import opened
 
-    read = added = 0
-    flaws: list[str] = []
+    done = []
     with opened(url) as store:
         for one in read_into(store, files):
-            read, added = read + one.verdicts, added + one.added
-            flaws += one.flaws
-            for flaw in one.flaws:
-                print(flaw, file=sys.stderr)
+            done.append(one)
+            print(*one.flaws, sep="\n", end="\n" if one.flaws else "", file=sys.stderr)
             print(f"{one.file}  {one.verdicts} verdicts, {one.added} new", file=sys.stderr if as_json else sys.stdout)
         name = store.name
+    read, added = sum(one.verdicts for one in done), sum(one.added for one in done)
+    flaws = [flaw for one in done for flaw in one.flaws]
     if as_json:
         print(json.dumps({"ingested": {"history": name, "verdicts": read, "added": added, "flaws": flaws}}))
     else:
-        print(f"{name}  {added} of {read} verdicts are new" + (f"; {len(flaws)} flaws" if flaws else ""))
+        print(f"{name}  {added} of {read} verdicts are new" + (f"; {counted(len(flaws), 'flaw')}" if flaws else ""))
+    return 0
+
+
+def remember(files: Sequence[Path], url: str) -> int:
+    """``ingest`` at the end of another command: 0, or 2 with a line if the history cannot be used. What cannot be read
+    of the files was told by the command."""
+    from bitgate.history.ingest import ingest as read_into
+    from bitgate.history.store import opened
+
+    try:
+        with opened(url) as store:
+            added = sum(one.added for one in read_into(store, files))
+            print(f"{store.name}  {counted(added, 'verdict')} more", file=sys.stderr)
+    except UsageError as error:
+        print(f"bitgate: not remembered: {error}", file=sys.stderr)
+        return 2
     return 0
 
 
