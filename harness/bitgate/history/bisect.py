@@ -121,7 +121,6 @@ def _hold(tree: Path, told: step.Told, commit: str, name: str, expected: int, te
 
 
 def _run(tree: Path, told: step.Told, good: str, bad: str, tell: Tell) -> Found:
-    git.lines(tree, "bisect", "start", bad, good)
     steps = 0
     candidates: list[str] = []
 
@@ -137,6 +136,8 @@ def _run(tree: Path, told: step.Told, good: str, bad: str, tell: Tell) -> Found:
         elif re.fullmatch(r"[0-9a-f]{40,64}", line):
             candidates.append(line)
 
+    for line in git.lines(tree, "bisect", "start", bad, good):
+        read(line)
     _watched([*git.COMMAND, "-C", str(tree), "bisect", "run", *_STEP], tree, told, read)
     if not candidates:
         raise UsageError("git bisect run ended without a commit; run the repro line at some of them by hand")
