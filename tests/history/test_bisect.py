@@ -63,7 +63,7 @@ class Repository:
     def start(self, *arguments: str, below: str = ".") -> subprocess.Popen[str]:
         path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         return subprocess.Popen(
-            [sys.executable, "-m", "bitgate", "bisect", CASE, "--target=host", *arguments],
+            [sys.executable, "-m", "bitgate", "bisect", *arguments],
             cwd=self.folder / below,
             env=os.environ | {"PYTHONPATH": path},
             stdout=subprocess.PIPE,
@@ -72,7 +72,7 @@ class Repository:
         )
 
     def bisect(self, *arguments: str, below: str = ".") -> tuple[int, str, str]:
-        process = self.start(*arguments, below=below)
+        process = self.start(CASE, "--target=host", *arguments, below=below)
         out, err = process.communicate(timeout=600)
         return process.returncode, out, err
 
@@ -146,7 +146,7 @@ def test_a_folder_in_no_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])
 def test_an_interrupt_leaves_neither_worktree_nor_bisection(repository: Repository, number: signal.Signals) -> None:
     before = repository.state
-    process = repository.start(f"--good={repository.commits[0]}")
+    process = repository.start(CASE, "--target=host", f"--good={repository.commits[0]}")
     deadline = time.monotonic() + 300
     while len(repository.git("worktree", "list").splitlines()) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -159,6 +159,17 @@ def test_an_interrupt_leaves_neither_worktree_nor_bisection(repository: Reposito
 
 def _verdict(outcome: str, **more: Any) -> dict[str, Any]:
     return {"verdict": outcome, "green": outcome == "PASS", "compared": outcome == "PASS", "reason": "", **more}
+
+
+def test_a_repro_line_is_a_case_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    from bitgate.cli.bisect import _repro
+
+    declaration = tmp_path / "kernels" / "mine" / "declaration.py"
+    line = f"bitgate verify {CASE} --kernel mine.f32 --load {declaration} --fill exact --seed 3 --race --target host"
+    words = _repro(line, tmp_path)
+    assert words == line.replace(f"{tmp_path}/", "").split()[2:], "each commit has a declaration of its own"
+    assert _repro(CASE, tmp_path) == [CASE]
+    assert _repro("ckProfiler grouped_conv_fwd 1 'odd", tmp_path) == ["ckProfiler grouped_conv_fwd 1 'odd"]
 
 
 STEPS = {

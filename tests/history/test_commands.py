@@ -68,6 +68,13 @@ def test_two_runs_and_two_targets_are_held_against_each_other(url: str, tmp_path
     assert "1 differ, 2 are the same" in said("history", "diff", "gfx90a", "gfx942", "--history", url)
 
 
+def test_a_case_may_be_spelled_as_people_spell_it(tmp_path: Path, said: Any) -> None:
+    remember(url := str(tmp_path / "h.sqlite"), tmp_path, Lab(cases=2).night(0))
+    short = "fwd_f32_nhwgc_n2k1c1_y1_h1"
+    (case, *_) = said("history", "case", short, "--history", url, "--json")["cases"]
+    assert case["case"] == CASE
+
+
 def test_diff_as_an_option(tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_HISTORY", str(tmp_path / "h.sqlite"))
     remember(str(tmp_path / "h.sqlite"), tmp_path, Lab(cases=1).night(0), Lab(cases=1).night(1))

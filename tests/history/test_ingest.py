@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +82,21 @@ def test_processes_that_ingest_at_once_lose_and_double_nothing(url: str, tmp_pat
     started = [subprocess.Popen([*command, str(folder)], stdout=subprocess.DEVNULL) for folder in folders]
     assert [process.wait(300) for process in started] == [0] * 4
     assert stored(url) == 5 * 180
+
+
+def test_a_process_that_is_killed_leaves_all_of_a_file_or_nothing(url: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "results.jsonl", Lab(cases=700).night(0))
+    command = [sys.executable, "-m", "bitgate", "history", "ingest", "--history", url, str(file)]
+    seen = set()
+    for pause in (0.6, 1.0, 1.4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        time.sleep(pause)
+        process.kill()
+        process.wait(60)
+        seen.add(stored(url))
+    assert seen <= {0, 2100}
+    read_in(url, file)
+    assert stored(url) == 2100
 
 
 def test_verdicts_of_before_runs_were_stamped_are_read_once_too(url: str, tmp_path: Path) -> None:
@@ -196,6 +212,13 @@ def test_what_is_no_history_is_told_in_one_line(url: str, tmp_path: Path, capsys
     said = capsys.readouterr().err
     assert NO_HISTORY[url] in said
     assert (said.count("\n"), "secret" in said) == (1, False)
+
+
+def test_a_history_that_cannot_be_made_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    file = write(tmp_path / "results.jsonl", Lab(cases=1).night(0))
+    assert run(["history", "ingest", str(file), "--history", str(tmp_path / "file" / "h.sqlite")]) == 2
+    assert "set BITGATE_HISTORY" in capsys.readouterr().err
 
 
 def test_without_psycopg_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,9 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def bisect(
-    case: Annotated[str, typer.Argument(metavar="CASE", help="A case id, or a quoted foreign command line.")],
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A case id, a quoted foreign command line, or a quoted repro line.")
+    ],
     good: Annotated[str, typer.Option(metavar="COMMIT", help="One at which the case is green.")],
     bad: Annotated[str, typer.Option(metavar="COMMIT", help="One at which it is red.")] = "HEAD",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Over family.instance.")] = "",
@@ -25,6 +28,8 @@ def bisect(
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`.")] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the data.")] = None,
     schedule: Annotated[str, typer.Option(help="Thread order, as of `bitgate verify`; host.")] = "",
+    race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host.")] = False,
+    reference: Annotated[str, typer.Option(help="What it is compared with, as of `bitgate verify`.")] = "",
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     load: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A declaration of kernels in this repository.")
@@ -40,9 +45,9 @@ def bisect(
     from bitgate.project_file import find as project_here
 
     root = project_here().root
-    stated = {"--kernel": kernel, "--target": target, "--fill": fill, "--schedule": schedule}
-    words = [case, *(f"{name}={value}" for name, value in stated.items() if value)]
-    words += [f"--seed={seed}"] * (seed is not None)
+    stated = {"--kernel": kernel, "--target": target, "--fill": fill, "--schedule": schedule, "--reference": reference}
+    words = [*_repro(case, root), *(f"{name}={value}" for name, value in stated.items() if value)]
+    words += [f"--seed={seed}"] * (seed is not None) + ["--race"] * race
     words += [f"--option={one}" for one in option or []]
     words += [f"--load={_within(path, root)}" for path in load or []]
 
@@ -56,6 +61,20 @@ def bisect(
         for line in _lines(found):
             print(line)
     return 1
+
+
+def _repro(case: str, root: Path) -> list[str]:
+    """The words behind `bitgate verify` of a line that shows a red case again; else the case alone."""
+    try:
+        words = shlex.split(case)
+    except ValueError:
+        return [case]
+    if words[:2] != ["bitgate", "verify"]:
+        return [case]
+    loaded = [before == "--load" for before in words]
+    return [
+        str(_within(Path(word), root)) if behind else word for word, behind in zip(words[2:], loaded[1:], strict=False)
+    ]
 
 
 def _within(path: Path, root: Path) -> Path:

@@ -136,7 +136,7 @@ def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
 
 @app.command()
 def case(
-    name: Annotated[str, typer.Argument(metavar="CASE", help="A case id.")],
+    name: Annotated[str, typer.Argument(metavar="CASE", help="A case id, or a quoted foreign command line.")],
     url: Url = "",
     last: Last = 20,
     target: Target = "",
@@ -147,7 +147,7 @@ def case(
     from bitgate.history.series import Series
 
     with _reading(url, last) as (connection, chosen):
-        query.check_case(connection, name)
+        name = _case_id(connection, name)
         found = list(query.series(connection, chosen, name=name, target=target))
     names = {run.number: run.name for run in chosen}
     documents = []
@@ -205,13 +205,11 @@ def first_bad(
 
     Cases that are known to be flaky, and machines that spoil answers, are left out: see `bitgate history flaky`.
     """
-    from bitgate.history import query
     from bitgate.history.first_bad import commits_between
     from bitgate.history.first_bad import first_bad as find
 
     with _reading(url, last) as (connection, chosen):
-        if name:
-            query.check_case(connection, name)
+        name = _case_id(connection, name) if name else ""
         found = find(connection, chosen, name, target)
     between = [commits_between(Path.cwd(), one) for one in found]
     if as_json:
@@ -438,6 +436,22 @@ def diff(
         f"{len(rows)} differ, {found.same} are the same; {found.only[0]} in {before} only, {found.only[1]} in {after}"
     )
     return 0
+
+
+def _case_id(connection: Connection, name: str) -> str:
+    """As records spell it. UsageError with the nearest one for what no record has."""
+    from bitgate.history import query
+
+    if query.has_case(connection, name):
+        return name
+    from bitgate.cli.words import problems_named
+    from bitgate.operation import case_id
+
+    try:
+        spelled = [case_id(problem) for problem in problems_named(name)]
+    except UsageError:  # of an owner's operation, say: then it has to be spelled as records spell it
+        spelled = []
+    return next((one for one in spelled if query.has_case(connection, one)), "") or query.nearest(connection, name)
 
 
 @contextmanager

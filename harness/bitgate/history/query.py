@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
 
@@ -222,11 +222,14 @@ def _where(name: str, target: str) -> list[ColumnElement[bool]]:
     return found
 
 
-def check_case(connection: Connection, name: str) -> None:
-    """UsageError with the nearest name if no record ever had the case."""
-    if connection.execute(select(cases.c.id).where(cases.c.case == name).limit(1)).first() is None:
-        known = connection.scalars(select(cases.c.case).distinct())
-        raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
+def has_case(connection: Connection, name: str) -> bool:
+    return connection.execute(select(cases.c.id).where(cases.c.case == name).limit(1)).first() is not None
+
+
+def nearest(connection: Connection, name: str) -> NoReturn:
+    """UsageError about a case that no record has, with the nearest one that some has."""
+    known = connection.scalars(select(cases.c.case).distinct())
+    raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
 
 
 def counts_of_machines(connection: Connection, chosen: Sequence[Run]) -> dict[str, dict[str, int]]:
