@@ -122,6 +122,9 @@ def merge(
         Path | None,
         typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
     ] = None,
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs: every planned case ends with exactly one verdict, a missing one is LOST.
@@ -141,4 +144,9 @@ def merge(
     expected = targets_of(matrix_file) if matrix_file else []
     summary = merge_results(paths, out, expected_targets=expected, plan=plan)
     print_summary(summary, out, as_json)
-    return summary.exit_code
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember(paths, history)
+    return summary.exit_code or remembered
