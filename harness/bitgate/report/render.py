@@ -44,12 +44,17 @@ def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False, 
 
 
 def merge(
-    paths: Sequence[Path], out_dir: Path, *, expected_targets: Sequence[str] = (), plan: RunPlan | None = None
+    paths: Sequence[Path],
+    out_dir: Path,
+    *,
+    expected_targets: Sequence[str] = (),
+    plan: RunPlan | None = None,
+    notes: Sequence[str] = (),
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
     A target of ``expected_targets`` without any result gets an empty ledger, which is red. With the plan of the run
-    each case of it ends with exactly one verdict, and each verdict must be in it.
+    each case of it ends with exactly one verdict, and each verdict must be in it. ``notes`` are for the reader.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
@@ -63,7 +68,7 @@ def merge(
     for ledger, file in zip(ledgers, files, strict=True):
         junit.write(junit.document(ledger), file)
     junit.write(junit.merged(files, night.findings), out_dir / JUNIT)
-    summary = summarise(ledgers, night.findings)
+    summary = summarise(ledgers, night.findings, notes=notes)
     _write_summary(summary, out_dir)
     return summary
 

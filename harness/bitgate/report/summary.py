@@ -173,8 +173,14 @@ class Summary:
         }
 
 
-def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *, interrupted: bool = False) -> Summary:
-    """Count the entries of ledgers, one a target; ``findings`` are those of the whole run."""
+def summarise(
+    ledgers: Sequence[Ledger],
+    findings: Sequence[RunFinding] = (),
+    *,
+    interrupted: bool = False,
+    notes: Sequence[str] = (),
+) -> Summary:
+    """Count the entries of ledgers, one a target; ``findings`` and ``notes`` are those of the whole run."""
     entries = [entry for ledger in ledgers for entry in ledger.entries]
     counts = Counter(entry.verdict.outcome for entry in entries)
     return Summary(
@@ -186,7 +192,7 @@ def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *,
         known=tuple(_known(entry.verdict for entry in entries)),
         changed=tuple(_changed(entry) for entry in entries if entry.changed),
         environment={ledger.target: environment for ledger in ledgers if (environment := _environment(ledger))},
-        notes=tuple(note for ledger in ledgers for note in ledger.notes),
+        notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
         findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
         interrupted=interrupted,
     )
