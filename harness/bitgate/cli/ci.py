@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from bitgate.cli import ci_plan
 from bitgate.errors import UsageError, near
-
-if TYPE_CHECKING:
-    from bitgate.project import Project
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
 )
+app.command("plan")(ci_plan.plan)
+app.command("durations")(ci_plan.durations)
 
 
 @app.command()
@@ -76,66 +76,6 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-@app.command()
-def plan(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
-    target: Annotated[
-        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
-    ] = None,
-    matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", help="What `ci matrix --out` wrote. Default: the matrix of the tier.")
-    ] = None,
-    shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
-    ] = None,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
-) -> int:
-    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
-
-    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
-    is missing. No GPU is needed.
-    """
-    from bitgate.ci.matrix import shard_counts, targets_of
-    from bitgate.cli.planning import make_run_plan
-    from bitgate.cli.whose import tell_whose
-    from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
-    from bitgate.target_id import target_id
-
-    project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
-    tier = tier or project.tiers[0]
-    project.check_tier(tier)
-    tell_whose(project)
-    if suites is None:
-        project.tables()  # without a suite pytest would not know our options
-    targets = [target_id(name).name for name in target or []]
-    targets = targets or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
-    counts = shard_counts(shards or [], targets)
-    made = make_run_plan(tier, targets, counts, project, kernel)
-    made.write(out)
-    cases = {name: sum(len(part.cases) for part in made.of(name)) for name in made.targets}
-    if as_json:
-        parts = [{"target": part.target, "shard": part.shard, "cases": len(part.cases)} for part in made.shards]
-        document = {"file": str(out), "id": made.id, "tier": tier, "commit": made.commit, "shards": parts}
-        typer.echo(json.dumps({"plan": document}))
-        return 0
-    for name, count in cases.items():
-        typer.echo(f"{name:<8} {count} cases in {counts[name]} shards")
-    typer.echo(f"{out}  {sum(cases.values())} cases; plan {made.id[:12]}")
-    return 0
-
-
-def _of_tier(tier: str, project: Project) -> list[str]:
-    from bitgate.ci.matrix import cells
-    from bitgate.ci.targets import read_targets
-
-    return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
 
 
 @app.command()
