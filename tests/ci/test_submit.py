@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +180,30 @@ def test_a_folder_that_cannot_be_written_is_one_line(lab: Make) -> None:
     done = mine.bitgate("submit", "--target", "host", "--out", "file/night")
     assert (done.code, done.out) == (2, "")
     assert done.err == f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+
+
+def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:
+    mine = lab(4)
+    disk = tmp_path / "out"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here: a full one cannot be had")
+    try:
+        controller = mine.held("--target", "host")
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+        mine.release()
+        _, said = controller.communicate()
+        assert controller.returncode == 2
+        (line,) = [line for line in said.splitlines() if line.startswith("bitgate: ")]
+        assert line in (  # a line of the journal may fit where a file does not
+            f"bitgate: {mine.night}/night.jsonl: the disk is full; free space and run again with --resume",
+            f"bitgate: {mine.night}: No space left on device: mend that, and go on with --resume",
+        )
+        (disk / "filler").unlink()
+        done = mine.submit("--resume")
+        assert (done["code"], done["compared"]) == (0, 4), done["said"]
+        assert len(mine.results()) + len(mine.results(number=2)) == 4
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
