@@ -24,7 +24,7 @@ def plan(
         list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
     ] = None,
     matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", help="What `ci matrix --json` printed. Default: the matrix of the tier.")
+        Path | None, typer.Option("--matrix", help="What `ci matrix --out` wrote. Default: the matrix of the tier.")
     ] = None,
     shards: Annotated[
         list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")

@@ -22,6 +22,9 @@ from bitgate.cases.planning import Setting, for_table, row_of
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.cases.table import loads
+from bitgate.ci.targets import read_targets
+from bitgate.ci.tolerated import Tolerated
+from bitgate.ci.tolerated import judged as tolerated_or_not
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.project import Project
@@ -139,7 +142,14 @@ class Run:
             row=test.row,
             run=stamp,
         )
-        return self.known_bugs.judged(verdict, test)
+        return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
+
+    @cached_property
+    def tolerated(self) -> tuple[Tolerated, ...]:
+        """The gaps that the project's targets file allows this target. Raises UsageError for a bad file."""
+        file = self.project.targets
+        promise = read_targets(file, self.project.tiers).target(self.target.name) if file else None
+        return promise.tolerated if promise else ()
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
