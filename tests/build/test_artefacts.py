@@ -24,6 +24,7 @@ from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
+from bitgate.record import Key, Outcome, Verdict, append
 
 
 class WithoutRuntime(Builder):
@@ -235,6 +236,17 @@ def test_a_run_without_a_compiler_is_green_with_what_was_built_elsewhere(tmp_pat
     lines = map(json.loads, (out / "host" / "results.jsonl").read_text().splitlines())
     assert {line["fingerprint"]["build"] for line in lines} == {library.sha256[:16]}
     assert not list((tmp_path / "cache" / "build").glob("objects/*"))
+
+
+def test_a_night_proves_that_it_ran_what_was_built_for_it(tmp_path: Path) -> None:
+    key = Key("gemm_f16_rcr_b1m8n8k8", "toy", "f16", (), "exact", 0, "forward", "gfx942")
+    append(tmp_path / "results.jsonl", Verdict(key, Outcome.PASS, fingerprint={"build": "ab" * 8, "commit": "c0ffee"}))
+    for digest, code in (("ab" * 32, 0), ("cd" * 32, 1)):
+        library = BuiltLibrary("toy", "gfx942", "libtoy.so", "", digest, 10, "hipcc 6.4")
+        Built("gfx942", "c0ffee", (library,)).write(tmp_path / "built.json")
+        asked = [str(tmp_path / "results.jsonl"), "--built", str(tmp_path / "built.json"), "--out", str(tmp_path / "m")]
+        assert run(["ci", "merge", *asked]) == code
+    assert "toy ran as abababababababab, which is not what was built for it" in (tmp_path / "m/summary.md").read_text()
 
 
 def _bitgate(*arguments: str, **environment: str) -> str:
