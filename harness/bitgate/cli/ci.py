@@ -91,6 +91,10 @@ def merge(
         Path | None,
         typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
     ] = None,
+    built: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What `compile --manifest` wrote: no other build may have run; repeatable."),
+    ] = None,
     annotate: Annotated[
         str,
         typer.Option(
@@ -106,6 +110,7 @@ def merge(
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
+    from bitgate.cases.built import Built
     from bitgate.cases.plan import PlanError
     from bitgate.cases.run_plan import RunPlan
     from bitgate.ci.annotations import FORGES, github_lines, write_quality
@@ -126,6 +131,7 @@ def merge(
         out,
         expected_targets=expected.targets,
         plan=plan,
+        built=[Built.read(path) for path in built or []],
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
