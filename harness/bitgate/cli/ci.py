@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.cli.ci_select import select
 from bitgate.errors import UsageError
 
 if TYPE_CHECKING:
     from bitgate.project import Project
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, and merging of results.",
 )
+app.command()(select)
 
 
 @app.command()
