@@ -138,6 +138,13 @@ def test_a_header_that_is_gone_counts_where_it_would_be_found(plan: Plan) -> Non
     assert {item.id for item in selected} == {item.id for item in plan.cases if family("grouped_fwd")(item)}
 
 
+def test_a_header_that_nobody_would_include_selects_nothing_once_it_is_gone(plan: Plan) -> None:
+    gone = ROOT / "kernels" / "include" / "bitgate" / "retired.hpp"
+    facts = facts_of(ours(), plan, [gone])
+    assert not select(plan, facts, [Change(gone, b"#pragma once")]).items
+    assert select(plan, facts, [Change(gone)]).items == plan.cases, "of a name alone nobody knows that it ever was"
+
+
 def test_on_a_gpu_a_naive_kernel_judges_the_others(tmp_path: Path) -> None:
     plan = planned(tmp_path, "gfx942")
     facts = facts_of(ours(), plan)

@@ -121,6 +121,13 @@ def test_why_is_told_of_each_file_and_of_a_case(owner: Any) -> None:
     assert "README.md" not in files
 
 
+def test_kernels_that_a_table_loads_are_the_projects_too(owner: Any) -> None:
+    owner.write("bitgate.toml", "[bitgate]\n")
+    table = (owner.folder / "suites/mine/cases.toml").read_text()
+    owner.write("suites/mine/cases.toml", f'load = ["../../kernels/mine"]\n{table}')
+    assert selected(owner, "kernels/mine/pointwise.hip.cpp") == {PACKED, GROUPS}
+
+
 def test_several_targets_have_a_file_each(owner: Any) -> None:
     done = owner.bitgate("ci", "select", "bitgate.toml", "--target=host", "--target=gfx942", "--out=ids")
     assert done.code == 0, done.said

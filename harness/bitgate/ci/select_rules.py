@@ -16,6 +16,7 @@ from bitgate.ci.select_changes import Change
 from bitgate.ci.select_reach import EVERYTHING, NOTHING, Reach
 
 READ_BY_PEOPLE = ("*.md", "*.rst", "*.adoc", "*.pdf", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.webp")
+CPP = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hip", ".hpp", ".inc")
 NO_PART_OF_A_RUN = ("LICENSE*", "NOTICE*", "AUTHORS*", "CODEOWNERS", ".gitignore", ".mailmap", ".editorconfig")
 
 
@@ -126,6 +127,10 @@ def _unasked(facts: Facts, change: Change) -> Reach | None:
     return NOTHING if no_part or any(path.is_relative_to(place) for place in facts.unasked) else None
 
 
+def _included_no_more(facts: Facts, change: Change) -> Reach | None:
+    return NOTHING if change.is_gone and change.before is not None and change.path.suffix in CPP else None
+
+
 RULES = (
     Rule("source", "kernels are compiled from it", lambda facts, change: facts.sources.get(change.path)),
     Rule("tool", "data are made, or results compared, with it", lambda facts, change: facts.tools.get(change.path)),
@@ -143,6 +148,7 @@ RULES = (
 )
 REST = (
     Rule("no part of a run", "no run of a tier looks at it", _unasked),
+    Rule("gone", "it is gone, and nothing includes it", _included_no_more),
     Rule("folder", "it lies in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
     Rule("anything else", "nothing is known of such a file", lambda facts, change: EVERYTHING),
 )

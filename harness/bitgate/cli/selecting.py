@@ -11,6 +11,7 @@ from pathlib import Path
 import bitgate
 from bitgate.cases.plan import Plan
 from bitgate.cases.row_sources import Places, row_sources
+from bitgate.cases.table import loads
 from bitgate.ci.select_imports import ImportGraph, neighbours, states
 from bitgate.ci.select_includes import Includes, Unit, places
 from bitgate.ci.select_reach import EVERYTHING, NOTHING, Reach, union
@@ -18,7 +19,7 @@ from bitgate.ci.select_rules import Facts
 from bitgate.device.targets import platform_of
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import is_own
-from bitgate.kernel.loading import loaded_names
+from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import families
 from bitgate.operation.registry import operations, own_operations, stated_in
 from bitgate.project import Project, ours, own_kernels
@@ -37,7 +38,8 @@ def facts_of(project: Project, plan: Plan, gone: Collection[Path] = ()) -> Facts
 
     UsageError for a table that is wrong.
     """
-    return _Gathering(project, plan, frozenset(gone)).facts
+    loaded = (declaration for table in project.tables() for declaration in loads(table))
+    return _Gathering(with_operations(project.loading(loaded)), plan, frozenset(gone)).facts
 
 
 @dataclass(frozen=True)
