@@ -19,7 +19,6 @@ app = typer.Typer(
     add_completion=False,
     help="Job matrix, plan of shards, selection by changed files, and merging of results.",
 )
-app.command()(select)
 
 
 @app.command()
@@ -146,3 +145,6 @@ def merge(
     summary = merge_results(paths, out, expected_targets=expected, plan=plan)
     print_summary(summary, out, as_json)
     return summary.exit_code
+
+
+app.command()(select)

@@ -30,9 +30,10 @@ def select(
     changed: Annotated[
         str, typer.Option(metavar="FILE", help="Names of files that changed, one a line; - is stdin.")
     ] = "",
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    tier: Annotated[str, typer.Option(help="smoke or regression. Default: the project's first.")] = "",
     target: Annotated[
-        list[str] | None, typer.Option(help="A target, present or not; repeatable [default: the tier's matrix].")
+        list[str] | None,
+        typer.Option(help="A target, present or not; repeatable. Default: those of the tier's matrix."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -134,9 +135,13 @@ def _tell(one: Selection, project: Project, explain: bool) -> None:
             name = shown(reason.change.path, project.root)
             typer.echo(f"{name}\n    {one.cases(reason)} cases: {reason.reach.words}\n    {reason.why}")
     of_all = f"{len(one.items)} of {len(one.plan.cases)} cases of {one.plan.tier} ({one.share:.1%})"
-    typer.echo(f"{one.plan.target:<8} {of_all}, by {len(one.reasons)} changed files")
+    typer.echo(f"{one.plan.target:<8} {of_all}, by {_files(len(one.reasons))}")
     if not one.items:
         typer.echo(f"{'':<8} nothing to run: {_no_case(one)}")
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"
 
 
 def _no_case(one: Selection) -> str:
@@ -166,5 +171,5 @@ def _explain_case(case: str, plans: Sequence[Plan], project: Project, as_json: b
     for one in reasons:
         by_why.setdefault(one.why, []).append(shown(one.change.path, project.root))
     for why, names in by_why.items():
-        typer.echo("\n    ".join([f"{why}: {len(names)} files", *names]))
+        typer.echo("\n    ".join([f"{why}: {_files(len(names))}", *names]))
     return 0
