@@ -67,10 +67,6 @@ def _decide(config: pytest.Config) -> Run:
     project = _project(config)
     _select_tier(option, project)
     timeout = _timeout(option.bitgate_case_timeout)
-    if option.bitgate_plan and option.bitgate_select:
-        raise UsageError(
-            "--plan says which cases run, and so does --select: give one of them; --shard I/N splits a selection"
-        )
     shard, whole = sharding.stated(option.bitgate_shard, option.bitgate_plan)
     machine = durations.machine_of(target)
     setting = Setting(
