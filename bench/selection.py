@@ -28,7 +28,7 @@ from typing import Any
 from bitgate import rooms
 from bitgate.ci.select import Selection, select, shown
 from bitgate.ci.select_changes import Change
-from bitgate.cli.planning import make_run_plan
+from bitgate.cli.planning import Sizes, make_run_plan
 from bitgate.cli.selecting import facts_of
 from bitgate.faults.fault import Fault, read_faults
 from bitgate.faults.tier_run import run_tier
@@ -55,7 +55,7 @@ class Held:
 def main() -> int:
     stated = _arguments()
     project = with_operations(ours())
-    (plan,) = make_run_plan(TIER, [TARGET], {TARGET: 1}, project).shards
+    (plan,) = make_run_plan(TIER, [TARGET], Sizes(), project).shards
     facts = facts_of(project, plan)
     faults = {fault.name: fault for fault in read_faults(project.faults)}
     trials = _trials(stated.faults_run)

@@ -77,7 +77,7 @@ def test_what_only_reports_is_no_part_of_the_process_that_judges() -> None:
     graph = ImportGraph(Path(bitgate.__file__).parent)
     roots = [name for judge in JUDGES for name in graph.below(judge)]
     judging = graph.closure(roots, without=AFTERWARDS)
-    apart = ("report", "cli", "ci", "coverage", "fuzz", "faults", "capsule")
+    apart = ("report", "cli", "coverage", "fuzz", "faults", "capsule")
     assert not [name for name in judging if name.split(".")[1:2] and name.split(".")[1] in apart]
     for needed in ("verify.spine", "verify.compare", "exact.digest", "kernel.abi", "build.unit", "cases.planning"):
         assert f"bitgate.{needed}" in judging

@@ -107,16 +107,12 @@ def _listed(changed: str) -> list[Path]:
 
 
 def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> tuple[Plan, ...]:
-    from bitgate.ci.matrix import cells
-    from bitgate.ci.targets import read_targets
-    from bitgate.cli.planning import make_run_plan
+    from bitgate.cli.ci_plan import targets_planned
+    from bitgate.cli.planning import Sizes, make_run_plan
     from bitgate.target_id import target_id
 
-    if not targets:
-        matrix = cells(read_targets(project.ci_targets, project.tiers), tier)
-        targets = [cell.target for cell in matrix if cell.runs]
-    names = [target_id(name).name for name in targets]
-    return make_run_plan(tier, names, dict.fromkeys(names, 1), project, kernel).shards
+    names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
+    return make_run_plan(tier, names, Sizes(), project, kernel).shards
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[Change, ...], project: Project) -> list[Selection]:
