@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from bitgate.cli import ci_plan, submit
+from bitgate.cli import ci_plan, ci_select, submit
 from bitgate.errors import UsageError, near
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, whole nights, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
 )
 app.command("plan")(ci_plan.plan)
+app.command("select")(ci_select.select)
 app.command("durations")(ci_plan.durations)
 app.command("submit")(submit.submit)
 

@@ -107,7 +107,7 @@ class Collecting:
             raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        if not self.run.select:
+        if self.run.select is None:
             return
         ids = {test.id for test in self.run.tests.values()}
         if unknown := sorted(self.run.select - ids):
@@ -116,7 +116,7 @@ class Collecting:
 
     def _is_selected(self, item: pytest.Item) -> bool:
         test = planned_test(item)
-        return test is not None and test.id in self.run.select
+        return test is not None and test.id in (self.run.select or ())
 
     def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> str:
         """Only what is this shard's; the hash of the plan that it is a part of, if it is of one."""

@@ -66,7 +66,8 @@ class Run:
     timeout: float | None
     """Seconds that a case may take, if stated."""
     resume: bool
-    select: frozenset[str]
+    select: frozenset[str] | None
+    """The ids that are to run; None: all."""
     worker: str
     is_worker: bool
     is_controller: bool
