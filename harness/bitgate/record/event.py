@@ -134,7 +134,11 @@ def _stamp(run: dict[str, Any] | None) -> Stamp | None:
 
 def append(path: Path, verdict: Verdict) -> None:
     """Append one event in one write, at once; concurrent writers on one file do not interleave (O_APPEND)."""
-    line = (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode()
+    append_line(path, (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode())
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """The whole line or nothing of it. OSError where that cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
