@@ -72,11 +72,14 @@ class SlurmBed:
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
         self.conf.write_text(self._configuration())
+        # Of commands alone, which give up sooner where nobody answers.
+        self.client_conf = folder / "client.conf"
+        self.client_conf.write_text(self.conf.read_text() + "MessageTimeout=2\n")
         (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"SLURM_CONF": str(self.conf)}
+        return {"SLURM_CONF": str(self.client_conf)}
 
     def start(self) -> None:
         key = self.folder / "munge.key"
@@ -139,7 +142,7 @@ class SlurmBed:
         return "\n".join([*lines, ""])
 
     def _variables(self, **more: str) -> dict[str, str]:
-        return {**os.environ, **self.environment, "PATH": _PATH, _MARK: str(self.folder), **more}
+        return {**os.environ, "SLURM_CONF": str(self.conf), "PATH": _PATH, _MARK: str(self.folder), **more}
 
     def _daemon(self, *command: str, **variables: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{command[0]}.out").open("ab") as out:
@@ -168,7 +171,7 @@ class SlurmBed:
             with suppress(OSError):
                 rows = Path(f"/proc/{name}/environ").read_bytes().decode(errors="replace").split("\0")
                 variables = dict(row.split("=", 1) for row in rows if "=" in row)
-                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") == str(self.conf)
+                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") == str(self.client_conf)
                 if int(name) != os.getpid() and (is_job or variables.get(_MARK) == str(self.folder)):
                     yield int(name), variables
 
