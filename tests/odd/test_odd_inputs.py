@@ -117,7 +117,7 @@ def test_case_tables(hold: Any) -> None:
 
 def test_targets(hold: Any) -> None:
     text = (rooms.room("ci") / "targets.toml").read_text()
-    text = text[text.index("schema = 1") :]
+    text = text[text.index("schema = 2") :]
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "targets.toml", odd.bytes(text))

@@ -61,7 +61,7 @@ find = "at_y.column < shape.k"
 replace = "at_y.column < shape.k - 1"
 """
 TARGETS = """
-schema = 1
+schema = 2
 
 [target.host]
 platform = "host"
@@ -71,6 +71,7 @@ minutes = { smoke = 5, regression = 10 }
 [[pool]]
 name = "hosted"
 target = "host"
+backend = "github"
 labels = ["ubuntu-24.04"]
 state = "up"
 """

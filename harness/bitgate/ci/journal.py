@@ -19,13 +19,28 @@ from msgspec import Struct
 from bitgate.cases.shard import Shard, ShardText
 from bitgate.ci.executor import State, Status
 from bitgate.errors import UsageError
-from bitgate.outside import Count, Name, OddInput, Short, Text, parse_json, read_bytes, shaped
+from bitgate.outside import Count, Name, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.record import append_line
 
 JOURNAL = "night.jsonl"
 
+MINUTES = 60.0
+"""For a task of which nothing is known."""
+
 Place: TypeAlias = tuple[str, Shard]
 """Target and shard."""
+
+
+class Seat(Struct, frozen=True):
+    """What the tasks of a target ask of a machine, as ``Task`` has it; ``minutes`` by shard, in their order."""
+
+    minutes: tuple[Seconds, ...] = ()
+    constraint: Short = ""
+    gpus: Count = 0
+    exclusive: bool = False
+
+    def minutes_of(self, shard: Shard) -> float:
+        return self.minutes[shard.index - 1] if shard.index <= len(self.minutes) else MINUTES
 
 
 class Planned(Struct, tag_field="event", tag="planned", frozen=True):
@@ -40,7 +55,8 @@ class Planned(Struct, tag_field="event", tag="planned", frozen=True):
     options: dict[Short, Text] = {}
     arguments: tuple[Text, ...] = ()
     shards: tuple[tuple[Name, ShardText, Count], ...] = ()
-    """Target, shard, and how many cases."""
+    """Target, shard, and how many cases; in the order in which they are to begin."""
+    seats: dict[Name, Seat] = {}
 
 
 class Submitted(Struct, tag_field="event", tag="submitted", frozen=True):

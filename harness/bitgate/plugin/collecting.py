@@ -88,9 +88,12 @@ class Collecting:
         self._check_unique()
         # A kernel glob may leave a test without a case, for which pytest then makes an item of its own.
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
-        self._keep_selected(config, items)
+        if not self.run.whole:
+            self._keep_selected(config, items)
         yield  # -m and -k take their pick
         whole = self._keep_shard(config, items)
+        if self.run.whole:  # what is selected of a planned shard runs again: all of it must be here
+            self._keep_selected(config, items)
         items.sort(key=self._rank)
         self._make_plan(items, whole)
         _deselect(config, items, [item for item in items if self._is_done(item)])
