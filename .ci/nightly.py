@@ -7,7 +7,7 @@ import os
 import sys
 
 import tomllib
-from steps import ROOT, Step, install, run, tox
+from steps import ROOT, SLURM, Step, install, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
 
@@ -19,7 +19,7 @@ BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "
 MUSEUM = ("tests/museum", "tests/museum/alone.py", "-n0")
 
 STEPS = (
-    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev")),
+    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *SLURM)),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),
