@@ -11,7 +11,7 @@ from bitgate.ci.executor import Task
 from bitgate.ci.journal import Place, Planned, Seat
 from bitgate.ci.retry import Decision
 
-PLAN, SHARDS, SELECT = "plan.json", "shards", "select.txt"
+PLAN, MATRIX, SHARDS, SELECT = "plan.json", "matrix.json", "shards", "select.txt"
 
 HANDED_ON = ("PYTHONPATH", "BITGATE_LOAD", "BITGATE_CACHE", "BITGATE_ARTEFACTS", "BITGATE_THREADS")
 """Variables of the controller that every task gets, whatever its engine passes on."""

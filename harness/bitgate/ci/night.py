@@ -20,15 +20,18 @@ from bitgate.cases.plan import PlanError
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.ci import task as tasks
-from bitgate.ci.attempts import PLAN, SHARDS, folder_of, name_of, record_of, task_of
+from bitgate.ci.attempts import MATRIX, PLAN, SHARDS, folder_of, name_of, record_of, task_of
 from bitgate.ci.executor import Executor, State, Status
 from bitgate.ci.journal import Attempt, Ended, Finished, Journal, Place, Planned, Progress, Settled, Submitted
-from bitgate.ci.retry import Decision, Health, Tried, decide, part, said, unanswered
+from bitgate.ci.matrix import Expected, expected_of
+from bitgate.ci.retry import Decision, Health, Tried, cases_of, decide, part, said, unanswered
 from bitgate.ci.screen import Screen
 from bitgate.ci.tally import Tally
 from bitgate.ci.view import view_of
 from bitgate.errors import UsageError
 from bitgate.report import merge
+from bitgate.report.absent import Absent
+from bitgate.report.run_finding import RunFinding
 from bitgate.report.summary import Summary
 
 MERGED, LOCK = "merged", ".lock"
@@ -111,7 +114,17 @@ class Controller:
 
     def finish(self) -> Summary:
         """The report of what there is."""
-        summary = merge([self.folder / SHARDS], self.folder / MERGED, plan=self.plan, notes=[*self._notes()])
+        matrix = self.folder / MATRIX
+        expected = expected_of(matrix) if matrix.exists() else Expected()
+        (self.folder / SHARDS).mkdir(exist_ok=True)
+        summary = merge(
+            [self.folder / SHARDS],
+            self.folder / MERGED,
+            plan=self.plan,
+            absent=(*expected.absent, *self._absent()),
+            findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
+            notes=[*expected.notes, *self._notes()],
+        )
         self.journal.add(Finished(summary.exit_code))
         return summary
 
@@ -156,7 +169,7 @@ class Controller:
         tally = self.tally(place, attempt)
         went_well = status.state is State.ENDED and status.exit_code in (0, 1)
         end = "" if went_well else f": {said(status)}{self._last_words(place, attempt, status)}"
-        cases = f"{len(tally.outcomes)} cases, {len(tally.red)} red"
+        cases = f"{cases_of(tally.outcomes)}, {len(tally.red)} red"
         self._screen.say(f"{name_of(place)} ended{_number(attempt)}, {cases}{end}")
 
     def _last_words(self, place: Place, attempt: Attempt, status: Status) -> str:
@@ -204,6 +217,13 @@ class Controller:
                 tally = self.tally(place, attempt)
                 tried.append(Tried(attempt.status, tally.outcomes, frozenset(tally.red)))
         return tried
+
+    def _absent(self) -> Iterator[Absent]:
+        """The targets for which the engine has no machine at all."""
+        for target in self.plan.targets:
+            own = [attempt for (name, _), p in self.shards.items() if name == target for attempt in p.attempts]
+            if own and all(one.status and one.status.state is State.NO_CAPACITY for one in own):
+                yield Absent(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
 
     def _notes(self) -> Iterator[str]:
         """What the reader of the report must know of how its answers came about."""

@@ -106,7 +106,7 @@ def decide(planned: Collection[str], attempts: Sequence[Tried], health: Health |
     if unclear:
         return Decision(
             True,
-            f"again to tell whether {_cases(unclear)} {'fails' if len(unclear) == 1 else 'fail'} alike each time",
+            f"again to tell whether {cases_of(unclear)} {'fails' if len(unclear) == 1 else 'fail'} alike each time",
             unclear,
         )
     return Decision(False)
@@ -130,7 +130,7 @@ def _for_answers(
     health: Health,
 ) -> Decision:
     status = attempts[-1].status
-    lack = f"{_cases(missing)} without an answer: {said(status)}"
+    lack = f"{cases_of(missing)} without an answer: {said(status)}"
     if sum(bool(unanswered(planned, attempts[: n + 1])) for n in range(len(attempts))) > 1:
         return Decision(False, f"ran again, and still {lack}")
     if health.is_hopeless:
@@ -174,5 +174,6 @@ def _is_machines(state: State) -> bool:
     return state not in (State.PREEMPTED, State.CANCELLED, State.NO_CAPACITY)
 
 
-def _cases(ids: Collection[str]) -> str:
+def cases_of(ids: Collection[str]) -> str:
+    """``1 case``, ``2 cases``."""
     return f"{len(ids)} case{'s' * (len(ids) != 1)}"

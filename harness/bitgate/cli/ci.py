@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from bitgate.cli import ci_plan
+from bitgate.cli import ci_plan, submit
 from bitgate.errors import UsageError, near
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
+    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, whole nights, and merging of results."
 )
 app.command("plan")(ci_plan.plan)
 app.command("durations")(ci_plan.durations)
+app.command("submit")(submit.submit)
 
 
 @app.command()

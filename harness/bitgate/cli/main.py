@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "capsule": "bitgate.cli.capsule",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",
+    "submit": "bitgate.cli.submit",
 }
 
 

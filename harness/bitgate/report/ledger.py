@@ -34,6 +34,10 @@ class Ledger:
     findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run on this target: red, whatever the entries say."""
 
+    @property
+    def has_results(self) -> bool:
+        return any(entry.verdict.outcome is not Outcome.LOST for entry in self.entries)
+
 
 @dataclass(frozen=True)
 class Night:

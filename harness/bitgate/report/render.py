@@ -66,7 +66,8 @@ def merge(
             f"the matrix has {', '.join(strangers)}, which the plan does not have: both must be of one run"
         )
     night = read_night(paths, may_be_empty=bool(expected_targets), plan=plan)
-    found = {ledger.target: ledger for ledger in night.ledgers}
+    gone = {one.target for one in absent}
+    found = {ledger.target: ledger for ledger in night.ledgers if ledger.target not in gone or ledger.has_results}
     silent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
     ledgers = [*found.values(), *silent.values()]
     findings = (*findings, *night.findings)
