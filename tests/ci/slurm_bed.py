@@ -171,7 +171,7 @@ class SlurmBed:
             with suppress(OSError):
                 rows = Path(f"/proc/{name}/environ").read_bytes().decode(errors="replace").split("\0")
                 variables = dict(row.split("=", 1) for row in rows if "=" in row)
-                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") == str(self.client_conf)
+                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") in map(str, (self.conf, self.client_conf))
                 if int(name) != os.getpid() and (is_job or variables.get(_MARK) == str(self.folder)):
                     yield int(name), variables
 
