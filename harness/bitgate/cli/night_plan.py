@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -42,16 +43,19 @@ class Order:
     kernel: str = ""
     load: tuple[Path, ...] = ()
     options: Mapping[str, str] | None = None
+    workers: str = ""
 
     @property
     def stated(self) -> str:
         """The first option that says something; empty if none does."""
-        names = {"targets": "target", "options": "option"}
-        return next((f"--{names.get(name, name)}" for name, value in vars(self).items() if value), "")
+        names = {"targets": "--target", "options": "--option", "workers": "-n"}
+        return next((names.get(name, f"--{name}") for name, value in vars(self).items() if value), "")
 
 
 def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
+    if order.workers and not re.fullmatch(r"auto|\d{1,4}", order.workers):
+        raise UsageError(f"-n {order.workers}: write a number, or auto")
     project = with_operations(find().loading(to_load(list(order.load))))
     project.tables()  # without a suite pytest would not know our options
     tell_whose(project)
@@ -61,7 +65,7 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     plan.write(folder / PLAN)
     # Those that take longest begin first: none is to be the one that everybody waits for.
     shards = sorted(plan.shards, key=lambda part: -(part.length.seconds if part.length else len(part.cases)))
-    arguments = [f"--tier={plan.tier}", f"-n{_workers(executor, jobs)}"]
+    arguments = [f"--tier={plan.tier}", f"-n{order.workers or _workers(executor, jobs)}"]
     arguments += [f"--kernel={order.kernel}"] * bool(order.kernel)
     arguments += [f"--load={path.absolute()}" for path in order.load]
     now = datetime.now(timezone.utc)

@@ -45,6 +45,10 @@ def submit(
     jobs: Annotated[
         int, typer.Option(metavar="N", min=0, help="Shards at a time [local: 1; else what the engine takes].")
     ] = 0,
+    workers: Annotated[
+        str,
+        typer.Option("-n", metavar="N", help="Processes of each shard's run [auto, less where --jobs share cores]."),
+    ] = "",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the night in NIGHT; what has its answers does not run again.")
     ] = False,
@@ -78,6 +82,7 @@ def submit(
         kernel,
         tuple(load or ()),
         options,
+        workers,
     )
     folder = (out or rooms.out_dir() / "night").absolute()
     if resume and order.stated:
