@@ -38,6 +38,8 @@ from slurm_bed import SlurmBed, lacking, slurm_bed
 TARGETS = ("gfx942", "gfx90a", "gfx1201")
 NODES = {f"n{2 * number + half}": name for number, name in enumerate(TARGETS) for half in (1, 2)}
 SUITES = ("conv_bwd_data", "conv_fwd", "reduction")
+SOME = 60
+"""Verdicts of a shard that are recorded when something befalls it."""
 PATIENCE_SECONDS = 1200.0
 
 
@@ -159,17 +161,21 @@ def show(night: Night, bed: SlurmBed) -> int:
 
 
 def _with_verdicts(night: Night, wanted: Callable[[str], bool]) -> tuple[Place, str]:
-    """A shard that has recorded something and has not ended, on such a node."""
+    """A shard that has recorded some of its verdicts and has not ended, on such a node."""
     found: list[tuple[Place, str]] = []
 
     def one() -> bool:
         for place, path, node in night.running():
-            if wanted(node) and any(file.stat().st_size for file in path.rglob("results.jsonl")):
+            if wanted(node) and _recorded(path) >= SOME:
                 found.append((place, node))
         return bool(found)
 
     night.until(one)
     return found[0]
+
+
+def _recorded(path: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in path.rglob("results.jsonl"))
 
 
 def report(night: Night, code: int) -> list[str]:
@@ -189,8 +195,8 @@ def report(night: Night, code: int) -> list[str]:
         )
         if once != len(planned) or sum(named.values()) != len(planned):
             wrong.append(f"{target}: {once} of {len(planned)} cases have one verdict, {sum(named.values())} in all")
-    summary = (night.folder / "merged" / "summary.md").read_text()
-    again = [line.strip("-* ") for line in summary.splitlines() if " ran again" in line]
+    summary = (night.folder / "merged" / "summary.md").read_text().replace("\\", "")
+    again = [line.strip("> ") for line in summary.splitlines() if " ran again" in line]
     print("\nmarked in the report:", *(again or ["nothing"]), sep="\n  ")
     reran = [(place, a) for place, progress in night.shards.items() for a in progress.attempts[1:]]
     unmarked = [place for place, _ in reran if not any(f"{place[0]} {place[1]} " in line for line in again)]

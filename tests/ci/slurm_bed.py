@@ -166,12 +166,13 @@ class SlurmBed:
             time.sleep(0.05)
 
     def _processes(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Daemons know the folder by our mark, their jobs by the configuration that sbatch was given."""
+        """Daemons know the folder by our mark, their jobs by the configuration that Slurm gave them."""
+        ours = (str(self.conf), str(self.client_conf))
         for name in filter(str.isdecimal, os.listdir("/proc")):
             with suppress(OSError):
                 rows = Path(f"/proc/{name}/environ").read_bytes().decode(errors="replace").split("\0")
                 variables = dict(row.split("=", 1) for row in rows if "=" in row)
-                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") in map(str, (self.conf, self.client_conf))
+                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") in ours
                 if int(name) != os.getpid() and (is_job or variables.get(_MARK) == str(self.folder)):
                     yield int(name), variables
 

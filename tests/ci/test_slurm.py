@@ -128,8 +128,12 @@ def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None
 
 def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm, tmp_path: Path) -> None:
     """Here somebody says that it is down, so that the test need not wait for slurmctld to miss it."""
-    handles = begun(slurm, at("gfx1201", tmp_path / "t", FOREVER))
+    task = at("gfx1201", tmp_path / "t", FOREVER)
+    handles = begun(slurm, task)
     bed.kill_node("n3")
+    process = tasks.process_of(task.folder)
+    assert process
+    assert not process.is_alive
     bed.control("update", "NodeName=n3", "State=DOWN", "Reason=power")
     (status,) = wait(slurm, handles).values()
     assert (status.state, status.node, status.exit_code) == (State.NODE_FAILED, "n3", None)
