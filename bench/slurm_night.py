@@ -90,6 +90,7 @@ class Night:
             "--tier=smoke",
             *(f"--target=host_for_{name}" for name in TARGETS),
             f"--shards={shards}",
+            "-n0",  # six jobs share the cores of this machine
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -24,7 +24,6 @@ from bitgate.ci.executors.slurm_words import (
     state_of,
     wait_of,
 )
-from bitgate.ci.walltime import minutes_of
 from bitgate.errors import UsageError
 
 
@@ -120,11 +119,6 @@ def test_each_element_of_an_array_becomes_its_task(tmp_path: Path, monkeypatch: 
         environment = {"SLURM_ARRAY_TASK_ID": str(index)}
         printed = subprocess.run(["/bin/sh"], input=text, env=environment, capture_output=True, text=True, check=True)
         assert printed.stdout == f"-m bitgate.ci.task {task.folder}/task.json\n"
-
-
-def test_minutes_leave_room_for_a_slow_night() -> None:
-    assert minutes_of(seconds_p95=600, setup=60) == 16
-    assert minutes_of(seconds_p95=0.2, setup=0) == 1
 
 
 def test_without_slurm_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
