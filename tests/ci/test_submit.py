@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from junitparser import JUnitXml
 from tasks import until
 
 from bitgate.ci import task as tasks
@@ -103,11 +106,52 @@ def test_detached_tasks_run_on(lab: Make) -> None:
     controller.send_signal(signal.SIGINT)
     _, said = controller.communicate()
     assert controller.returncode == 130
-    assert "interrupted; 1 tasks run on: go on with" in said
+    assert "interrupted; tasks left as they are: 1: go on with" in said
     mine.release()
     done = mine.submit("--resume")
     assert (done["code"], done["compared"]) == (0, 3), done["said"]
     assert not mine.attempt(number=2).exists()
+
+
+TARGETS = """
+schema = 2
+
+[target.host_for_gfx942]
+platform = "host"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[target.gfx950]
+platform = "amd"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[[pool]]
+name = "trial"
+target = "host_for_gfx942"
+backend = "local"
+state = "up"
+
+[[pool]]
+name = "mi350"
+target = "gfx950"
+backend = "local"
+state = "drained: fans"
+"""
+
+
+def test_the_targets_file_says_what_a_night_runs_and_what_it_does_not(lab: Make) -> None:
+    mine = lab(1)
+    (mine.folder / "ci").mkdir()
+    (mine.folder / "ci" / "targets.toml").write_text(TARGETS)
+    done = mine.submit("-n0")
+    assert (done["code"], [row["target"] for row in done["targets"]]) == (0, ["host_for_gfx942"]), done["said"]
+    assert "not run: gfx950 (pool mi350 drained: fans)" in done["headline"]
+    suites = JUnitXml.fromfile(str(mine.night / "merged" / "host_for_gfx942" / "junit.xml"))
+    stated = {one.name: one.value for suite in suites for one in suite.properties()}
+    assert (stated["gpu.target"], stated["device.kind"]) == ("host_for_gfx942", "cpu")
+    task = tasks.read(mine.attempt("host_for_gfx942") / tasks.TASK)
+    assert (task.minutes, task.constraint) == (5, "gfx942")
 
 
 FLAKY = (
@@ -178,3 +222,30 @@ def test_a_folder_that_cannot_be_written_is_one_line(lab: Make) -> None:
     done = mine.bitgate("submit", "--target", "host", "--out", "file/night")
     assert (done.code, done.out) == (2, "")
     assert done.err == f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+
+
+def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:
+    mine = lab(4)
+    disk = tmp_path / "out"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here: a full one cannot be had")
+    try:
+        controller = mine.held("--target", "host")
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+        mine.release()
+        _, said = controller.communicate()
+        assert controller.returncode == 2
+        (line,) = [line for line in said.splitlines() if line.startswith("bitgate: ")]
+        assert line in (  # a line of the journal may fit where a file does not
+            f"bitgate: {mine.night}/night.jsonl: the disk is full; free space and run again with --resume",
+            f"bitgate: {mine.night}: No space left on device: mend that, and go on with --resume",
+        )
+        (disk / "filler").unlink()
+        done = mine.submit("--resume")
+        assert (done["code"], done["compared"]) == (0, 4), done["said"]
+        assert len(mine.results()) + len(mine.results(number=2)) == 4
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -94,13 +94,17 @@ def submit(
         controller = Controller(folder, engine, told)
         try:
             controller.run()
+            summary = controller.finish()
         except KeyboardInterrupt:
             if not detach:
                 controller.cancel()
-            left = f"{len(controller.open)} tasks run on" if controller.open else "nothing runs any more"
+            left = f"tasks left as they are: {len(controller.open)}" if controller.open else "nothing runs any more"
             told.say(f"interrupted; {left}: go on with bitgate submit --resume --out {folder}")
             return 130
-        summary = controller.finish()
+        except OSError as error:
+            if error.errno is None:  # it says what to do already
+                raise
+            raise UsageError(f"{folder}: {error.strerror}: mend that, and go on with --resume") from None
     print_summary(summary, folder / MERGED, as_json)
     return summary.exit_code
 
