@@ -149,7 +149,7 @@ void BlockRunner::enter(unsigned thread) {
 
 void BlockRunner::exitThread() {
   if (races)
-    settleGuesses();
+    settlePendingReads();
   state[current] = State::Done;
   ++done;
   arrivals = arrivals + 1;
@@ -163,7 +163,7 @@ void BlockRunner::exitThread() {
 // Parks the running thread and runs another; returns when this one is scheduled again.
 void BlockRunner::block(State waiting) {
   if (races)
-    settleGuesses();
+    settlePendingReads();
   const unsigned me = current;
   state[me] = waiting;
   const int following = next();
