@@ -39,7 +39,9 @@ def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 
 def largest(dtype: Dtype) -> float:
-    """The largest finite number of a float type."""
+    """The largest finite number of a type."""
+    if not dtype.is_float:
+        return float(dtype.exact_integer)
     return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 

@@ -19,7 +19,10 @@ template <int M_, int N_, int K_> struct Extent {
 using Wide = Extent<32, 32, 8>;
 using Small = Extent<16, 16, 16>;
 using Small32 = Extent<16, 16, 4>; // of f32
-using Small8 = Extent<16, 16, 32>; // of 8 bits
+using Small8 = Extent<16, 16, 32>; // of 8 bits, in waves of 64
+template <class Factor, int Wave>
+using SmallFor = std::conditional_t<sizeof(Factor) == 4, Small32,
+                                    std::conditional_t<sizeof(Factor) == 1 && Wave == 64, Small8, Small>>;
 // Elements that a thread moves at once of A, of B and of the result, each along the dimension that is
 // contiguous in memory.
 template <int A_, int B_, int C_> struct Vectors {
@@ -85,19 +88,6 @@ template <int Rows, int Columns, int Vector, int Block> struct Cover {
   static BITGATE_HD int row(int thread, int pass) { return thread / lanes + pass * rows; }
 };
 
-template <class T> inline constexpr int32_t code_of = Number<T>::dtype;
-template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
-
-template <int32_t code> struct ElementOf;
-template <> struct ElementOf<BITGATE_F32> : std::type_identity<float> {};
-template <> struct ElementOf<BITGATE_F16> : std::type_identity<f16> {};
-template <> struct ElementOf<BITGATE_BF16> : std::type_identity<bf16> {};
-template <> struct ElementOf<BITGATE_I8> : std::type_identity<int8_t> {};
-template <> struct ElementOf<BITGATE_F8_OCP> : std::type_identity<f8ocp> {};
-template <> struct ElementOf<BITGATE_BF8_OCP> : std::type_identity<bf8ocp> {};
-template <> struct ElementOf<BITGATE_F8_FNUZ> : std::type_identity<f8fnuz> {};
-template <> struct ElementOf<BITGATE_BF8_FNUZ> : std::type_identity<bf8fnuz> {};
-
 // Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as. By their
 // codes, so that a kernel's symbol says them: bitgate.build.matrix_check looks for them there.
 template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> struct TypesOf {
@@ -156,6 +146,12 @@ struct Tiling {
     alignas(16) Sum c[Tile::M * pitch_c];
   };
 };
+
+// The tiling that each family has for problems of any size: a small tile, and no vectors.
+template <class Types, int Wave>
+using AnySize =
+    Tiling<Types, Extent<32, 32, sizeof(typename Types::FactorA) == 4 ? 16 : 32>, Wave == 64 ? 1 : 2,
+           Wave == 64 ? 1 : 2, SmallFor<typename Types::FactorA, Wave>, Vectors<1, 1, 1>, Wave>;
 
 // Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.
 template <class Tiling> std::string tiling_name() {
