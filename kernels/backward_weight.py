@@ -17,7 +17,7 @@ from bitgate.operation import DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass
 
 from .channels_last import channels_last
-from .clauses import Moved, broken_assertion, broken_vectors, grid_blocks, too_many_threads, wrong_types
+from .clauses import broken_assertion, broken_vectors, channel_access, grid_blocks, too_many_threads, wrong_types
 from .cpp_names import BWD_WEIGHT, types
 from .library_family import library_family
 from .limits import MAX_COORDINATE, MAX_GRID_YZ
@@ -164,8 +164,8 @@ def supports(problem: ConvProblem, instance: Instance, *, atomics: bool, operati
         return refusal
     if refusal := broken_assertion(problem, instance):
         return refusal
-    moved = (Moved("out", "k", problem.k), Moved("in", "c", problem.c), Moved("wei", "c", problem.c))
-    if merge == 1 and (refusal := broken_vectors(seen.tensors, moved, instance)):
+    accesses = channel_access(problem, "out", "in", "wei")
+    if merge == 1 and (refusal := broken_vectors(seen.tensors, accesses, instance)):
         return refusal
     return _index_range(problem, instance, merge)
 

@@ -18,16 +18,16 @@ using EachLayout = Registrations<Rcr<Any>, Rcr<Vectors>, Rrr<Any>, Rrr<Vectors>,
 
 // Block tile, waves along M and N, fragment, vectors of A, B and C, lanes of a wave.
 template <class T>
-using Instances16Wave64 = EachLayout<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>,
-                                     Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>;
+using Instances16Wave64 =
+    EachLayout<AnySize<T, 64>, Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>;
 template <class T>
-using Instances16Wave32 = EachLayout<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>,
-                                     Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
+using Instances16Wave32 =
+    EachLayout<AnySize<T, 32>, Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
 template <class T>
-using Instances32Wave64 = EachLayout<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>,
-                                     Tiling<T, Extent<128, 64, 32>, 4, 1, Small32, Vectors<4, 4, 4>>>;
+using Instances32Wave64 =
+    EachLayout<AnySize<T, 64>, Tiling<T, Extent<128, 64, 32>, 4, 1, Small32, Vectors<4, 4, 4>>>;
 template <class T>
-using Instances32Wave32 = EachLayout<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>,
-                                     Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>;
+using Instances32Wave32 =
+    EachLayout<AnySize<T, 32>, Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>;
 
 } // namespace batched_gemm

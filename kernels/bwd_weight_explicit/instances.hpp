@@ -6,30 +6,29 @@
 
 namespace bwd_weight_explicit {
 
-// The same tiling with results of T and with floats.
-template <class T, class Tile, int WavesM, int WavesN, class Fragment, class Vectors, class FloatVectors,
-          int Wave = 64>
-using Both = Pair<gemm::Variant<gemm::Order::column, gemm::Order::row,
-                                Tiling<Whole<T>, Tile, WavesM, WavesN, Fragment, Vectors, Wave>>,
-                  gemm::Variant<gemm::Order::column, gemm::Order::row,
-                                Tiling<Partial<T>, Tile, WavesM, WavesN, Fragment, FloatVectors, Wave>>>;
-using V1 = Vectors<1, 1, 1>;
-using V4 = Vectors<4, 4, 4>;
-using V8 = Vectors<8, 8, 8>;
-using V8To4 = Vectors<8, 8, 4>;
+// A GEMM of columns of dy and rows of x to dw, and the same tiling to the workspace.
+template <class ToResult, class ToWorkspace>
+using PairOf = Pair<gemm::Variant<gemm::Order::column, gemm::Order::row, ToResult>,
+                    gemm::Variant<gemm::Order::column, gemm::Order::row, ToWorkspace>>;
+template <class T, int Wave>
+using AnySizePair = PairOf<AnySize<ResultTypes<T>, Wave>, AnySize<WorkspaceTypes<T>, Wave>>;
+template <class T, class Tile, int WavesM, int WavesN, class Fragment, int Vector, int Wave>
+using VectorPair =
+    PairOf<Tiling<ResultTypes<T>, Tile, WavesM, WavesN, Fragment, Vectors<Vector, Vector, Vector>, Wave>,
+           Tiling<WorkspaceTypes<T>, Tile, WavesM, WavesN, Fragment, Vectors<Vector, Vector, 4>, Wave>>;
 
-// Block tile, waves along M and N, fragment, vectors of dy, x and dw (and of the workspace), lanes of a wave.
+// Block tile, waves along M and N, fragment, elements of a vector (of floats: 4), lanes of a wave.
 template <class T>
-using Instances16Wave64 = Registrations<Both<T, Extent<32, 32, 32>, 1, 1, Small, V1, V1>,
-                                        Both<T, Extent<128, 64, 32>, 4, 1, Wide, V8, V8To4>>;
+using Instances16Wave64 =
+    Registrations<AnySizePair<T, 64>, VectorPair<T, Extent<128, 64, 32>, 4, 1, Wide, 8, 64>>;
 template <class T>
-using Instances16Wave32 = Registrations<Both<T, Extent<32, 32, 32>, 2, 2, Small, V1, V1, 32>,
-                                        Both<T, Extent<64, 64, 32>, 2, 2, Small, V8, V8To4, 32>>;
+using Instances16Wave32 =
+    Registrations<AnySizePair<T, 32>, VectorPair<T, Extent<64, 64, 32>, 2, 2, Small, 8, 32>>;
 template <class T>
-using Instances32Wave64 = Registrations<Both<T, Extent<32, 32, 16>, 1, 1, Small32, V1, V1>,
-                                        Both<T, Extent<128, 64, 16>, 4, 1, Small32, V4, V4>>;
+using Instances32Wave64 =
+    Registrations<AnySizePair<T, 64>, VectorPair<T, Extent<128, 64, 16>, 4, 1, Small32, 4, 64>>;
 template <class T>
-using Instances32Wave32 = Registrations<Both<T, Extent<32, 32, 16>, 2, 2, Small32, V1, V1, 32>,
-                                        Both<T, Extent<64, 64, 16>, 2, 2, Small32, V4, V4, 32>>;
+using Instances32Wave32 =
+    Registrations<AnySizePair<T, 32>, VectorPair<T, Extent<64, 64, 16>, 2, 2, Small32, 4, 32>>;
 
 } // namespace bwd_weight_explicit

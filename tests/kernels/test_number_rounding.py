@@ -1,4 +1,4 @@
-"""The types of kernels and their conversions, bit by bit: codes widen as ml_dtypes says, rounding is the references' rule."""
+"""Types of kernels and their conversions, bit by bit: codes widen as ml_dtypes says, rounding is that of references."""
 
 from __future__ import annotations
 
