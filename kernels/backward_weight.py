@@ -119,10 +119,8 @@ def shared_family(
     the others a pair."""
 
     def table(dtypes: str, wave: int) -> str:
-        bits = bits_of(dtypes)
-        name = f"{'Variants' if dtypes in whole else 'Pair'}{bits}Wave{wave}"
-        vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
-        return f"{name}<{', '.join([registrations, types(dtypes, BWD_WEIGHT), *vector])}>"
+        table = "Variants" if dtypes in whole else "Pair" if bits_of(dtypes) > 8 else "Pair8"
+        return f"{table}Wave{wave}<{registrations}, {types(dtypes, BWD_WEIGHT)}>"
 
     shared = "bitgate/implicit_gemm/bwd_weight"
     return family(

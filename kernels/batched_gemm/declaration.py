@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
@@ -89,7 +88,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 def _registered(dtype: str, wave: int) -> Registered:
-    return Registered(f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{types(dtype)}>", (dtype,), wave)
+    return Registered(f"InstancesWave{wave}<{types(dtype)}>", (dtype,), wave)
 
 
 GENERATED = units(

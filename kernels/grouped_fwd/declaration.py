@@ -163,7 +163,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
-TABLES = {"f32": "Instances32", "f16": "Instances16", "bf16": "Instances16", "i8": "InstancesI8"}
+TABLES = {"f32": "Instances", "f16": "Instances", "bf16": "Instances", "i8": "InstancesI8"}
 """In C++, of groups that are no 8-bit floats."""
 
 

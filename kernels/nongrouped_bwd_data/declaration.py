@@ -98,7 +98,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 def _registered(dtype: str, wave: int) -> Registered:
-    return Registered(f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{types(dtype, BWD_DATA)}>", (dtype,), wave)
+    table = "Instances8" if DTYPES[dtype].bytes == 1 else "Instances"
+    return Registered(f"{table}Wave{wave}<{types(dtype, BWD_DATA)}>", (dtype,), wave)
 
 
 GENERATED = units(

@@ -20,9 +20,6 @@ using Wide = Extent<32, 32, 8>;
 using Small = Extent<16, 16, 16>;
 using Small32 = Extent<16, 16, 4>; // of f32
 using Small8 = Extent<16, 16, 32>; // of 8 bits, in waves of 64
-template <class Factor, int Wave>
-using SmallFor = std::conditional_t<sizeof(Factor) == 4, Small32,
-                                    std::conditional_t<sizeof(Factor) == 1 && Wave == 64, Small8, Small>>;
 // Elements that a thread moves at once of A, of B and of the result, each along the dimension that is
 // contiguous in memory.
 template <int A_, int B_, int C_> struct Vectors {
@@ -147,11 +144,29 @@ struct Tiling {
   };
 };
 
+// A tiling of 16-bit factors, or the same for 32 bits: half as many k in a tile and elements in a vector, so
+// that both are as many bytes. Vectors of C have 16 bytes at most, whatever C's type is.
+template <class Types> inline constexpr bool has_wide_factors = sizeof(typename Types::FactorA) == 4;
+template <class Types> constexpr int as_many_bytes(int elements) {
+  return has_wide_factors<Types> && elements > 1 ? elements / 2 : elements;
+}
+template <class Types> constexpr int vector_of_c(int elements) {
+  constexpr int most = 16 / static_cast<int>(sizeof(typename Types::C));
+  return as_many_bytes<Types>(elements) < most ? as_many_bytes<Types>(elements) : most;
+}
+template <class Types, class Tile, int WavesM, int WavesN, class Fragment, class Vector, int Wave = 64>
+using TilingFor = Tiling<
+    Types, Extent<Tile::M, Tile::N, as_many_bytes<Types>(Tile::K)>, WavesM, WavesN,
+    std::conditional_t<has_wide_factors<Types>, Small32, Fragment>,
+    Vectors<as_many_bytes<Types>(Vector::A), as_many_bytes<Types>(Vector::B), vector_of_c<Types>(Vector::C)>,
+    Wave>;
+
 // The tiling that each family has for problems of any size: a small tile, and no vectors.
 template <class Types, int Wave>
 using AnySize =
-    Tiling<Types, Extent<32, 32, sizeof(typename Types::FactorA) == 4 ? 16 : 32>, Wave == 64 ? 1 : 2,
-           Wave == 64 ? 1 : 2, SmallFor<typename Types::FactorA, Wave>, Vectors<1, 1, 1>, Wave>;
+    TilingFor<Types, Extent<32, 32, 32>, Wave == 64 ? 1 : 2, Wave == 64 ? 1 : 2,
+              std::conditional_t<sizeof(typename Types::FactorA) == 1 && Wave == 64, Small8, Small>,
+              Vectors<1, 1, 1>, Wave>;
 
 // Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.
 template <class Tiling> std::string tiling_name() {
