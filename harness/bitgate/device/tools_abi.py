@@ -26,9 +26,6 @@ def family() -> KernelFamily:
         folder=folder,
         platforms=("host", "amd", "nvidia"),
         instances=(),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
     )
 
 
