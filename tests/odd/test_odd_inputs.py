@@ -307,11 +307,11 @@ def _capsule(folder: Path) -> None:
     pointers = tuple(Pointer(8 * number, Place(spec.name, 0)) for number, spec in enumerate(buffers))
     arguments = tuple(ArgumentSpec(pointer.offset, 8, "global_buffer") for pointer in pointers)
     kernarg = Kernarg(24, 24, 8, "00" * 24, arguments, pointers, ())
-    launch = ("kernel", "k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
+    launch = ("k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
     launcher = "_ZN7bitgate6detail8relaunchIJPfEEEiPK14bitgate_launchPKhPv"
     steps = (
-        MemsetStep("memset", "m", Place("out", 0), 0, 4),
-        CopyStep("copy", "c", Place("out", 0), Place("in", 0), 4),
+        MemsetStep("m", Place("out", 0), 0, 4),
+        CopyStep("c", Place("out", 0), Place("in", 0), 4),
         KernelStep(*launch, kernarg, Resources(1, 0, 1, 0, 64), launcher),  # type: ignore[arg-type]
     )
     fields = {"about": "", "case": CASES[0], "human": "", "ck_profiler": "", "family": "naive_conv", "host_run": "PASS"}
@@ -326,7 +326,7 @@ def _capsule(folder: Path) -> None:
         code_objects=(CodeObject("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
         buffers=buffers,
         steps=steps,
-        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("nan_class", "0x7fc00000")),),
+        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("0x7fc00000")),),
         **fields,
     )
     write_capsule(folder, manifest, files)

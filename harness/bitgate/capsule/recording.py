@@ -88,14 +88,13 @@ def record(
 def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
     if event.kind is EventKind.MEMSET:
         to = _place(buffers, event.address, event.name)
-        return Recorded(MemsetStep("memset", event.name, to, event.source & 0xFF, event.bytes), event, None, None)
+        return Recorded(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
     if event.kind is EventKind.COPY:
         to, source = (_place(buffers, address, event.name) for address in (event.address, event.source))
-        return Recorded(CopyStep("copy", event.name, to, source, event.bytes), event, None, None)
+        return Recorded(CopyStep(event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
     check(event, kernel, code.target)
     step = KernelStep(
-        kind="kernel",
         name=event.name,
         code_object=f"{unit.name}.co",
         symbol=kernel.symbol,

@@ -56,7 +56,7 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
         "kernel": f"{manifest.family}.{manifest.instance}",
         "target": manifest.target,
         "wave_size": manifest.wave_size,
-        "steps": [step.kind for step in manifest.steps],
+        "steps": [type(step).__struct_config__.tag for step in manifest.steps],
         "names": [step.name for step in manifest.steps],
         "digest": manifest.digest,
         "host_run": manifest.host_run,

@@ -6,10 +6,11 @@ but the capsule's own data, so that what is written is known to be complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import structs
 from numpy.typing import NDArray
 
 from bitgate.capsule import folder
@@ -130,7 +131,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
         )
         question = Question(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
-    manifest = replace(manifest, host_run=answer.words)
+    manifest = structs.replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
     return Made(manifest, files, others)
 
