@@ -14,14 +14,6 @@ from bitgate.project import templates
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Two classes: ``state`` is covered, hole, plan-only (a hole that needs gigabytes) or impossible."""
-
-    state: str
-    cases: int
-
-
-@dataclass(frozen=True)
 class Block:
     """Two factors: their classes against each other (rows: the first factor's)."""
 
@@ -36,6 +28,14 @@ class Block:
     @property
     def possible(self) -> int:
         return sum(cell.state in ("hole", "covered") for row in self.cells for cell in row)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Two classes: ``state`` is covered, hole, plan-only (a hole that needs gigabytes) or impossible."""
+
+    state: str
+    cases: int
 
 
 def blocks(survey: Survey) -> list[Block]:
