@@ -33,9 +33,9 @@ class PlannedCase:
     why: str = ""
     refused: str = ""
     """The clause by which the kernel must refuse it; empty: it must pass."""
-    reference: str = "auto"
     zero_result: bool = False
     """The row states that its result may be zero in every cell: what is held is that it is written."""
+    reference: str = "auto"
     suite: str = ""
     test: str = ""
     """pytest node id of the test that asks, if one does."""
