@@ -22,9 +22,9 @@ from bitgate.capsule.manifest import (
     SCHEMA,
     ArgumentSpec,
     BufferSpec,
-    CodeObject,
+    CodeObjectFile,
     CopyStep,
-    Expected,
+    ExpectedResult,
     Kernarg,
     KernelStep,
     Manifest,
@@ -33,7 +33,7 @@ from bitgate.capsule.manifest import (
     Place,
     Pointer,
     Resources,
-    TensorView,
+    TensorSpec,
 )
 from bitgate.capsule.question import question_of
 from bitgate.cases import durations
@@ -298,7 +298,7 @@ def _capsule(folder: Path) -> None:
     arrays = {name: np.ones(1, np.float32) for name in ("in", "wei", "out")}
     files = {f"{name}.npy": npy(array) for name, array in arrays.items()} | {"unit.co": b"code"}
     entry = {name: named(name, data) for name, data in files.items()}
-    view = TensorView("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+    view = TensorSpec("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
     buffers = (
         BufferSpec("in", "input", 4, 256, entry["in.npy"], "", view),
         BufferSpec("wei", "input", 4, 256, entry["wei.npy"], "", view),
@@ -323,10 +323,10 @@ def _capsule(folder: Path) -> None:
         seed=0,
         target="gfx942",
         wave_size=64,
-        code_objects=(CodeObject("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
+        code_objects=(CodeObjectFile("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
         buffers=buffers,
         steps=steps,
-        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("0x7fc00000")),),
+        expected=(ExpectedResult("out", entry["out.npy"], "", "exact", NanClassSpec("0x7fc00000")),),
         **fields,
     )
     write_capsule(folder, manifest, files)

@@ -17,7 +17,7 @@ from msgspec import Struct, to_builtins
 from numpy.typing import NDArray
 
 from bitgate.capsule.consistency import inconsistency
-from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObject, File, Manifest
+from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObjectFile, File, Manifest
 from bitgate.errors import UsageError
 from bitgate.outside import OddInput, parse_json, read_bytes, shaped
 from bitgate.safe_name import is_safe, safe_name
@@ -139,9 +139,9 @@ def _of_two(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, **expected, "schema": SCHEMA}
 
 
-def _files(value: Any) -> Iterator[File | CodeObject]:
+def _files(value: Any) -> Iterator[File | CodeObjectFile]:
     """Every file that a manifest names."""
-    if isinstance(value, (File, CodeObject)):
+    if isinstance(value, (File, CodeObjectFile)):
         yield value
     elif isinstance(value, Struct):
         for name in value.__struct_fields__:

@@ -22,7 +22,7 @@ class File(Struct, frozen=True):
     sha256: str
 
 
-class CodeObject(Struct, frozen=True):
+class CodeObjectFile(Struct, frozen=True):
     """One translation unit's ELF file, for hipModuleLoad. ``version`` of 5 or more has hidden arguments as listed."""
 
     file: str
@@ -32,7 +32,7 @@ class CodeObject(Struct, frozen=True):
     version: int
 
 
-class TensorView(Struct, frozen=True):
+class TensorSpec(Struct, frozen=True):
     """How a buffer is read as a tensor: ``lengths`` and ``strides`` (in elements) of the axes that ``axes`` names."""
 
     dtype: str
@@ -52,7 +52,7 @@ class BufferSpec(Struct, frozen=True):
     alignment: int
     content: File | None
     pattern: str
-    tensor: TensorView | None
+    tensor: TensorSpec | None
 
 
 class Place(Struct, frozen=True):
@@ -173,7 +173,7 @@ class NanClassSpec(Struct, frozen=True, tag_field="kind", tag="nan_class"):
     poison: str
 
 
-class Expected(Struct, frozen=True):
+class ExpectedResult(Struct, frozen=True):
     """What ``buffer`` holds after the last step: every bit of ``content``, but for what ``tolerance`` allows.
 
     ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` is who computed it.
@@ -202,10 +202,10 @@ class Manifest(Struct, frozen=True):
     seed: int
     target: str
     wave_size: int
-    code_objects: tuple[CodeObject, ...]
+    code_objects: tuple[CodeObjectFile, ...]
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
-    expected: tuple[Expected, ...]
+    expected: tuple[ExpectedResult, ...]
     host_run: str
 
     @property

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bitgate.build.code_object import KernelCode
-from bitgate.capsule.device_code import DeviceCode, Unit
+from bitgate.capsule.device_code import DeviceCode, DeviceUnit
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.hidden import hidden_argument
 from bitgate.capsule.library_symbols import LibrarySymbols
@@ -43,7 +43,7 @@ class Recorded:
     step: Step
     launch: LaunchEvent
     kernel: KernelCode | None
-    unit: Unit | None
+    unit: DeviceUnit | None
 
 
 @contextmanager

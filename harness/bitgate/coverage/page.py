@@ -19,7 +19,7 @@ class Block:
 
     first: int
     second: int
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[ClassPair, ...], ...]
 
     @property
     def holes(self) -> int:
@@ -31,7 +31,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ClassPair:
     """Two classes: ``state`` is covered, hole, plan-only (a hole that needs gigabytes) or impossible."""
 
     state: str
@@ -57,7 +57,7 @@ def blocks(survey: Survey) -> list[Block]:
             ),
         )
         rows = zip(state.tolist(), counts.tolist(), strict=True)
-        cells = tuple(tuple(Cell(s, c) for s, c in zip(states, cases, strict=True)) for states, cases in rows)
+        cells = tuple(tuple(ClassPair(s, c) for s, c in zip(states, cases, strict=True)) for states, cases in rows)
         found.append(Block(first, second, cells))
     return found
 

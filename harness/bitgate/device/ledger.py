@@ -23,7 +23,7 @@ class Incident:
     fault: DeviceFault | None = None
 
 
-class Ledger(Protocol):
+class IncidentLedger(Protocol):
     """One device's record of incidents."""
 
     def mark(self) -> int:

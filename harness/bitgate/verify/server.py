@@ -70,7 +70,7 @@ def _problem(case: str) -> Problem:
 
 def serve(channel: Channel) -> None:
     """Answer until the parent has no more questions."""
-    server = Server(channel)
+    server = CaseServer(channel)
     answers: dict[str, Callable[[dict[str, Any]], Any]] = {
         "open": server.open,
         "canary": server.canary,
@@ -110,7 +110,7 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
     return verdict
 
 
-class Server:
+class CaseServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None
