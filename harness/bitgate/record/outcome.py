@@ -14,6 +14,8 @@ class Facts(NamedTuple):
     """Who a red one speaks about: ``kernel``, or ``nobody`` where no answer came; empty for what is no failure."""
     green: str = "never"
     """``always``, ``expected`` (if the plan foretold it), or ``never``."""
+    colour: str = "31"
+    """Of the terminal (SGR)."""
     compared: bool = False
     """Were results held to something?"""
     element: str = "error"
@@ -22,8 +24,6 @@ class Facts(NamedTuple):
     """Of that element."""
     skipped: str = ""
     """Of the element of a green one that compared nothing and is no refusal: shown as skipped, never as passed."""
-    colour: str = "31"
-    """Of the terminal (SGR)."""
 
 
 class Outcome(str, Enum):
