@@ -123,6 +123,11 @@ def test_a_pool_serves_every_target_whose_code_runs_on_its_devices(
     assert pool.serves(target) == serves
 
 
+@pytest.mark.parametrize(("device", "serves"), [("host", True), ("host_for_gfx942", True), ("host_for_gfx1201", False)])
+def test_what_takes_the_place_of_one_target_takes_no_other(device: str, serves: bool) -> None:
+    assert Pool("lab", (device,), "up").serves("host_for_gfx942") is serves
+
+
 def test_a_generic_target_runs_on_a_member_of_its_family(tmp_path: Path) -> None:
     found = cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL + GENERIC)), "regression")
     assert [(cell.target, cell.pool.name if cell.pool else "") for cell in found] == [

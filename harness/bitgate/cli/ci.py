@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from bitgate.cli import ci_plan, ci_select, submit
 from bitgate.errors import UsageError, near
 
-if TYPE_CHECKING:
-    from bitgate.project import Project
-
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
 )
+app.command("plan")(ci_plan.plan)
+app.command("select")(ci_select.select)
+app.command("durations")(ci_plan.durations)
+app.command("submit")(submit.submit)
 
 
 @app.command()
@@ -82,66 +86,6 @@ def _write(path: Path, text: str) -> None:
 
 
 @app.command()
-def plan(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
-    target: Annotated[
-        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
-    ] = None,
-    matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", help="What `ci matrix --out` wrote. Default: the matrix of the tier.")
-    ] = None,
-    shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
-    ] = None,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
-) -> int:
-    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
-
-    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
-    is missing. No GPU is needed.
-    """
-    from bitgate.ci.matrix import shard_counts, targets_of
-    from bitgate.cli.planning import make_run_plan
-    from bitgate.cli.whose import tell_whose
-    from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
-    from bitgate.target_id import target_id
-
-    project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
-    tier = tier or project.tiers[0]
-    project.check_tier(tier)
-    tell_whose(project)
-    if suites is None:
-        project.tables()  # without a suite pytest would not know our options
-    targets = [target_id(name).name for name in target or []]
-    targets = targets or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
-    counts = shard_counts(shards or [], targets)
-    made = make_run_plan(tier, targets, counts, project, kernel)
-    made.write(out)
-    cases = {name: sum(len(part.cases) for part in made.of(name)) for name in made.targets}
-    if as_json:
-        parts = [{"target": part.target, "shard": part.shard, "cases": len(part.cases)} for part in made.shards]
-        document = {"file": str(out), "id": made.id, "tier": tier, "commit": made.commit, "shards": parts}
-        typer.echo(json.dumps({"plan": document}))
-        return 0
-    for name, count in cases.items():
-        typer.echo(f"{name:<8} {count} cases in {counts[name]} shards")
-    typer.echo(f"{out}  {sum(cases.values())} cases; plan {made.id[:12]}")
-    return 0
-
-
-def _of_tier(tier: str, project: Project) -> list[str]:
-    from bitgate.ci.matrix import cells
-    from bitgate.ci.targets import read_targets
-
-    return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
-
-
-@app.command()
 def merge(
     paths: Annotated[list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Results files, or folders of them.")],
     out: Annotated[Path, typer.Option(help="Folder for one junit.xml a target, the merged one, and summary.md.")],
@@ -153,11 +97,18 @@ def merge(
         Path | None,
         typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
     ] = None,
+    built: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What `compile --manifest` wrote: no other build may have run; repeatable."),
+    ] = None,
     annotate: Annotated[
         str,
         typer.Option(
             metavar="github|gitlab", help="Say what is red where the forge shows it: ::error lines, codequality.json."
         ),
+    ] = "",
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
@@ -165,6 +116,7 @@ def merge(
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
+    from bitgate.cases.built import Built
     from bitgate.cases.plan import PlanError
     from bitgate.cases.run_plan import RunPlan
     from bitgate.ci.annotations import FORGES, github_lines, write_quality
@@ -185,6 +137,7 @@ def merge(
         out,
         expected_targets=expected.targets,
         plan=plan,
+        built=[Built.read(path) for path in built or []],
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
@@ -195,4 +148,9 @@ def merge(
             typer.echo(line, err=as_json)
     elif annotate == "gitlab":
         write_quality(summary, out)
-    return summary.exit_code
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember(paths, history)
+    return summary.exit_code or remembered

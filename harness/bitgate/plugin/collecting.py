@@ -90,9 +90,12 @@ class Collecting:
         self._check_unique()
         # A kernel glob may leave a test without a case, for which pytest then makes an item of its own.
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
-        self._keep_selected(config, items)
+        if not self.run.whole:
+            self._keep_selected(config, items)
         yield  # -m and -k take their pick
         whole = self._keep_shard(config, items)
+        if self.run.whole:  # what is selected of a planned shard runs again: all of it must be here
+            self._keep_selected(config, items)
         items.sort(key=self._rank)
         self._make_plan(items, whole)
         _deselect(config, items, [item for item in items if self._is_done(item)])
@@ -104,7 +107,7 @@ class Collecting:
             raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        if not self.run.select:
+        if self.run.select is None:
             return
         ids = {test.id for test in self.run.tests.values()}
         if unknown := sorted(self.run.select - ids):
@@ -113,7 +116,7 @@ class Collecting:
 
     def _is_selected(self, item: pytest.Item) -> bool:
         test = planned_test(item)
-        return test is not None and test.id in self.run.select
+        return test is not None and test.id in (self.run.select or ())
 
     def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> str:
         """Only what is this shard's; the hash of the plan that it is a part of, if it is of one."""

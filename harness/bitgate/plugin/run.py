@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from bitgate import rooms
 from bitgate.cases.known_bugs import KnownBugs
+from bitgate.cases.length import patience
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.planning import Setting, for_table, row_of
 from bitgate.cases.run_plan import RunPlan
@@ -32,10 +33,6 @@ from bitgate.verify.planned import PlannedCase
 if TYPE_CHECKING:
     from bitgate.report import Summary
     from bitgate.verify.process import CaseProcess, ThisProcess
-
-PATIENCE_SECONDS = 300.0
-PATIENCE = 20
-"""Times the estimate."""
 
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
@@ -69,7 +66,8 @@ class Run:
     timeout: float | None
     """Seconds that a case may take, if stated."""
     resume: bool
-    select: frozenset[str]
+    select: frozenset[str] | None
+    """The ids that are to run; None: all."""
     worker: str
     is_worker: bool
     is_controller: bool
@@ -130,8 +128,8 @@ class Run:
         return test.kernel.family.is_probe
 
     def patience(self, test: PlannedCase) -> float:
-        """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
-        return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
+        """Seconds after which the case counts as hung."""
+        return self.timeout or patience(test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedCase, node_id: str) -> Verdict:
         """The verdict with where it belongs, and as a known bug if it is one: the spine does not know which test of
