@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 import yaml
 from groovy_parser.parser import GroovyRestrictedTokenizer, create_groovy_parser
-from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from bitgate import rooms
@@ -74,29 +73,21 @@ def test_a_pipeline_that_is_none_is_told() -> None:
     assert _wrong("gitlab-ci", child)
 
 
-@pytest.fixture(scope="module")
-def grammar() -> Lark:
-    """Groovy's own, which takes seconds to make."""
-    return create_groovy_parser()
+def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
+    grammar = create_groovy_parser()  # takes seconds: one test for all
 
+    def parse(text: str) -> object:
+        return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
 
-def _parse(grammar: Lark, text: str) -> object:
-    return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("path", GROOVY, ids=lambda path: path.name)
-def test_jenkins_files_are_groovy(grammar: Lark, path: Path) -> None:
-    assert _parse(grammar, path.read_text())
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("parallel branches", "parallel branches)"), ("stage('run') {", "stage('run'")]
-)
-def test_groovy_that_is_none_is_told(grammar: Lark, old: str, new: str) -> None:
-    text = (CI / "jenkins" / "vars" / "bitgate.groovy").read_text()
-    assert old in text
-    with pytest.raises(UnexpectedInput):
-        _parse(grammar, text.replace(old, new))
+    assert len(GROOVY) == 2
+    for path in GROOVY:
+        assert parse(path.read_text())
+    assert parse(*_blocks("groovy"))
+    library = GROOVY[1].read_text()
+    for old, new in (("parallel branches", "parallel branches)"), ("stage('run') {", "stage('run'")):
+        assert old in library
+        with pytest.raises(UnexpectedInput):
+            parse(library.replace(old, new))
 
 
 DOCUMENT = (rooms.root() / "docs" / "ci.md").read_text()
@@ -106,7 +97,7 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
-def test_the_pipelines_that_the_document_shows_are_right(grammar: Lark) -> None:
+def test_the_pipelines_that_the_document_shows_are_right() -> None:
     of_github, of_gitlab = map(yaml.safe_load, _blocks("yaml"))
     of_github["on"] = of_github.pop(True)
     assert _wrong("github-workflows", of_github) == []
@@ -118,7 +109,6 @@ def test_the_pipelines_that_the_document_shows_are_right(grammar: Lark) -> None:
     head = yaml.safe_load((CI / "gitlab" / "bitgate.yml").read_text().partition("\n---\n")[0])
     assert set(include["inputs"]) <= set(head["spec"]["inputs"])
     (jenkinsfile,) = _blocks("groovy")
-    assert _parse(grammar, jenkinsfile)
     taken = set(re.findall(r"options\.(\w+)", (CI / "jenkins" / "vars" / "bitgate.groovy").read_text()))
     assert set(re.findall(r"(\w+): '", jenkinsfile)) <= taken
 
