@@ -84,6 +84,8 @@ def _gitlab_job(job: Job) -> dict[str, Any]:
             "image": job.image or "$BITGATE_IMAGE",
             "tags": job.runs_on,
             "timeout": f"{job.minutes} minutes",
+            # Another machine is asked once where this one failed, never for what a shard found.
+            "retry": {"max": 1, "when": ["runner_system_failure", "stuck_or_timeout_failure"]},
             "variables": {"TIER": job.tier, "TARGET": job.target, "SHARD": job.shard, "BITGATE_OUT": "out"},
             "script": [
                 'pip install "$BITGATE"',
