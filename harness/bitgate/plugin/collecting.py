@@ -12,6 +12,7 @@ from bitgate.cases.plan import Plan, repeated
 from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE, near
 from bitgate.cases.table import load_set
+from bitgate.ci.targets import tolerated_by
 from bitgate.errors import UsageError
 from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
@@ -59,6 +60,7 @@ class Collecting:
             rows = load_set(ask.table, ask.set_name)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
             self.run.known_bugs.add_project(self.run.project)
+            self.run.tolerated = tolerated_by(self.run.project, self.run.target.name)
             ask.check(rows)
             self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
         return self.planned[name]
