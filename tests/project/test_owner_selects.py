@@ -82,7 +82,7 @@ def test_documents_select_nothing_and_a_run_of_nothing_is_not_green(owner: Any) 
     assert "nothing was compared" in done.said
 
 
-def test_files_that_are_only_named(committed: Any) -> None:
+def test_files_that_are_only_named(owner: Any) -> None:
     """One run for all of them: each is told with what it selects alone."""
     names = {
         "kernels/mine/declaration.py": 2,
@@ -95,9 +95,9 @@ def test_files_that_are_only_named(committed: Any) -> None:
         "suites/faults/mine.toml": 0,
         "notes.md": 0,
     }
-    committed.write("names", "\n".join(names))
-    committed.write("suites/conftest.py", "")
-    done = committed.bitgate("ci", "select", "--target=host", "--changed=names", "--json")
+    owner.write("names", "\n".join(names))
+    owner.write("suites/conftest.py", "")
+    done = owner.bitgate("ci", "select", "--target=host", "--changed=names", "--json")
     (target,) = done.document["select"]["targets"]
     assert {one["file"]: one["cases"] for one in target["files"]} == names
 
