@@ -144,6 +144,25 @@ def test_a_selection_is_split_by_shard_and_picks_of_a_planned_one(owner: Any) ->
     assert "1 asked, 1 compared" in done.said
 
 
+def test_a_selection_is_planned_and_merged(owner: Any) -> None:
+    """Of two targets, with a case each."""
+    assert owner.bitgate("ci", "select", "bitgate.toml", "--target=host", "--target=gfx942", "--out=ids").code == 0
+    for name in ("host", "gfx942"):
+        ids = owner.folder / "ids" / f"{name}.txt"
+        owner.write(f"ids/{name}.txt", ids.read_text().splitlines()[0])
+    targets = ("--target=host", "--target=gfx942")
+    done = owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json", "--json")
+    assert [(part["target"], part["cases"]) for part in done.document["plan"]["shards"]] == [("host", 1), ("gfx942", 1)]
+    owner.write("ids/gfx942.txt", "")
+    assert owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json").code == 0
+    assert owner.bitgate("run", "--target=host", "--plan=plan.json", "-n0").code == 0
+    done = owner.bitgate("ci", "merge", "out/host", "--plan=plan.json", "--out=merged")
+    assert done.code == 0, done.said
+    owner.write("ids/host.txt", "")
+    done = owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json")
+    assert (done.code, "selects nothing: there is no run to plan" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
