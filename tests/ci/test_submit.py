@@ -190,6 +190,9 @@ def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) ->
         (("--plan", "no.json"), "--plan no.json: no such file"),
         (("--tier", "smok"), "--tier smok: did you mean 'smoke'?"),
         (("--target", "host", "--shards", "x"), "--shards x: write N or TARGET=N"),
+        (("--plan", "p.json", "--shards", "2"), "--shards and --plan: the plan says so already: give one of them"),
+        (("--matrix", "m.json", "--target", "host"), "--target and --matrix: give one of them"),
+        (("--matrix", "m.json"), "m.json: not a matrix of `bitgate ci matrix`: no such file"),
         (("-n", "many"), "-n many: write a number, or auto"),
     ],
 )
