@@ -13,7 +13,14 @@ from bitgate.ci.retry import Decision
 
 PLAN, MATRIX, SHARDS, SELECT = "plan.json", "matrix.json", "shards", "select.txt"
 
-HANDED_ON = ("PYTHONPATH", "BITGATE_LOAD", "BITGATE_CACHE", "BITGATE_ARTEFACTS", "BITGATE_THREADS")
+HANDED_ON = (
+    "PYTHONPATH",
+    "BITGATE_LOAD",
+    "BITGATE_CACHE",
+    "BITGATE_ARTEFACTS",
+    "BITGATE_FETCH_ONLY",
+    "BITGATE_THREADS",
+)
 """Variables of the controller that every task gets, whatever its engine passes on."""
 
 

@@ -37,9 +37,11 @@ struct Watched {
   void look(double limit) {
     const BlockRunner::Progress at = runner->progress();
     const double time = now();
-    if (at.arrivals != seen.arrivals || !at.running)
+    // Threads that have their turns on one stack end without a switch.
+    const bool ended = at.thread != seen.thread && at.switches == seen.switches;
+    if (at.arrivals != seen.arrivals || ended || !at.running)
       sinceArrival = time;
-    if (at.switches != seen.switches || !at.running)
+    if (at.switches != seen.switches || ended || !at.running)
       sinceSwitch = time;
     seen = at;
     if (limit > 0 && (time - sinceSwitch >= limit || time - sinceArrival >= patienceWithWaves * limit)) {
