@@ -144,7 +144,8 @@ def test_the_targets_file_says_what_a_night_runs_and_what_it_does_not(lab: Make)
     mine = lab(1)
     (mine.folder / "ci").mkdir()
     (mine.folder / "ci" / "targets.toml").write_text(TARGETS)
-    done = mine.submit("-n0")
+    done = mine.submit("-n0", "--history", "past.sqlite")
+    assert "past.sqlite  1 verdict more" in done["said"]
     assert (done["code"], [row["target"] for row in done["targets"]]) == (0, ["host_for_gfx942"]), done["said"]
     assert "not run: gfx950 (pool mi350 drained: fans)" in done["headline"]
     suites = JUnitXml.fromfile(str(mine.night / "merged" / "host_for_gfx942" / "junit.xml"))
@@ -167,8 +168,9 @@ FLAKY = (
 
 def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) -> None:
     mine = lab(4, *FLAKY)
-    done = mine.submit("--target", "host")
+    done = mine.submit("--target", "host", "--history", "past.sqlite")
     assert done["code"] == 1, done["said"]
+    assert "past.sqlite  6 verdicts more" in done["said"], "what is red is remembered too"
     told = {red["case"].partition("k")[2][0]: red["outcome"] for red in done["reds"]}
     assert told == {"2": Outcome.NONDETERMINISTIC, "3": Outcome.MISMATCH}
     assert len(mine.results()) == 4
@@ -186,7 +188,7 @@ def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) ->
         (("--option", "a=b"), "--option a: local: known are none"),
         (("--target", "gfx94"), "unknown target 'gfx94'; did you mean 'gfx942'"),
         (("--resume",), "no such folder: leave --resume out to start a night"),
-        (("--resume", "--target", "host"), "--target and --resume: the night is planned: give --out and --jobs only"),
+        (("--resume", "--target", "host"), "--target and --resume: the night is planned: leave it out"),
         (("--plan", "no.json"), "--plan no.json: no such file"),
         (("--tier", "smok"), "--tier smok: did you mean 'smoke'?"),
         (("--target", "host", "--shards", "x"), "--shards x: write N or TARGET=N"),
