@@ -29,9 +29,6 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
         folder=Path(__file__).parent,
         platforms=("host",),
         instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
     )
     return runtime, ctypes.CDLL(str(builder.family(family)))
 

@@ -22,9 +22,9 @@ from bitgate.capsule.manifest import (
     SCHEMA,
     ArgumentSpec,
     BufferSpec,
-    CodeObject,
+    CodeObjectFile,
     CopyStep,
-    Expected,
+    ExpectedResult,
     Kernarg,
     KernelStep,
     Manifest,
@@ -33,7 +33,7 @@ from bitgate.capsule.manifest import (
     Place,
     Pointer,
     Resources,
-    TensorView,
+    TensorSpec,
 )
 from bitgate.capsule.question import question_of
 from bitgate.cases import durations
@@ -308,7 +308,7 @@ def _capsule(folder: Path) -> None:
     arrays = {name: np.ones(1, np.float32) for name in ("in", "wei", "out")}
     files = {f"{name}.npy": npy(array) for name, array in arrays.items()} | {"unit.co": b"code"}
     entry = {name: named(name, data) for name, data in files.items()}
-    view = TensorView("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+    view = TensorSpec("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
     buffers = (
         BufferSpec("in", "input", 4, 256, entry["in.npy"], "", view),
         BufferSpec("wei", "input", 4, 256, entry["wei.npy"], "", view),
@@ -317,11 +317,11 @@ def _capsule(folder: Path) -> None:
     pointers = tuple(Pointer(8 * number, Place(spec.name, 0)) for number, spec in enumerate(buffers))
     arguments = tuple(ArgumentSpec(pointer.offset, 8, "global_buffer") for pointer in pointers)
     kernarg = Kernarg(24, 24, 8, "00" * 24, arguments, pointers, ())
-    launch = ("kernel", "k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
+    launch = ("k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
     launcher = "_ZN7bitgate6detail8relaunchIJPfEEEiPK14bitgate_launchPKhPv"
     steps = (
-        MemsetStep("memset", "m", Place("out", 0), 0, 4),
-        CopyStep("copy", "c", Place("out", 0), Place("in", 0), 4),
+        MemsetStep("m", Place("out", 0), 0, 4),
+        CopyStep("c", Place("out", 0), Place("in", 0), 4),
         KernelStep(*launch, kernarg, Resources(1, 0, 1, 0, 64), launcher),  # type: ignore[arg-type]
     )
     fields = {"about": "", "case": CASES[0], "human": "", "ck_profiler": "", "family": "naive_conv", "host_run": "PASS"}
@@ -333,10 +333,10 @@ def _capsule(folder: Path) -> None:
         seed=0,
         target="gfx942",
         wave_size=64,
-        code_objects=(CodeObject("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
+        code_objects=(CodeObjectFile("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
         buffers=buffers,
         steps=steps,
-        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("nan_class", "0x7fc00000")),),
+        expected=(ExpectedResult("out", entry["out.npy"], "", "exact", NanClassSpec("0x7fc00000")),),
         **fields,
     )
     write_capsule(folder, manifest, files)

@@ -90,6 +90,17 @@ def test_a_failed_assertion_after_the_gate_is_on_the_record(suites: Any, run_her
     assert suites.junit.failures == 2
 
 
+def test_a_test_of_one_line_is_shown_where_it_is_written(suites: Any, run_here: Any) -> None:
+    written = "def test_toy(planned, gate):\n    gate(planned)"
+    suites.write(
+        module=(f'@cases("toy")\n{written}', 'from bitgate.plugin import verified\ntest_toy = verified("toy")')
+    )
+    code, output = run_here("-v", "--tier=smoke")
+    assert code == 0
+    assert "suites/toy/test_toy.py::test_toy[" in output
+    assert "<-" not in output
+
+
 def test_a_case_that_nobody_runs_is_red(suites: Any, run_here: Any) -> None:
     suites.write(('"naive_conv*"', '"naive_conv.bwd_data_f32"'))
     assert run_here()[0] == 1

@@ -78,9 +78,9 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Does code that is built for a target run on one of these devices?"""
-        wanted = target_id(target)
-        return any(wanted.runs_on(target_id(device)) for device in self.targets)
+        """Does code that is built for a target run on one of these devices? What takes one place takes no other."""
+        wanted, devices = target_id(target), map(target_id, self.targets)
+        return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 
 
 class CiTargets(Struct, frozen=True):
