@@ -17,7 +17,7 @@ from tasks import until
 
 from bitgate.ci import task as tasks
 from bitgate.ci.executor import State
-from bitgate.ci.journal import Ended
+from bitgate.ci.journal import Ended, Journal, Planned
 from bitgate.record import Outcome
 
 Make = Callable[..., Any]
@@ -209,24 +209,40 @@ def test_what_is_wrong_is_one_line(
     assert said in line
 
 
-def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(lab: Make) -> None:
+def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bitgate.cli.main import run
+
     mine = lab()
+    monkeypatch.chdir(mine.folder)
     mine.night.mkdir(parents=True)
-    empty = mine.bitgate("ci", "submit", "--resume")
-    assert (empty.code, empty.out) == (2, "")
-    assert empty.err == f"bitgate: {mine.night}/night.jsonl: no night was planned here: leave --resume out\n"
-    assert mine.submit("--target", "host")["code"] == 0
-    over = mine.bitgate("submit", "--target", "host")
-    assert (over.code, over.out) == (2, "")
-    assert over.err == f"bitgate: {mine.night}: holds a night: go on with it by --resume, or give another --out\n"
+    assert run(["ci", "submit", "--resume"]) == 2
+    said = f"bitgate: {mine.night}/night.jsonl: no night was planned here: leave --resume out\n"
+    assert capfd.readouterr() == ("", said)
+    Journal(mine.night).add(Planned("night", "p1", str(mine.folder), "local"))
+    assert run(["submit", "--target", "host"]) == 2
+    said = f"bitgate: {mine.night}: holds a night: go on with it by --resume, or give another --out\n"
+    assert capfd.readouterr() == ("", said)
+    assert run(["submit", "--resume"]) == 2
+    assert f"{mine.night}/plan.json: no such file" in capfd.readouterr().err
+    with (mine.night / "night.jsonl").open("a") as journal:
+        journal.write("[]\n")
+    assert run(["submit", "--resume"]) == 2
+    assert f"bitgate: {mine.night}/night.jsonl:2: " in capfd.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(lab: Make) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bitgate.cli.main import run
+
     mine = lab()
+    monkeypatch.chdir(mine.folder)
     (mine.folder / "file").touch()
-    done = mine.bitgate("submit", "--target", "host", "--out", "file/night")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+    assert run(["submit", "--target", "host", "--out", "file/night"]) == 2
+    said = f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+    assert capfd.readouterr() == ("", said)
 
 
 def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:
