@@ -80,6 +80,13 @@ def test_another_build_may_answer_otherwise(verdict: Make, run_folder: Folder) -
     assert not ledger.findings
 
 
+@pytest.mark.parametrize("later", [Outcome.INFRA, Outcome.NOT_RUN])
+def test_a_finding_outlives_an_attempt_without_an_answer(verdict: Make, run_folder: Folder, later: Outcome) -> None:
+    first = run_folder("a", verdict(Outcome.MISMATCH, run=_stamp(1)))
+    (entry,) = _read(first, run_folder("b", verdict(later, run=_stamp(2)))).entries
+    assert entry.verdict.outcome is Outcome.MISMATCH
+
+
 def test_an_attempt_that_did_not_run_takes_no_answer_back(verdict: Make, run_folder: Folder) -> None:
     run_folder("a", verdict(Outcome.MISMATCH, run=_stamp(1)))
     (entry,) = _read(run_folder("b", verdict(Outcome.NOT_RUN, expected=True, run=_stamp(2))).parent).entries
