@@ -13,7 +13,14 @@ from bitgate.ci.retry import Decision
 
 PLAN, MATRIX, SHARDS, SELECT = "plan.json", "matrix.json", "shards", "select.txt"
 
-HANDED_ON = ("PYTHONPATH", "BITGATE_LOAD", "BITGATE_CACHE", "BITGATE_ARTEFACTS", "BITGATE_THREADS")
+HANDED_ON = (
+    "PYTHONPATH",
+    "BITGATE_LOAD",
+    "BITGATE_CACHE",
+    "BITGATE_ARTEFACTS",
+    "BITGATE_FETCH_ONLY",
+    "BITGATE_THREADS",
+)
 """Variables of the controller that every task gets, whatever its engine passes on."""
 
 
@@ -38,13 +45,14 @@ def task_of(night: Path, planned: Planned, place: Place, decision: Decision, att
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SELECT).write_text("\n".join(sorted(decision.only)) + "\n")
         command.append(f"--select={folder / SELECT}")
+    handed_on = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
     own = {"BITGATE_OUT": str(folder), "BITGATE_RUN_ID": planned.night, "BITGATE_RUN_ATTEMPT": str(attempt)}
     return Task(
         target=target,
         shard=shard,
         attempt=attempt,
         command=tuple(command),
-        environment={name: os.environ[name] for name in HANDED_ON if name in os.environ} | own,
+        environment={**planned.environment, **handed_on, **own},
         root=Path(planned.root),
         folder=folder,
         minutes=decision.longer * seat.minutes_of(shard),

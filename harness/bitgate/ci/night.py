@@ -105,7 +105,7 @@ class Controller:
         running = self.open
         handles = [attempt.handle for attempt in running.values()]
         if handles:
-            self._screen.say(f"ending {len(handles)} tasks ...")
+            self._screen.say(f"ending tasks: {len(handles)} ...")
             self._executor.cancel(handles)
         found = self._executor.poll(handles) if handles else {}
         over = [place for place, attempt in running.items() if found[attempt.handle].state.over]

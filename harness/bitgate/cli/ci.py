@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from bitgate.cli import ci_plan, submit
+from bitgate.cli import ci_plan, ci_select, submit
 from bitgate.errors import UsageError, near
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, whole nights, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
 )
 app.command("plan")(ci_plan.plan)
+app.command("select")(ci_select.select)
 app.command("durations")(ci_plan.durations)
 app.command("submit")(submit.submit)
 
@@ -91,11 +94,18 @@ def merge(
         Path | None,
         typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
     ] = None,
+    built: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What `compile --manifest` wrote: no other build may have run; repeatable."),
+    ] = None,
     annotate: Annotated[
         str,
         typer.Option(
             metavar="github|gitlab", help="Say what is red where the forge shows it: ::error lines, codequality.json."
         ),
+    ] = "",
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
@@ -103,6 +113,7 @@ def merge(
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
+    from bitgate.cases.built import Built
     from bitgate.cases.plan import PlanError
     from bitgate.cases.run_plan import RunPlan
     from bitgate.ci.annotations import FORGES, github_lines, write_quality
@@ -123,6 +134,7 @@ def merge(
         out,
         expected_targets=expected.targets,
         plan=plan,
+        built=[Built.read(path) for path in built or []],
         absent=expected.absent,
         findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
         notes=expected.notes,
@@ -133,4 +145,9 @@ def merge(
             typer.echo(line, err=as_json)
     elif annotate == "gitlab":
         write_quality(summary, out)
-    return summary.exit_code
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember(paths, history)
+    return summary.exit_code or remembered

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bitgate.cases.built import Built
 from bitgate.cases.run_plan import RunPlan
 from bitgate.errors import UsageError
 from bitgate.project import templates
@@ -19,6 +20,7 @@ from bitgate.report.ledger import PLAN, RESULTS, Ledger, Night, read_night
 from bitgate.report.run_finding import RunFinding
 from bitgate.report.summary import Summary, summarise
 from bitgate.report.text import code, legal, literal, one_line
+from bitgate.report.wholeness import not_built
 
 JUNIT = "junit.xml"
 SUMMARY = "summary.md"
@@ -51,6 +53,7 @@ def merge(
     *,
     expected_targets: Sequence[str] = (),
     plan: RunPlan | None = None,
+    built: Sequence[Built] = (),
     absent: Sequence[Absent] = (),
     findings: Sequence[RunFinding] = (),
     notes: Sequence[str] = (),
@@ -58,7 +61,8 @@ def merge(
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
     A target of ``expected_targets`` without any result gets an empty ledger, which is red. With the plan of the run
-    each case of it ends with exactly one verdict, and each verdict must be in it. A target of ``absent`` had no
+    each case of it ends with exactly one verdict, and each verdict must be in it. With what was ``built`` for a target
+    its verdicts must be of these libraries. A target of ``absent`` had no
     machine: it is told of, as skipped.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
@@ -70,7 +74,12 @@ def merge(
     found = {ledger.target: ledger for ledger in night.ledgers if ledger.target not in gone or ledger.has_results}
     silent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
     ledgers = [*found.values(), *silent.values()]
-    findings = (*findings, *night.findings)
+    strange = (
+        finding
+        for ledger in ledgers
+        for finding in not_built(ledger.target, (entry.verdict for entry in ledger.entries), built)
+    )
+    findings = (*findings, *night.findings, *strange)
     files = [out_dir / ledger.target / JUNIT for ledger in ledgers]
     for ledger, file in zip(ledgers, files, strict=True):
         junit.write(junit.document(ledger), file)
