@@ -26,7 +26,7 @@ from bitgate.ci.journal import (
 from bitgate.errors import UsageError
 
 SHARDS = (("host", "1/2", 7), ("host", "2/2", 6), ("gfx942", "1/1", 13))
-PLANNED = Planned("night-1", "p1", "/owner", "local", 2, {"a": "b"}, ("--tier=smoke",), SHARDS)
+PLANNED = Planned("night-1", "p1", "/owner", "local", 2, {"a": "b"}, ("--tier=smoke",), {"A": "1"}, SHARDS)
 FIRST = ("host", Shard(1, 2))
 
 _OVER = [state for state in State if state.over]

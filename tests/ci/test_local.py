@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ def test_no_more_run_at_a_time_than_were_asked_for(tmp_path: Path) -> None:
     assert {status.exit_code for status in ended.values()} == {0}
     beside = {int((task.folder / tasks.LOG).read_text()) for task in many}
     assert max(beside) <= 2
+
+
+def test_an_exclusive_task_runs_beside_none(tmp_path: Path) -> None:
+    line = "touch {0}; sleep 0.3; ls *.now | wc -l; rm {0}"
+    many = [task_of(tmp_path / f"t{number}", line.format(f"{number}.now")) for number in range(4)]
+    many[1] = replace(many[1], exclusive=True)
+    local = Local(jobs=4)
+    wait(local, list(local.submit(many)))
+    assert (many[1].folder / tasks.LOG).read_text() == "1\n"
 
 
 def test_those_that_wait_begin_in_their_order(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bitgate import rooms
 from bitgate.ci.matrix import Cell, Why, cells, jobs
-from bitgate.ci.targets import read_targets
+from bitgate.ci.targets import Pool, read_targets
 from bitgate.cli.main import run
 from bitgate.errors import UsageError
 
@@ -118,6 +118,11 @@ def test_a_pool_serves_every_target_whose_code_runs_on_its_devices(
     text = text.replace('target = "gfx942"', f'target = ["{device}", "host"]')
     (pool,) = [pool for pool in read_targets(_file(tmp_path, text)).pools if pool.name == "mi300-b"]
     assert pool.serves(target) == serves
+
+
+@pytest.mark.parametrize(("device", "serves"), [("host", True), ("host_for_gfx942", True), ("host_for_gfx1201", False)])
+def test_what_takes_the_place_of_one_target_takes_no_other(device: str, serves: bool) -> None:
+    assert Pool("lab", (device,), "up").serves("host_for_gfx942") is serves
 
 
 def test_a_generic_target_runs_on_a_member_of_its_family(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from junitparser import JUnitXml
 from tasks import until
 
 from bitgate.ci import task as tasks
@@ -105,11 +106,52 @@ def test_detached_tasks_run_on(lab: Make) -> None:
     controller.send_signal(signal.SIGINT)
     _, said = controller.communicate()
     assert controller.returncode == 130
-    assert "interrupted; 1 tasks run on: go on with" in said
+    assert "interrupted; tasks left as they are: 1: go on with" in said
     mine.release()
     done = mine.submit("--resume")
     assert (done["code"], done["compared"]) == (0, 3), done["said"]
     assert not mine.attempt(number=2).exists()
+
+
+TARGETS = """
+schema = 2
+
+[target.host_for_gfx942]
+platform = "host"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[target.gfx950]
+platform = "amd"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[[pool]]
+name = "trial"
+target = "host_for_gfx942"
+backend = "local"
+state = "up"
+
+[[pool]]
+name = "mi350"
+target = "gfx950"
+backend = "local"
+state = "drained: fans"
+"""
+
+
+def test_the_targets_file_says_what_a_night_runs_and_what_it_does_not(lab: Make) -> None:
+    mine = lab(1)
+    (mine.folder / "ci").mkdir()
+    (mine.folder / "ci" / "targets.toml").write_text(TARGETS)
+    done = mine.submit("-n0")
+    assert (done["code"], [row["target"] for row in done["targets"]]) == (0, ["host_for_gfx942"]), done["said"]
+    assert "not run: gfx950 (pool mi350 drained: fans)" in done["headline"]
+    suites = JUnitXml.fromfile(str(mine.night / "merged" / "host_for_gfx942" / "junit.xml"))
+    stated = {one.name: one.value for suite in suites for one in suite.properties()}
+    assert (stated["gpu.target"], stated["device.kind"]) == ("host_for_gfx942", "cpu")
+    task = tasks.read(mine.attempt("host_for_gfx942") / tasks.TASK)
+    assert (task.minutes, task.constraint) == (5, "gfx942")
 
 
 FLAKY = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,6 @@ from bitgate.ci.targets import read_targets
 from bitgate.ci.tolerated import Tolerated, judged
 from bitgate.cli.main import run
 from bitgate.errors import UsageError
-from bitgate.plugin.run import Run
 from bitgate.record import Key, Outcome, Verdict
 from bitgate.report.result import result_of
 
@@ -79,14 +77,6 @@ def test_on_the_day_after_it_is_red_again(tmp_path: Path) -> None:
 )
 def test_a_gap_takes_in_nothing_but_what_it_names(tmp_path: Path, other: Verdict) -> None:
     assert judged(other, _gaps(tmp_path), LAST_DAY) == other
-
-
-def test_a_run_takes_the_gaps_of_its_own_target(tmp_path: Path) -> None:
-    _gaps(tmp_path)
-    gaps_of = Run.__dict__["tolerated"].func
-    project = SimpleNamespace(targets=tmp_path / "targets.toml", tiers=("smoke", "regression"))
-    assert len(gaps_of(SimpleNamespace(project=project, target=SimpleNamespace(name="host")))) == 1
-    assert gaps_of(SimpleNamespace(project=project, target=SimpleNamespace(name="gfx942"))) == ()
 
 
 @pytest.mark.parametrize(

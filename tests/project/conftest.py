@@ -45,12 +45,9 @@ def test_bits(planned, gate, took):
     took(gate(planned), path="pointwise")
 """
 ROWS_MODULE = """
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("rows")
-def test_bits(planned, gate):
-    gate(planned)
+test_bits = verified("rows")
 """
 FAULTS = """
 [[fault]]

@@ -18,7 +18,7 @@ from bitgate.build.errors import BuildError, first_error
 from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
-from bitgate.build.toolchain import OLDEST, Compiler, Kind
+from bitgate.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.cache import Cache
 from bitgate.cache.content import Contents, sha256
 from bitgate.errors import UsageError
@@ -206,7 +206,7 @@ def _is_entry(entry: object) -> bool:
     return all(isinstance(file, list) and len(file) == 2 and all(isinstance(x, str) for x in file) for file in files)
 
 
-def _dependencies(kind: Kind, depfile: Path) -> tuple[str, ...]:
+def _dependencies(kind: ToolchainKind, depfile: Path) -> tuple[str, ...]:
     """How a compiler is told to list the files that it read. clang's driver drops -MMD for device code alone."""
     if kind == "zig-hip":
         return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")

@@ -17,7 +17,7 @@ from bitgate.checkout import relative
 from bitgate.errors import UsageError
 from bitgate.exact.fill import fill_names
 from bitgate.operation import Problem, ProblemError, case_id, operations, parse_case_id
-from bitgate.operation.space.problem_property import Kind, Property
+from bitgate.operation.space.problem_property import Property, PropertyKind
 from bitgate.operation.tensor_types import spelled
 from bitgate.record import KINDS, Outcome
 from bitgate.target_id import target_id
@@ -61,7 +61,7 @@ PASS = "pass"
 
 def where() -> Mapping[str, Property]:
     """What an entry may name, by name."""
-    return {**properties(), PASS: Property(lambda problem: None, Kind.NAME, tuple(operations()))}
+    return {**properties(), PASS: Property(lambda problem: None, PropertyKind.NAME, tuple(operations()))}
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
@@ -210,9 +210,9 @@ def _where(value: Any) -> dict[str, Wanted]:
 
 def _wanted(name: str, value: Any) -> Wanted:
     if (said := where().get(name)) is None:
-        known = [other for kind in Kind for other, one in where().items() if one.kind is kind]
+        known = [other for kind in PropertyKind for other, one in where().items() if one.kind is kind]
         raise ValueError(f"{name}: no such property of a problem; {near(name, known)}")
-    if said.kind is Kind.NUMBER and isinstance(value, dict):
+    if said.kind is PropertyKind.NUMBER and isinstance(value, dict):
         if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
             raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
         return Wanted(name, least=value.get("min"), most=value.get("max"))
@@ -251,12 +251,12 @@ def _dtypes(name: str, value: Any) -> str:
         raise ValueError(f"{name}: {value!r}: {error}") from None
 
 
-_VALUES: Mapping[Kind, Callable[[str, Any], Any]] = {
-    Kind.NUMBER: _typed(int, "a number"),
-    Kind.FLAG: _typed(bool, "true or false"),
-    Kind.NAME: _named,
-    Kind.LENGTHS: _lengths,
-    Kind.DTYPES: _dtypes,
+_VALUES: Mapping[PropertyKind, Callable[[str, Any], Any]] = {
+    PropertyKind.NUMBER: _typed(int, "a number"),
+    PropertyKind.FLAG: _typed(bool, "true or false"),
+    PropertyKind.NAME: _named,
+    PropertyKind.LENGTHS: _lengths,
+    PropertyKind.DTYPES: _dtypes,
 }
 
 

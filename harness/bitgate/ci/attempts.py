@@ -45,13 +45,14 @@ def task_of(night: Path, planned: Planned, place: Place, decision: Decision, att
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SELECT).write_text("\n".join(sorted(decision.only)) + "\n")
         command.append(f"--select={folder / SELECT}")
+    handed_on = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
     own = {"BITGATE_OUT": str(folder), "BITGATE_RUN_ID": planned.night, "BITGATE_RUN_ATTEMPT": str(attempt)}
     return Task(
         target=target,
         shard=shard,
         attempt=attempt,
         command=tuple(command),
-        environment={name: os.environ[name] for name in HANDED_ON if name in os.environ} | own,
+        environment={**planned.environment, **handed_on, **own},
         root=Path(planned.root),
         folder=folder,
         minutes=decision.longer * seat.minutes_of(shard),

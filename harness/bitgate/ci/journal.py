@@ -44,8 +44,8 @@ class Seat(Struct, frozen=True):
 
 
 class Planned(Struct, tag_field="event", tag="planned", frozen=True):
-    """The first line: what another controller needs beside ``plan.json``. ``arguments`` are those of every
-    ``bitgate run``, in the folder ``root``; ``jobs`` and ``options`` are the engine's."""
+    """The first line: what another controller needs beside ``plan.json``. ``arguments`` and ``environment`` are those
+    of every ``bitgate run``, in the folder ``root``; ``jobs`` and ``options`` are the engine's."""
 
     night: Short
     plan: Short
@@ -54,6 +54,7 @@ class Planned(Struct, tag_field="event", tag="planned", frozen=True):
     jobs: Count = 0
     options: dict[Short, Text] = {}
     arguments: tuple[Text, ...] = ()
+    environment: dict[Short, Text] = {}
     shards: tuple[tuple[Name, ShardText, Count], ...] = ()
     """Target, shard, and how many cases; in the order in which they are to begin."""
     seats: dict[Name, Seat] = {}

@@ -66,6 +66,7 @@ class Controller:
         self._executor = executor
         self._screen = screen
         self._tallies: dict[Path, Tally] = {}
+        self._ended_attempts: dict[tuple[Place, int], Tried] = {}
         try:
             self.plan = RunPlan.read(folder / PLAN)
         except PlanError as error:
@@ -104,7 +105,7 @@ class Controller:
         running = self.open
         handles = [attempt.handle for attempt in running.values()]
         if handles:
-            self._screen.say(f"ending {len(handles)} tasks ...")
+            self._screen.say(f"ending tasks: {len(handles)} ...")
             self._executor.cancel(handles)
         found = self._executor.poll(handles) if handles else {}
         over = [place for place, attempt in running.items() if found[attempt.handle].state.over]
@@ -211,11 +212,15 @@ class Controller:
                 self._screen.say(f"{name_of(place)} runs again: {decision.why}")
 
     def _tried(self, place: Place) -> list[Tried]:
+        """The attempts that have ended. What they left does not change any more."""
         tried = []
         for attempt in self.shards[place].attempts:
             if attempt.status:
-                tally = self.tally(place, attempt)
-                tried.append(Tried(attempt.status, tally.outcomes, frozenset(tally.red)))
+                known = (place, attempt.number)
+                if known not in self._ended_attempts:
+                    tally = self.tally(place, attempt)
+                    self._ended_attempts[known] = Tried(attempt.status, tally.outcomes, frozenset(tally.red))
+                tried.append(self._ended_attempts[known])
         return tried
 
     def _absent(self) -> Iterator[Absent]:

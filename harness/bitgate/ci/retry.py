@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bitgate.ci.executor import State, Status
 from bitgate.record import Outcome
@@ -40,7 +41,7 @@ class Tried:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     red: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def answered(self) -> frozenset[str]:
         """NOT_RUN is one: the run gave its reason."""
         return frozenset(i for i, one in self.outcomes.items() if one not in (Outcome.INFRA, Outcome.LOST))

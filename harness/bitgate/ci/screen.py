@@ -64,7 +64,7 @@ def table(view: View) -> Table:
     from rich.text import Text
 
     drawn = Table(caption=view.line, caption_justify="left", box=None, pad_edge=False)
-    drawn.add_column("target")
+    drawn.add_column("target", min_width=max((len(row.target) for row in view.rows), default=0))
     for name in (*WORDS, "cases", "answered", "red"):
         drawn.add_column(name, justify="right")
     drawn.add_column("verdicts")

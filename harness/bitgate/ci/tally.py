@@ -24,6 +24,7 @@ class Tally:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.outcomes: dict[str, Outcome] = {}
+        self.counts: Counter[Outcome] = Counter()
         self.red: set[str] = set()
         self._read = 0
         self._decoder = msgspec.json.Decoder(_Line)
@@ -48,9 +49,8 @@ class Tally:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
         name = found.test.partition("[")[2].removesuffix("]")
+        if name in self.outcomes:
+            self.counts[self.outcomes[name]] -= 1
         self.outcomes[name] = found.verdict
+        self.counts[found.verdict] += 1
         (self.red.discard if found.green else self.red.add)(name)
-
-    @property
-    def counts(self) -> Counter[Outcome]:
-        return Counter(self.outcomes.values())

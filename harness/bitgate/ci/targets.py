@@ -15,7 +15,7 @@ from bitgate.architecture import PLATFORMS, Architecture, Platform
 from bitgate.ci.tolerated import Tolerated
 from bitgate.errors import UsageError, near
 from bitgate.outside import OddInput, read_bytes, shaped
-from bitgate.project import TIERS
+from bitgate.project import TIERS, Project
 from bitgate.safe_name import RULE, is_safe
 from bitgate.target_id import architecture_of, canonical, target_id
 
@@ -78,9 +78,9 @@ class Pool(Struct, frozen=True):
         return self.state == "up"
 
     def serves(self, target: str) -> bool:
-        """Does code that is built for a target run on one of these devices?"""
-        wanted = target_id(target)
-        return any(wanted.runs_on(target_id(device)) for device in self.targets)
+        """Does code that is built for a target run on one of these devices? What takes one place takes no other."""
+        wanted, devices = target_id(target), map(target_id, self.targets)
+        return any(wanted.runs_on(one) and one.in_place_of in ("", wanted.in_place_of) for one in devices)
 
 
 class CiTargets(Struct, frozen=True):
@@ -133,6 +133,12 @@ def read_targets(path: Path, tiers: Sequence[str] = TIERS) -> CiTargets:
         if twice := next((name for name in given if given.count(name) > 1), None):
             raise UsageError(f"{path}: {kind} {twice} stands there twice")
     return CiTargets(targets, pools)
+
+
+def tolerated_by(project: Project, target: str) -> tuple[Tolerated, ...]:
+    """The gaps that a project's file allows a target; none where there is no file. UsageError for a bad one."""
+    promise = read_targets(project.targets, project.tiers).target(target) if project.targets else None
+    return promise.tolerated if promise else ()
 
 
 def _are_tables(values: Iterable[object]) -> bool:

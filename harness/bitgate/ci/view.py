@@ -95,15 +95,27 @@ def _row(
     tally: Callable[[Place, Attempt], Tally],
 ) -> Row:
     own = {place: progress for place, progress in shards.items() if place[0] == target}
+    outcomes: Counter[Outcome] = Counter()
+    red = 0
+    for place, progress in own.items():
+        counts, reds = _shard([tally(place, attempt) for attempt in progress.attempts])
+        outcomes += counts
+        red += reds
+    words = Counter(_word(place, progress, states) for place, progress in own.items())
+    answered = sum(count for outcome, count in outcomes.items() if not _is_open(outcome))
+    return Row(target, words, sum(progress.cases for progress in own.values()), answered, red, outcomes)
+
+
+def _shard(tallies: Sequence[Tally]) -> tuple[Counter[Outcome], int]:
+    """How the cases of a shard ended, and how many of them are red. Most shards have one attempt, and a night has
+    200,000 cases."""
+    if len(tallies) == 1:
+        return tallies[0].counts, len(tallies[0].red)
     outcomes: dict[str, Outcome] = {}
     red: set[str] = set()
-    for place, progress in own.items():
-        for attempt in progress.attempts:
-            _take(tally(place, attempt), outcomes, red)
-    words = Counter(_word(place, progress, states) for place, progress in own.items())
-    answered = sum(not _is_open(outcome) for outcome in outcomes.values())
-    cases = sum(progress.cases for progress in own.values())
-    return Row(target, words, cases, answered, len(red), Counter(outcomes.values()))
+    for one in tallies:
+        _take(one, outcomes, red)
+    return Counter(outcomes.values()), len(red)
 
 
 def _take(found: Tally, outcomes: dict[str, Outcome], red: set[str]) -> None:

@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from bitgate.cli import ci_plan, submit
+from bitgate.cli import ci_plan, ci_select, submit
 from bitgate.errors import UsageError, near
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, whole nights, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
 )
 app.command("plan")(ci_plan.plan)
+app.command("select")(ci_select.select)
 app.command("durations")(ci_plan.durations)
 app.command("submit")(submit.submit)
 
@@ -101,6 +104,9 @@ def merge(
             metavar="github|gitlab", help="Say what is red where the forge shows it: ::error lines, codequality.json."
         ),
     ] = "",
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs: every planned case ends with exactly one verdict, a missing one is LOST.
@@ -139,4 +145,9 @@ def merge(
             typer.echo(line, err=as_json)
     elif annotate == "gitlab":
         write_quality(summary, out)
-    return summary.exit_code
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember(paths, history)
+    return summary.exit_code or remembered

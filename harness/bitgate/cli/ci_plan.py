@@ -63,7 +63,7 @@ def plan(
     if suites is None:
         project.tables()  # without a suite pytest would not know our options
     targets = [target_id(name).name for name in target or []]
-    targets = targets or _targets(matrix_file, tier, project)
+    targets = targets or targets_planned(matrix_file, tier, project)
     sizes = Sizes.of(shards or [], targets, shard_seconds, setup_seconds)
     made = make_run_plan(tier, targets, sizes, project, kernel, durations)
     made.write(out)
@@ -104,7 +104,7 @@ def durations(
     return 0
 
 
-def _targets(matrix_file: Path | None, tier: str, project: Project) -> list[str]:
+def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> list[str]:
     from bitgate.ci.matrix import cells, targets_of
     from bitgate.ci.targets import read_targets
 

@@ -32,6 +32,9 @@ COMMANDS: dict[str, str] = {
     "capsule": "bitgate.cli.capsule",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",
+    "history": "bitgate.cli.history",
+    "triage": "bitgate.cli.triage",
+    "bisect": "bitgate.cli.bisect",
     "submit": "bitgate.cli.submit",
 }
 

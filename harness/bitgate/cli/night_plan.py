@@ -65,7 +65,8 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     plan.write(folder / PLAN)
     # Those that take longest begin first: none is to be the one that everybody waits for.
     shards = sorted(plan.shards, key=lambda part: -(part.length.seconds if part.length else len(part.cases)))
-    arguments = [f"--tier={plan.tier}", f"-n{order.workers or _workers(executor, jobs)}"]
+    workers, environment = _share(executor, jobs)
+    arguments = [f"--tier={plan.tier}", f"-n{order.workers or workers}"]
     arguments += [f"--kernel={order.kernel}"] * bool(order.kernel)
     arguments += [f"--load={path.absolute()}" for path in order.load]
     now = datetime.now(timezone.utc)
@@ -77,6 +78,7 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
         jobs=jobs,
         options=dict(order.options or {}),
         arguments=tuple(arguments),
+        environment=environment,
         shards=tuple((part.target, part.shard, len(part.cases)) for part in shards),
         seats={name: _seat(plan, name, executor, config) for name in plan.targets},
     )
@@ -126,9 +128,9 @@ def _minutes(part: Plan, most: float | None) -> float:
     return min(needed, most) if most else needed
 
 
-def _workers(executor: str, jobs: int) -> str:
-    """Of each run: shards beside each other on this machine share its cores."""
+def _share(executor: str, jobs: int) -> tuple[str, dict[str, str]]:
+    """Workers of each run, and its threads: shards beside each other on this machine share its cores."""
     if executor != "local" or jobs < 2:
-        return "auto"
-    workers = len(os.sched_getaffinity(0)) // jobs
-    return str(workers) if workers > 1 else "0"
+        return "auto", {}
+    cores = max(1, len(os.sched_getaffinity(0)) // jobs)
+    return str(cores) if cores > 1 else "0", {"BITGATE_THREADS": str(cores)}

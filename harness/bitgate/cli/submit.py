@@ -98,7 +98,7 @@ def submit(
         except KeyboardInterrupt:
             if not detach:
                 controller.cancel()
-            left = f"{len(controller.open)} tasks run on" if controller.open else "nothing runs any more"
+            left = f"tasks left as they are: {len(controller.open)}" if controller.open else "nothing runs any more"
             told.say(f"interrupted; {left}: go on with bitgate submit --resume --out {folder}")
             return 130
         except OSError as error:

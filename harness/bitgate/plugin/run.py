@@ -22,7 +22,6 @@ from bitgate.cases.planning import Setting, for_table, row_of
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.cases.table import loads
-from bitgate.ci.targets import read_targets
 from bitgate.ci.tolerated import Tolerated
 from bitgate.ci.tolerated import judged as tolerated_or_not
 from bitgate.device.targets import Target
@@ -67,7 +66,8 @@ class Run:
     timeout: float | None
     """Seconds that a case may take, if stated."""
     resume: bool
-    select: frozenset[str]
+    select: frozenset[str] | None
+    """The ids that are to run; None: all."""
     worker: str
     is_worker: bool
     is_controller: bool
@@ -82,6 +82,8 @@ class Run:
     """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedCase] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
+    tolerated: tuple[Tolerated, ...] = ()
+    """The gaps that the project's targets file allows this target."""
     plan: Plan | None = None
     done: Done = frozenset()
     """What a resumed run need not run again."""
@@ -143,13 +145,6 @@ class Run:
             run=stamp,
         )
         return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
-
-    @cached_property
-    def tolerated(self) -> tuple[Tolerated, ...]:
-        """The gaps that the project's targets file allows this target. Raises UsageError for a bad file."""
-        file = self.project.targets
-        promise = read_targets(file, self.project.tiers).target(self.target.name) if file else None
-        return promise.tolerated if promise else ()
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session

@@ -38,11 +38,13 @@ class Local:
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
         found = {handle: self._status(Path(handle)) for handle in handles}
-        free = self._jobs - sum(status.state is State.RUNNING for status in found.values())
-        waiting = [handle for handle, status in found.items() if status.state is State.WAITING]
-        for handle in waiting[: max(0, free)]:
+        running = [handle for handle, status in found.items() if status.state is State.RUNNING]
+        for handle in [handle for handle, status in found.items() if status.state is State.WAITING]:
+            if not self._has_room(handle, running):
+                break
             self._begin(Path(handle))
             found[handle] = Status(State.RUNNING, node=tasks.node())
+            running.append(handle)
         return found
 
     def cancel(self, handles: Sequence[str]) -> None:
@@ -60,6 +62,11 @@ class Local:
             if self._status(folder).state is State.RUNNING:
                 self._signal(folder, signal.SIGKILL)
                 kill_marked(tasks.MARK, str(folder))
+
+    def _has_room(self, handle: str, running: Sequence[str]) -> bool:
+        """May it begin beside these? An exclusive task runs beside none."""
+        alone = any(tasks.read(Path(one) / tasks.TASK).exclusive for one in (handle, *running))
+        return len(running) < (1 if alone else self._jobs)
 
     def _status(self, folder: Path) -> Status:
         if over := tasks.ended(folder):
