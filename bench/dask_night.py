@@ -19,7 +19,8 @@ from pathlib import Path
 
 from bitgate import rooms
 
-sys.path[:0] = [str(rooms.root() / "tests" / "ci"), str(Path(__file__).parent)]
+sys.path.insert(0, str(rooms.root() / "tests" / "ci"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from dask_bed import DaskBed, dask_bed
 from slurm_night import TARGETS, Night, report, with_verdicts, write_project
