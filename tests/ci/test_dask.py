@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed", reason="pip install 'bitgate[dask]'")
 
 from dask_bed import DaskBed, dask_bed
+from junitparser import JUnitXml
 from tasks import task_of, until, wait
 
+from bitgate.cases.shard import Shard
 from bitgate.ci import executors
 from bitgate.ci import task as tasks
 from bitgate.ci.executor import Executor, State, Task
 from bitgate.ci.executors import dask_worker
+from bitgate.ci.journal import Ended
 from bitgate.errors import UsageError
 
 
@@ -136,6 +141,32 @@ def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(b
     (status,) = wait(dask, list(dask.submit([again]))).values()
     assert (status.state, status.exit_code, status.node) == (State.ENDED, 0, "c")
     assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[..., Any], tmp_path: Path) -> None:
+    """The worker dies with a case that waits; another worker of the target answers what it did not."""
+    mine, place = lab(4), ("host_for_gfx942", "s1of1")
+    (mine.folder / "hold").touch()
+    with dask_bed(tmp_path / "dask", {"a": "gfx942", "b": "gfx942", "c": "gfx90a"}) as bed:
+        night = ["--executor=dask", f"--option=scheduler={bed.address}"]
+        controller = mine.start("submit", "-n0", *night, "--target=host_for_gfx942", "--target=host_for_gfx90a")
+        until(lambda: mine.results(*place) or controller.poll() is not None)
+        lost = dask_worker.begun(mine.attempt(*place))
+        assert lost, controller.communicate()
+        bed.kill(lost.name)
+        until(lambda: any(isinstance(event, Ended) and event.target == place[0] for event in mine.events))
+        mine.release()
+        said = controller.communicate(timeout=300)
+    assert controller.returncode == 0, said
+    assert "GREEN: 8 verdicts on host_for_gfx90a, host_for_gfx942" in mine.summary
+    ran = mine.state.shards["host_for_gfx942", Shard(1, 1)].attempts
+    ends = [(one.status.state, one.status.node) for one in ran]
+    assert ends[0] == (State.NODE_FAILED, lost.name)
+    assert ends[1] == (State.ENDED, {"a": "b", "b": "a"}[lost.name])
+    assert f"host_for_gfx942 ran again (attempt 2) on {ends[1][1]}" in mine.summary
+    junit = JUnitXml.fromfile(str(mine.night / "merged" / "junit.xml"))
+    named = Counter((suite.name, case.name) for suite in junit for case in suite)
+    assert len(named) == sum(named.values()) == 8
 
 
 @pytest.mark.parametrize(
