@@ -34,9 +34,47 @@ template <class F> double bestNanoseconds(int repeats, F work) {
 
 __global__ void empty_kernel(int) {}
 
-__global__ void barriers(int n) {
-  for (int i = 0; i < n; ++i)
+// A thread that waits at one barrier goes on as one that waits at another: where a barrier returns to changes
+// with each of them.
+template <int Sites> __global__ void barriers(int n) {
+  for (int i = 0; i < n; i += Sites) {
     __syncthreads();
+    if constexpr (Sites > 1)
+      __syncthreads();
+    if constexpr (Sites > 2)
+      __syncthreads();
+    if constexpr (Sites > 3)
+      __syncthreads();
+  }
+}
+
+__global__ void copy_one(float* out, const float* in, long n) {
+  const long i = static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = in[i];
+}
+
+constexpr int tile = 16;
+
+struct Tiles {
+  float a[tile][tile], b[tile][tile];
+};
+
+// c = a b of n x n, a cell a thread; n is a multiple of the tile.
+__global__ void __launch_bounds__(tile* tile) matmul(float* c, const float* a, const float* b, int n) {
+  BITGATE_LDS(Tiles, lds);
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  const int row = static_cast<int>(blockIdx.y) * tile + y, column = static_cast<int>(blockIdx.x) * tile + x;
+  float sum = 0;
+  for (int k = 0; k < n; k += tile) {
+    lds.a[y][x] = a[row * n + k + x];
+    lds.b[y][x] = b[(k + y) * n + column];
+    __syncthreads();
+    for (int i = 0; i < tile; ++i)
+      sum += lds.a[y][i] * lds.b[i][x];
+    __syncthreads();
+  }
+  c[row * n + column] = sum;
 }
 
 __global__ void scale(float* x, long n, float factor) {
@@ -68,20 +106,21 @@ BITGATE_API double bench_launch_ns(int blocks, int threads) {
   });
 }
 
-// One more barrier in a block of `threads`: the difference of many and few.
-BITGATE_API double bench_barrier_ns(int threads) {
+// One more barrier in a block of `threads`, in a loop of 1, 2 or 4 of them: the difference of many and few.
+BITGATE_API double bench_barrier_ns(int threads, int sites) {
+  const auto kernel = sites == 1 ? barriers<1> : sites == 2 ? barriers<2> : barriers<4>;
   const auto run = [&](int n) {
     return bestNanoseconds(20, [&] {
-      hipLaunchKernelGGL(barriers, 1, threads, 0, nullptr, n);
+      hipLaunchKernelGGL(kernel, 1, threads, 0, nullptr, n);
       (void)hipDeviceSynchronize();
     });
   };
-  return (run(1100) - run(100)) / 1000;
+  return (run(1200) - run(200)) / 1000;
 }
 
 BITGATE_API double bench_one_barrier_kernel_ns(int threads) {
   return bestNanoseconds(1000, [&] {
-    hipLaunchKernelGGL(barriers, 1, threads, 0, nullptr, 1);
+    hipLaunchKernelGGL(barriers<1>, 1, threads, 0, nullptr, 1);
     (void)hipDeviceSynchronize();
   });
 }
@@ -122,6 +161,39 @@ BITGATE_API double bench_loop_ns(float* x, long n) {
         sum += a[row * columns + c] * a[row * columns + c];
       x[row] = sum;
     }
+  });
+}
+
+// One element a thread, blocks of 256.
+BITGATE_API double bench_copy_one_ns(float* x, long n) {
+  return bestNanoseconds(5, [&] {
+    hipLaunchKernelGGL(copy_one, static_cast<unsigned>(n / 2 / 256), 256, 0, nullptr, x, x + n / 2, n / 2);
+    (void)hipDeviceSynchronize();
+  });
+}
+BITGATE_API double bench_memcpy_ns(float* x, long n) {
+  return bestNanoseconds(5, [&] {
+    std::memcpy(x, x + n / 2, static_cast<size_t>(n / 2) * sizeof(float));
+    __asm__ volatile("" ::"r"(x) : "memory");
+  });
+}
+
+// c = a b with tiles in LDS, and the plain loops; `x` holds c, a and b of n x n.
+BITGATE_API double bench_matmul_ns(float* x, int n) {
+  return bestNanoseconds(1, [&] {
+    hipLaunchKernelGGL(matmul, dim3(n / tile, n / tile), dim3(tile, tile), 0, nullptr, x, x + n * n,
+                       x + 2 * n * n, n);
+    (void)hipDeviceSynchronize();
+  });
+}
+BITGATE_API double bench_matmul_loop_ns(float* x, int n) {
+  const float *a = x + n * n, *b = x + 2 * n * n;
+  return bestNanoseconds(1, [&] {
+    std::memset(x, 0, sizeof(float) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (int row = 0; row < n; ++row)
+      for (int k = 0; k < n; ++k)
+        for (int column = 0; column < n; ++column)
+          x[row * n + column] += a[row * n + k] * b[k * n + column];
   });
 }
 }

@@ -29,9 +29,6 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
         folder=Path(__file__).parent,
         platforms=("host",),
         instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
     )
     return runtime, ctypes.CDLL(str(builder.family(family)))
 
@@ -46,11 +43,14 @@ def rows(runtime: ctypes.CDLL, library: ctypes.CDLL) -> Iterator[tuple[str, floa
 
     runtime.bitgateHostSetThreads(1)
     call = measure("function_call")
-    barrier = measure("barrier", 256)
-    yield "context switch (a barrier's share of one thread)", barrier / 256, "function call", call
+    barrier = measure("barrier", 256, 1)
+    for sites in (1, 2, 4):
+        share = measure("barrier", 256, sites) / 256
+        yield f"context switch (a barrier's share of a thread), {sites} in the loop", share, "function call", call
     yield "launch of an empty kernel, 1 block of 1 thread", measure("launch", 1, 1), "function call", call
     yield "launch of an empty kernel, 1 block of 256", measure("launch", 1, 256), "256 function calls", 256 * call
     yield "one more barrier, block of 256", barrier, "256 function calls", 256 * call
+    yield "launch of an empty kernel, 256 blocks of 256", measure("launch", 256, 256), "65536 calls", 65536 * call
     yield "launch with one barrier, block of 256", measure("one_barrier_kernel", 256), "512 calls", 512 * call
     for label, size, repeats in SIZES:
         bytes_ = ctypes.c_size_t(size)
@@ -62,13 +62,17 @@ def rows(runtime: ctypes.CDLL, library: ctypes.CDLL) -> Iterator[tuple[str, floa
     elements = ctypes.c_long(4 * MIB)
     floor = measure("loop", memory, elements)
     yield "kernel without barrier, 4 Mi elements", measure("kernel", memory, elements), "the same loop", floor
+    floor = measure("memcpy", memory, elements)
+    yield "copy of 8 MiB, one element a thread", measure("copy_one", memory, elements), "memcpy", floor
+    floor = measure("matmul_loop", memory, 512)
+    yield "matmul of 512 x 512, tiles of 16 in LDS", measure("matmul", memory, 512), "plain loops", floor
 
 
 def main() -> None:
     runtime, library = load()
-    print(f"{'':52}{'us':>12}   {'floor':22}{'us':>12}{'ratio':>10}")
+    print(f"{'':62}{'us':>12}   {'floor':22}{'us':>12}{'ratio':>10}")
     for what, time, floor_name, floor in rows(runtime, library):
-        print(f"{what:52}{time / 1e3:12.3f}   {floor_name:22}{floor / 1e3:12.3f}{time / floor:10.2f}")
+        print(f"{what:62}{time / 1e3:12.3f}   {floor_name:22}{floor / 1e3:12.3f}{time / floor:10.2f}")
 
 
 if __name__ == "__main__":

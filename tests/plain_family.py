@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
 
 
-def plain_family(folder: Path, *sources: str, name: str = "", platform: str = "host") -> KernelFamily:
-    """``sources`` lie in the folder; the family is named like it if nothing else is said."""
-    return KernelFamily(
-        name=name or folder.name,
-        operations=("fwd",),
-        sources=sources,
-        folder=folder,
-        platforms=(platform,),
-        instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
-    )
+def plain_family(folder: Path, *sources: str, **stated: Any) -> KernelFamily:
+    """``sources`` lie in the folder; the family is named like it, and built for the host, if nothing else is stated."""
+    only = Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION)
+    plain = {"name": folder.name, "operations": ("fwd",), "platforms": ("host",), "instances": (only,)}
+    return KernelFamily(folder=folder, sources=sources, **plain | stated)

@@ -52,7 +52,6 @@ FAMILY = KernelFamily(
             vector=(1, 1, 1),
         ),
     ),
-    options=(),
     supports=supports,
     dispatch=dispatch,
 )

@@ -116,19 +116,19 @@ def _place(stated: Stated, name: str) -> Path:
 
 
 def _folders(stated: Stated) -> tuple[Path, ...]:
-    folders = tuple(_place(stated, name) for name in _names(stated))
-    for folder in folders:
-        if not folder.is_dir():
-            raise stated.wrong(f"{folder} is no folder")
-    return folders
+    return _all(stated, Path.is_dir, "folder")
 
 
 def _files(stated: Stated) -> tuple[Path, ...]:
-    files = tuple(_place(stated, name) for name in _names(stated))
-    for file in files:
-        if not file.is_file():
-            raise stated.wrong(f"{file} is no file")
-    return files
+    return _all(stated, Path.is_file, "file")
+
+
+def _all(stated: Stated, is_one: Callable[[Path], bool], kind: str) -> tuple[Path, ...]:
+    places = tuple(_place(stated, name) for name in _names(stated))
+    for place in places:
+        if not is_one(place):
+            raise stated.wrong(f"{place} is no {kind}")
+    return places
 
 
 def _declarations(stated: Stated) -> tuple[Path, ...]:

@@ -1,13 +1,6 @@
 """Backward data gives the right bits: dx equals the exact reference in every bit, and nothing else is written."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("conv_bwd_data")
-def test_bits(planned, gate):
-    gate(planned)
-
-
-@cases("conv_bwd_data#numbers")
-def test_numbers(planned, gate):
-    gate(planned)
+test_bits = verified("conv_bwd_data")
+test_numbers = verified("conv_bwd_data#numbers")

@@ -1,8 +1,5 @@
 """One-hot dy and w: each element reaches its receptive field, and no other cell."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("conv_bwd_data#probe")
-def test_receptive_field(planned, gate):
-    gate(planned)
+test_receptive_field = verified("conv_bwd_data#probe")

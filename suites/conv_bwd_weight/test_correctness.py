@@ -1,23 +1,8 @@
 """Backward weight gives the right bits: dw equals the exact reference in every bit, and nothing else is written."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("conv_bwd_weight")
-def test_bits(planned, gate):
-    gate(planned)
-
-
-@cases("conv_bwd_weight#grid")
-def test_grid(planned, gate):
-    gate(planned)
-
-
-@cases("conv_bwd_weight#layouts")
-def test_layouts(planned, gate):
-    gate(planned)
-
-
-@cases("conv_bwd_weight#types")
-def test_types(planned, gate):
-    gate(planned)
+test_bits = verified("conv_bwd_weight")
+test_grid = verified("conv_bwd_weight#grid")
+test_layouts = verified("conv_bwd_weight#layouts")
+test_types = verified("conv_bwd_weight#types")

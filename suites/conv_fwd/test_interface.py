@@ -1,9 +1,5 @@
 """What a kernel cannot do it refuses, and says by which clause."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import refused
 
-
-@cases("conv_fwd#interface", needs="refused")
-def test_refusal(planned, row, gate):
-    clause, _, _ = gate(planned).reason.partition(":")
-    assert clause == row.refused
+test_refusal = refused("conv_fwd#interface")

@@ -1,8 +1,5 @@
 """One-hot x and w: each element reaches its receptive field, and no other cell."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("conv_fwd#probe")
-def test_receptive_field(planned, gate):
-    gate(planned)
+test_receptive_field = verified("conv_fwd#probe")

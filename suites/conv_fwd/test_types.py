@@ -1,16 +1,9 @@
 """Forward in 8 bits: y equals the exact reference in every bit, in i8, in both flavours of f8 and bf8, and mixed."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import cases, verified
 
-
-@cases("conv_fwd#types")
-def test_types(planned, gate):
-    gate(planned)
-
-
-@cases("conv_fwd#large")
-def test_large(planned, gate):
-    gate(planned)
+test_types = verified("conv_fwd#types")
+test_large = verified("conv_fwd#large")
 
 
 @cases("conv_fwd#main_loop", needs="dispatch")

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-from bitgate.plugin import cases
+from bitgate.plugin import cases, verified
 
-
-@cases("large")
-def test_bits(planned, gate):
-    gate(planned)
+test_bits = verified("large")
 
 
 @cases("large#naive")

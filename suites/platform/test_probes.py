@@ -1,8 +1,5 @@
 """Probes of the platform. They run first; if one is red, the rest of the run is NOT_RUN for that reason."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("platform")
-def test_probe(planned, gate):
-    gate(planned)
+test_probe = verified("platform")

@@ -1,13 +1,6 @@
 """A reduction gives the right bits: every result equals the exact reference, and nothing else is written."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("reduction")
-def test_bits(planned, gate):
-    gate(planned)
-
-
-@cases("reduction#argmax")
-def test_both_results(planned, gate):
-    gate(planned)
+test_bits = verified("reduction")
+test_both_results = verified("reduction#argmax")

@@ -1,8 +1,5 @@
 """One-hot operands of all passes: each element reaches its receptive field, and no other cell."""
 
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("reference#probe")
-def test_receptive_field(planned, gate):
-    gate(planned)
+test_receptive_field = verified("reference#probe")

@@ -18,15 +18,8 @@ from bitgate.operations.convolution import Pass
 from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
-    name="mine",
-    operations=("fwd",),
-    sources=("mine.hip.cpp",),
-    folder=Path(__file__).parent,
-    platforms=("host",),
+    name="mine", operations=("fwd",), sources=("mine.hip.cpp",), folder=Path(__file__).parent, platforms=("host",),
     instances=(Instance("only", "mine", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-    options=(),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
 )
 """
 

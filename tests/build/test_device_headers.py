@@ -69,7 +69,7 @@ def compiled(tmp_path: Path):
         folder = tmp_path / "every"
         folder.mkdir(exist_ok=True)
         (folder / "unit.hip.cpp").write_text(source)
-        family = plain_family(folder, "unit.hip.cpp", platform="amd")
+        family = plain_family(folder, "unit.hip.cpp", platforms=("amd",))
         return Builder("amd", lambda line: None, arch=target, cache=Cache(tmp_path / "cache")).code_objects(family)[
             "unit"
         ]

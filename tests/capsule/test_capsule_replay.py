@@ -36,7 +36,7 @@ def test_a_capsule_of_before_there_were_several_results_is_read(capsys, capsule,
     edit(lambda manifest: manifest.pop("expected"))
     code, _, err = replay(capsys, capsule)
     assert code == 2
-    assert "the document lacks expected" in err
+    assert "missing required field 'expected'" in err
 
 
 def drop_last_step(manifest):
@@ -109,10 +109,10 @@ def remove_wave(manifest):
     [
         (lambda m: m.update(schema=3), "schema 3, this bitgate reads 1 and 2"),
         (lambda m: m.pop("schema"), "schema None"),
-        (lambda m: m.pop("steps"), "the document lacks steps"),
-        (lambda m: m.update(seed="0"), "seed is '0', not int"),
-        (lambda m: m["steps"][0].update(kind="print"), "steps[0].kind is 'print', not 'kernel' or"),
-        (lambda m: m["steps"][0]["grid"].pop(), "steps[0].grid is"),
+        (lambda m: m.pop("steps"), "missing required field 'steps'"),
+        (lambda m: m.update(seed="0"), "Expected 'int', got 'str' - at '$.seed'"),
+        (lambda m: m["steps"][0].update(kind="print"), "Invalid value 'print' - at '$.steps[0].kind'"),
+        (lambda m: m["steps"][0]["grid"].pop(), "of length 3, got 2 - at '$.steps[0].grid'"),
         (lambda m: m["steps"].clear(), "no kernel is launched"),
         (lambda m: m["buffers"].pop(), "the result's buffer in is not among the buffers"),
         (lambda m: m["buffers"].pop(0), "which is not there"),

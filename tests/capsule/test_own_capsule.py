@@ -57,16 +57,17 @@ def test_real_numbers_have_bounds_and_counts_their_bits(capsys, tmp_path):
     assert (done["verdict"], done["digest"]) == ("PASS", f"count={count['digest']}")
 
 
-@pytest.mark.parametrize(
-    ("harm", "verdict", "words"),
-    [
-        ("count", "MISMATCH", "1 of 9 cells of count are wrong"),
-        ("past_count", "CORRUPTED", "byte 0 past the end of buffer count (36 bytes) was written"),
-        ("input", "CORRUPTED", "input x was changed: 1 of 360 elements, the first at index 0 of its memory"),
-        ("rounding", "CORRUPTED", "floating-point environment"),
-    ],
-)
-def test_harm_is_told_as_verify_tells_it(capsys, tmp_path, harm, verdict, words):
+HARMS = {
+    "count": ("MISMATCH", "1 of 9 cells of count are wrong"),
+    "past_count": ("CORRUPTED", "byte 0 past the end of buffer count (36 bytes) was written"),
+    "input": ("CORRUPTED", "input x was changed: 1 of 360 elements, the first at index 0 of its memory"),
+    "rounding": ("CORRUPTED", "floating-point environment"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_harm_is_reported_as_verify_reports_it(capsys, tmp_path, harm):
+    verdict, words = HARMS[harm]
     option = ("--option", f"harm={harm}")
     written = write(capsys, tmp_path, *option)
     done = replay(capsys, tmp_path)

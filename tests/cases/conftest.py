@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.operation import F32_ACCUMULATION
@@ -33,11 +34,9 @@ def _instance(name: str, vector: int, dtypes: tuple[str, ...] = ("f16", "f32")) 
 @pytest.fixture
 def family() -> KernelFamily:
     """Three instances with vectors of 8, 4 and 1; the last one takes f16 only."""
-    return KernelFamily(
-        name="toy",
+    return plain_family(
+        Path("toy"),
         operations=("bwd_data",),
-        sources=(),
-        folder=Path("."),
         platforms=("host", "amd"),
         instances=(_instance("v8", 8), _instance("v4", 4), _instance("v1", 1, ("f16",))),
         options=(Option("gate", ("on", "off"), "on", "Whether the gate is on."),),

@@ -32,9 +32,8 @@ def known() -> dict[str, KernelFamily]:
 
 
 def ran(*cases: str) -> list[Ran]:
-    family = known()["grouped_bwd_data"]
-    instance = family.instance(INSTANCE)
-    return [one for case in cases for one in predicted(parse_case_id(case), family, instance, {})]
+    kernel = kernel_called(known(), "grouped_bwd_data", INSTANCE)
+    return [one for case in cases for one in predicted(parse_case_id(case), kernel)]
 
 
 def bwd_data(cases: list[Ran]):

@@ -6,11 +6,11 @@ import pytest
 
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
-from bitgate.device.pool import LARGEST, SMALLEST, Pool
+from bitgate.device.pool import LARGEST, SMALLEST, BlockPool
 
 
 def test_a_block_is_used_again_by_whatever_fits_it(device: Device) -> None:
-    pool = Pool(device.hip)
+    pool = BlockPool(device.hip)
     first = pool.take(100)
     other = pool.take(100)
     assert first != other
@@ -27,7 +27,7 @@ def test_a_block_is_used_again_by_whatever_fits_it(device: Device) -> None:
 
 
 def test_neither_large_blocks_nor_too_many_are_kept(device: Device) -> None:
-    pool = Pool(device.hip, limit=SMALLEST)
+    pool = BlockPool(device.hip, limit=SMALLEST)
     blocks = [pool.take(10) for _ in range(2)]
     for block in blocks:
         pool.give(block, 10)
@@ -41,7 +41,7 @@ def test_neither_large_blocks_nor_too_many_are_kept(device: Device) -> None:
 def test_what_is_kept_is_given_up_before_memory_runs_out(device: Device) -> None:
     assert device.host is not None
     free = device.free_memory()
-    pool = Pool(device.hip)
+    pool = BlockPool(device.hip)
     pool.give(pool.take(100), 100)
     with pytest.raises(HipError, match="hipErrorOutOfMemory"):
         pool.take(4 * free)

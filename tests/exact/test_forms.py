@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pytest
+from bounded import bounded_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import exact_sums
@@ -40,7 +41,6 @@ from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import CORE_FILLS, Fill
 from bitgate.operation.form import Array, Form
 from bitgate.operations.convolution import ConvProblem
-from bitgate.verify.bounds import bounded_reference
 
 TYPES = ("f64", "f32", "f16", "bf16", "i8")
 CONTRACTIONS = st.one_of(convolutions(TYPES), gemms(TYPES))

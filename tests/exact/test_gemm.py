@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bounded import bounded_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import after, expected, gaps, sums, whole
@@ -24,7 +25,6 @@ from bitgate.operation import DTYPES, ELEMENTWISE, Accumulation, parse_case_id
 from bitgate.operation.host_tensor import GAP_PATTERN
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 from bitgate.operations.gemm import GemmProblem
-from bitgate.verify.bounds import bounded_reference
 
 PASS = ELEMENTWISE["pass"]
 

@@ -31,12 +31,9 @@ tier = "smoke"
 why = "one case is enough to notice a kernel that does nothing"
 """
 TEST = """
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("one_case")
-def test_bits(planned, gate):
-    gate(planned)
+test_bits = verified("one_case")
 """
 
 

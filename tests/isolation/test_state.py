@@ -9,8 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -18,6 +20,9 @@ from bitgate.isolation import state
 from bitgate.isolation.state import State
 from bitgate.verify.watch import snapshot
 
+T = TypeVar("T")
+USR2 = signal.SIGUSR2
+NAME = b"BITGATE_TEST_STATE"
 libc = ctypes.CDLL(None)
 
 
@@ -37,27 +42,6 @@ def flushing() -> Iterator[None]:
 
 
 @contextmanager
-def rounding_up() -> Iterator[None]:
-    libm.fesetround(0x800)
-    yield
-    libm.fesetround(0)
-
-
-@contextmanager
-def ignoring_pipes() -> Iterator[None]:
-    before = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGUSR2, before)
-
-
-@contextmanager
-def blocking() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
-    yield
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
 def elsewhere() -> Iterator[None]:
     before = Path.cwd()
     os.chdir("/")
@@ -65,32 +49,20 @@ def elsewhere() -> Iterator[None]:
     os.chdir(before)
 
 
-@contextmanager
-def variable_of_c() -> Iterator[None]:
-    libc.setenv(b"BITGATE_TEST_STATE", b"1", 1)
-    yield
-    libc.unsetenv(b"BITGATE_TEST_STATE")
+def changed(change: Callable[[], T], undo: Callable[[T], object]) -> Callable[[], AbstractContextManager[None]]:
+    """``undo`` is given what ``change`` returned: mostly how it was before."""
+
+    @contextmanager
+    def around() -> Iterator[None]:
+        before = change()
+        yield
+        undo(before)
+
+    return around
 
 
-@contextmanager
-def another_umask() -> Iterator[None]:
-    before = os.umask(0o027)
-    yield
-    os.umask(before)
-
-
-@contextmanager
-def alarm() -> Iterator[None]:
-    signal.alarm(1000)
-    yield
-    signal.alarm(0)
-
-
-@contextmanager
-def descriptor() -> Iterator[None]:
-    opened = os.open(os.devnull, os.O_RDONLY)
-    yield
-    os.close(opened)
+blocked = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {USR2})
+descriptor = changed(lambda: os.open(os.devnull, os.O_RDONLY), os.close)
 
 
 @contextmanager
@@ -111,25 +83,25 @@ def subprocess_left() -> Iterator[None]:
     one.wait()
 
 
-CHANGES = [
-    (flushing, "fp environment: flush to zero, denormals are zero"),
-    (rounding_up, "fp environment: rounding"),
-    (ignoring_pipes, "signal handlers: SIGUSR2"),
-    (blocking, "signal mask: changed"),
-    (elsewhere, "working directory: was "),
-    (variable_of_c, "environment: BITGATE_TEST_STATE"),
-    (another_umask, "umask: was "),
-    (alarm, "timers: one is running"),
-    (descriptor, "descriptors: "),
-    (thread, "threads: 1 left running"),
-    (subprocess_left, "subprocesses: 1 left behind"),
-]
+CHANGES = {
+    "fp environment: flush to zero, denormals are zero": flushing,
+    "fp environment: rounding": changed(lambda: libm.fesetround(0x800), lambda _: libm.fesetround(0)),
+    "signal handlers: SIGUSR2": changed(partial(signal.signal, USR2, signal.SIG_IGN), partial(signal.signal, USR2)),
+    "signal mask: changed": changed(blocked, partial(signal.pthread_sigmask, signal.SIG_SETMASK)),
+    "working directory: was ": elsewhere,
+    "environment: BITGATE_TEST_STATE": changed(lambda: libc.setenv(NAME, b"1", 1), lambda _: libc.unsetenv(NAME)),
+    "umask: was ": changed(lambda: os.umask(0o027), os.umask),
+    "timers: one is running": changed(lambda: signal.alarm(1000), lambda _: signal.alarm(0)),
+    "descriptors: ": descriptor,
+    "threads: 1 left running": thread,
+    "subprocesses: 1 left behind": subprocess_left,
+}
 
 
-@pytest.mark.parametrize(("change", "words"), CHANGES, ids=[change.__name__ for change, _ in CHANGES])
-def test_a_change_is_told(change: Callable[[], Iterator[None]], words: str) -> None:
+@pytest.mark.parametrize("words", CHANGES)
+def test_a_change_is_reported(words: str) -> None:
     before = State.of(snapshot())
-    with change():
+    with CHANGES[words]():
         after = State.of(snapshot())
     found = state.changes(before, after, nowhere, ())
     assert any(text.startswith(words) for text in found), found

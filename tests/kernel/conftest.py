@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate import rooms
 from bitgate.build import find_host_compiler
@@ -20,19 +21,10 @@ SOURCE = Path(__file__).with_name("tiny_kernel.c")
 @pytest.fixture
 def tiny_family(tmp_path: Path) -> KernelFamily:
     """The declaration that tiny_kernel.c keeps to."""
-    return KernelFamily(
-        name="tiny",
-        operations=("bwd_data",),
-        sources=("tiny_kernel.c",),
-        folder=SOURCE.parent,
-        platforms=("host",),
-        instances=(
-            Instance("plain", "plain", ("f32", "f16"), ("nhwgc",), (2,), F32_ACCUMULATION, (16, 16, 8), block_size=64),
-        ),
-        options=(Option("times", ("once", "twice"), "twice", "how often dy counts"),),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
-    )
+    plain = Instance("plain", "plain", ("f32", "f16"), ("nhwgc",), (2,), F32_ACCUMULATION, (16, 16, 8), block_size=64)
+    times = Option("times", ("once", "twice"), "twice", "how often dy counts")
+    stated = {"operations": ("bwd_data",), "instances": (plain,), "options": (times,)}
+    return plain_family(SOURCE.parent, SOURCE.name, name="tiny", **stated)
 
 
 @pytest.fixture

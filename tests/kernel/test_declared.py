@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from plain_family import plain_family
 
 from bitgate.fuzz.lane import lanes
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Instance, Refusal
 from bitgate.kernel.declared import declared_refusal, harness_refusal, is_own, refusal_of
 from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.kernel.registry import families
@@ -30,22 +31,8 @@ def takes_all(problem: ConvProblem, instance: Instance, options: Mapping[str, st
     return None
 
 
-def no_prediction(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    return None
-
-
 INSTANCE = Instance("plain", "all", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION)
-THEIRS = KernelFamily(
-    name="theirs",
-    operations=("fwd",),
-    sources=(),
-    folder=Path("."),
-    platforms=("host",),
-    instances=(INSTANCE,),
-    options=(),
-    supports=never_asked,
-    dispatch=no_prediction,
-)
+THEIRS = plain_family(Path("theirs"), instances=(INSTANCE,), supports=never_asked)
 
 
 @pytest.mark.parametrize(

@@ -35,18 +35,11 @@ from bitgate.operation import F32_ACCUMULATION
 
 GENERATED = units("theirs", {"theirs_f16": [Registered("Passes", ("f16",))]})
 FAMILY = KernelFamily(
-    name="theirs",
-    operations=("fwd",),
-    sources=("library.hip.cpp", *GENERATED),
-    generated=GENERATED,
-    folder=Path(__file__).parent,
-    platforms=("host",),
+    name="theirs", operations=("fwd",), folder=Path(__file__).parent, platforms=("host",),
+    sources=("library.hip.cpp", *GENERATED), generated=GENERATED,
     instances=(
         Instance("one", "theirs_f16", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION, traits={"way": "wave", "merge": 8}),
     ),
-    options=(),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
 )
 """
 

@@ -199,18 +199,11 @@ from bitgate.operations.convolution import Pass
 from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
-    name="tiny",
-    operations=("bwd_data",),
-    sources=(),
-    folder=Path(__file__).parent,
-    platforms=("host",),
+    name="tiny", operations=("bwd_data",), folder=Path(__file__).parent, platforms=("host",), library=Path({library!r}),
     instances=(
         Instance("plain", "plain", ("f32", "f16"), ("nhwgc",), (2,), F32_ACCUMULATION, (16, 16, 8), block_size=64),
     ),
     options=(Option("times", ("once", "twice"), "twice", "how often dy counts"),),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
-    library=Path({library!r}),
 )
 """
 

@@ -17,18 +17,12 @@ from bitgate.operations.convolution import Pass
 from bitgate.operation import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
-    name="theirs",
-    operations=("fwd",),
-    sources=("theirs.hip.cpp",),
-    folder=Path(__file__).parent,
-    platforms=("host",),
+    name="theirs", operations=("fwd",), sources=("theirs.hip.cpp",), folder=Path(__file__).parent, platforms=("host",),
     instances=(
         Instance("small", "small", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION),
         Instance("large", "large", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION),
     ),
     options=(Option("gate", ("on", "off"), "on", ""),),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
 )
 """
 

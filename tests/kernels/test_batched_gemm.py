@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from agreement import clauses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,31 +16,6 @@ from bitgate.verify.session import Session
 from bitgate.verify.spine import verify
 
 FAMILY = families()["batched_gemm"]
-WIDE = "f16_{}_128x64x64_a8b8c8"
-ANY = "f16_{}_32x32x32_a1b1c1"
-
-
-@pytest.mark.parametrize(
-    ("case", "instance", "clause"),
-    [
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
-        ("gemm_f32_rcr_m8n8k8", ANY, "dtypes"),
-        ("gemm_f16_rcr_m8n8k8_sk2_scale", ANY, "split_k"),
-        ("gemm_f16_rcr_m8n8k8_sk2", ANY, None),
-        ("gemm_f16_rrr_m8n8k8", ANY, "layout"),
-        ("gemm_f16_rcr_m8n8k8_inscale", ANY, "op"),
-        ("gemm_f16_rcr_m8n8k9", WIDE, "k_vector"),
-        ("gemm_f16_rcr_m8n9k8", WIDE, "n_vector"),
-        ("gemm_f16_rcr_m9n8k8", WIDE, None),
-        ("gemm_f16_rcr_m8n8k8_gap", WIDE, None),
-        ("gemm_f16_rcr_b65536m8n8k8", ANY, "index_range"),
-        ("gemm_f16_rcr_m1073741825n8k8", ANY, "index_range"),
-        ("gemm_f16_rcr_m1073741824n1073741824k8", ANY, "index_range"),
-        ("gemm_f16_rcr_m1n1k1", ANY, None),
-    ],
-)
-def test_clause(bench, case, instance, clause):
-    assert clauses(bench.library(FAMILY), parse_case_id(case), instance.format("rcr")) == (clause, clause)
 
 
 @st.composite

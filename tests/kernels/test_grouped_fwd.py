@@ -158,37 +158,6 @@ def test_odd_c_sums_taps_and_channels_together(bench, integers, instance, blocke
 # ------------------------------------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize(
-    ("case", "instance", "clause"),
-    [
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
-        ("fwd_f32_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2_sk2", ANY, "split_k"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2_skauto", ANY, None),
-        ("fwd_f16_ngchw_n1k8c8_y1_h2", ANY, None),
-        ("fwd_f16_nhwgc_gkcyx_n1k8c8_y2_h2_gap", ANY, None),
-        ("fwd_f16_nhwgc_n1k12c8_y1_h2", WIDE, "k_vector"),
-        ("fwd_f16_nhwgc_n1k8c12_y1_h2", WIDE, "c_vector"),
-        ("fwd_f16_nhwgc_n1k9c7_y1_h2", ANY, None),
-        ("fwd_f16_nhwgc_n1k8c8_y1x2_h4x4", POINTWISE, "filter_1x1"),
-        ("fwd_f16_nhwgc_n1k8c1_y3x3_h4x4", POINTWISE, "filter_1x1"),  # C is not the filter (CK#1038)
-        ("fwd_f16_nwgc_n1k8c8_y3_h4", DENSE, "filter_1x1"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_p0x1_q0x0", POINTWISE, "pad_0"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_p0x0_q1x0", DENSE, "pad_0"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_s2x1", DENSE, "stride_1"),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_s2x1", POINTWISE, None),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h4x4_gap", DENSE, None),
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2_s1073741825", ANY, "index_range"),
-        ("fwd_f16_nhwgc_g65536n1k8c8_y1_h2", ANY, "index_range"),
-        ("fwd_f16_nhwgc_n1k8c1073741832_y1_h2", ANY, "index_range"),
-        ("fwd_f16_nhwgc_n30000k8c8_y2_h20000x20000", ANY, None),  # split-N brings a launch below 2^32 threads
-        ("fwd_f16_nhwgc_n1k4096c8_y1_h90000x90000", ANY, "index_range"),
-    ],
-)
-def test_clause(bench, case, instance, clause):
-    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
-
-
 def test_chunks_are_limited_by_the_grid(bench):
     """65535 layers of a grid, as it stands in HIP and CUDA."""
     options = {"split_n_bytes": "1"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from agreement import LAYOUTS, clauses, disagreements, possible, said
+from agreement import LAYOUTS, disagreements, possible, said
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -13,37 +12,6 @@ from bitgate.operation import parse_case_id
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"
-ANY = "f16_32x32x32_a1b1c1"
-
-
-@pytest.mark.parametrize(
-    ("case", "instance", "clause"),
-    [
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
-        ("bwd_data_f32_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
-        ("bwd_data_f16_f32_f16_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_sk2", ANY, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_sk128", ANY, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_sk129", ANY, "split_k"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_scale_sk2", ANY, "split_k_op"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_bilinear_sk3", ANY, "split_k_op"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_bilinear_skauto", ANY, None),
-        ("bwd_data_f16_ngchw_n1k8c8_y1_h2", ANY, None),
-        ("bwd_data_f16_nhwgc_gkcyx_n1k8c8_y2_h2_gap", ANY, None),
-        ("bwd_data_f16_nhwgc_n1k12c8_y1_h2", WIDE, "k_vector"),
-        ("bwd_data_f16_nhwgc_n1k8c12_y1_h2", WIDE, "c_vector"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_d1073741823", ANY, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_s1073741825", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_g65536n1k8c8_y1_h2", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_n1k1c1_y257x257_h300x300_s257", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_n30000k8c8_y2_h20000x20000_s2", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_n1k9c7_y1_h2", ANY, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_skauto", WIDE, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_gap", WIDE, None),
-    ],
-)
-def test_clause(bench, case, instance, clause):
-    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
 
 
 def test_refusal_names_the_values(bench):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import clauses
 from oracle import gaps
 
 from bitgate.exact.fill import make_inputs, plan_fill
@@ -141,16 +140,3 @@ def test_record_says_what_ran(bench, integers):
     (event,) = record.events
     assert event.name == "naive_bwd_weight"
     assert [is_pointer for _, _, is_pointer in event.args] == [True, True, True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("case", "instance", "clause"),
-    [
-        ("bwd_data_f32_nhwgc_n1k1c1_y1_h2", "fwd_f32", "operation"),
-        ("fwd_f16_nhwgc_n1k1c1_y1_h2", "fwd_f32", "dtypes"),
-        ("fwd_bf16_f32_bf16_nhwgc_n1k1c1_y1_h2", "fwd_f32", "dtypes"),
-        ("bwd_data_f32_nhwgc_n1k1c1_y1_h2_sk2", "bwd_data_f32", "split_k"),
-    ],
-)
-def test_refusals_agree_with_the_declaration(bench, case, instance, clause):
-    assert clauses(bench.library("naive_conv"), parse_case_id(case), instance) == (clause, clause)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
+from agreement import LAYOUTS, disagreements, instances_in, possible, runs, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ from bitgate.operations.convolution import sub_gemms
 FAMILY = families()["nongrouped_bwd_data"]
 DTYPES = ("f32", "f16", "bf16", "i8")
 ANY = "f16_32x32x32_a1b1c1"
-WIDE = "f16_128x64x32_a8b8c8"
 
 SHAPES = {
     "dense": "n2k16c24_y3x3_h9x10_p1x1",
@@ -66,32 +65,6 @@ def test_one_launch_a_sub_gemm(bench, integers, shape):
     ]
     assert [event.name for event in record.events] == ["zero_fill"] + ["kernel_flat"] * len(needed)
     assert record.launched == tuple(range(len(needed)))
-
-
-@pytest.mark.parametrize(
-    ("case", "instance", "clause"),
-    [
-        ("fwd_f16_nhwgc_n1k8c8_y1_h2", ANY, "operation"),
-        ("bwd_data_f32_nhwgc_n1k8c8_y1_h2", ANY, "dtypes"),
-        ("bwd_data_f16_nhwgc_g2n1k8c8_y1_h2", ANY, "groups"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_bilinear", ANY, "op"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_scale", ANY, "op"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_sk2", ANY, "split_k"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_skauto", ANY, None),
-        ("bwd_data_f16_ngchw_n1k8c8_y1_h2", ANY, "layout"),
-        ("bwd_data_f16_nhwgc_gkcyx_n1k8c8_y2_h2", ANY, "layout"),
-        ("bwd_data_f16_nhwgc_n1k12c8_y1_h2", WIDE, "k_vector"),
-        ("bwd_data_f16_nhwgc_n1k8c12_y1_h2", WIDE, "c_vector"),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_gap", WIDE, None),
-        ("bwd_data_f16_nhwgc_n1k8c8_y1_h2_s1073741825", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_n1k1c1_y257x257_h300x300_s257", ANY, "index_range"),
-        # 2^32 threads in one launch; 32 sub-GEMMs in one would be refused at a 32nd of that
-        ("bwd_data_f16_nhwgc_n32768k8c8_y1_h256x256", ANY, "index_range"),
-        ("bwd_data_f16_nhwgc_n32767k8c8_y1_h256x256", ANY, None),
-    ],
-)
-def test_clause(bench, case, instance, clause):
-    assert clauses(bench.library(FAMILY), parse_case_id(case), instance) == (clause, clause)
 
 
 @st.composite

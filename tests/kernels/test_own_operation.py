@@ -8,22 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plain_family import plain_family
 
-from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Instance, Refusal
 from bitgate.kernel.errors import KernelFailed
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Tensor
 
-FAMILY = KernelFamily(
-    name="row_sums",
-    operations=("row_sums",),
-    sources=("row_sums.hip.cpp",),
-    folder=Path(__file__).with_name("row_sums"),
-    platforms=("host",),
-    instances=(Instance("f32", "row_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
-    options=(),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
-)
+F32 = Instance("f32", "row_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64)
+FOLDER = Path(__file__).with_name("row_sums")
+FAMILY = plain_family(FOLDER, "row_sums.hip.cpp", operations=("row_sums",), instances=(F32,))
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 

@@ -51,17 +51,13 @@ def test_a_suite_tells_in_one_line_and_ends_with_2(visit: Any, name: str, mode: 
     assert ended.left == []
 
 
-def test_a_prediction_that_ends_its_process_is_no_green_case(visit: Any) -> None:
-    asked = ("verify", CASE, declaration("dispatch_exits"), "--kernel=museum.healthy", "--target=host", "--json")
+@pytest.mark.parametrize(
+    ("name", "instance", "verdict"), [("dispatch_exits", "healthy", "CRASHED"), ("prints", "wrong_cell", "MISMATCH")]
+)
+def test_what_a_declaration_prints_is_no_verdict_and_its_end_no_green_case(
+    visit: Any, name: str, instance: str, verdict: str
+) -> None:
+    asked = ("verify", CASE, declaration(name), f"--kernel=museum.{instance}", "--target=host", "--json")
     ended = visit.call(*BITGATE, *asked)
     assert ended.code == 1, ended.said
-    (verdict,) = json.loads(ended.output)["verdicts"]
-    assert verdict["verdict"] == "CRASHED"
-
-
-def test_what_a_declaration_prints_is_no_verdict(visit: Any) -> None:
-    asked = ("verify", CASE, declaration("prints"), "--kernel=museum.wrong_cell", "--target=host", "--json")
-    ended = visit.call(*BITGATE, *asked)
-    assert ended.code == 1, ended.said
-    (verdict,) = json.loads(ended.output)["verdicts"]
-    assert verdict["verdict"] == "MISMATCH"
+    assert [found["verdict"] for found in json.loads(ended.output)["verdicts"]] == [verdict]

@@ -37,11 +37,9 @@ COMMANDS = {
 """The three ways to run a suite."""
 
 MODULE = """
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-@cases("museum")
-def test_exhibit(planned, gate):
-    gate(planned)
+test_exhibit = verified("museum")
 """
 
 ROW = """

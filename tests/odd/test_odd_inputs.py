@@ -22,9 +22,9 @@ from bitgate.capsule.manifest import (
     SCHEMA,
     ArgumentSpec,
     BufferSpec,
-    CodeObject,
+    CodeObjectFile,
     CopyStep,
-    Expected,
+    ExpectedResult,
     Kernarg,
     KernelStep,
     Manifest,
@@ -33,7 +33,7 @@ from bitgate.capsule.manifest import (
     Place,
     Pointer,
     Resources,
-    TensorView,
+    TensorSpec,
 )
 from bitgate.capsule.question import question_of
 from bitgate.cases import durations
@@ -41,7 +41,7 @@ from bitgate.cases.expand import expand
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.run_plan import RunPlan, make
 from bitgate.cases.table import load_set, set_names
-from bitgate.ci.matrix import cells, targets_of
+from bitgate.ci.matrix import cells, expected_of
 from bitgate.ci.targets import read_targets
 from bitgate.coverage.readers import read as read_shapes
 from bitgate.errors import UsageError
@@ -117,7 +117,7 @@ def test_case_tables(hold: Any) -> None:
 
 def test_targets(hold: Any) -> None:
     text = (rooms.room("ci") / "targets.toml").read_text()
-    text = text[text.index("schema = 1") :]
+    text = text[text.index("schema = 2") :]
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "targets.toml", odd.bytes(text))
@@ -223,13 +223,23 @@ def test_run_plans(hold: Any, tmp_path: Path) -> None:
 
 
 def test_matrices(hold: Any) -> None:
-    right = {"include": [{"target": name, "env": f"smoke-{name}", "runs_on": ["a"]} for name in ("host", "gfx942")]}
+    right = {
+        "include": [{"target": name, "env": f"smoke-{name}", "runs_on": ["a"]} for name in ("host", "gfx942")],
+        "absent": [{"target": "gfx90a", "why": "drained", "reason": "pool mi200 drained: moved"}],
+        "drained": [{"pool": "mi200", "targets": ["gfx90a"], "state": "drained: moved"}],
+        "expired": ["gfx942: the gap"],
+    }
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "matrix.json", odd.json_text(right))
         if odd.draw.random() < 0.9:
-            return lambda: targets_of(path)
-        return lambda: merge([cell], cell / "out", expected_targets=targets_of(path))
+            return lambda: expected_of(path)
+
+        def merged() -> object:
+            told = expected_of(path)
+            return merge([cell], cell / "out", expected_targets=told.targets, absent=told.absent, notes=told.notes)
+
+        return merged
 
     assert hold("matrix", 1500, make_one, Told) > 600
 
@@ -298,7 +308,7 @@ def _capsule(folder: Path) -> None:
     arrays = {name: np.ones(1, np.float32) for name in ("in", "wei", "out")}
     files = {f"{name}.npy": npy(array) for name, array in arrays.items()} | {"unit.co": b"code"}
     entry = {name: named(name, data) for name, data in files.items()}
-    view = TensorView("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+    view = TensorSpec("f32", "nhwgc", "gnchw", (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
     buffers = (
         BufferSpec("in", "input", 4, 256, entry["in.npy"], "", view),
         BufferSpec("wei", "input", 4, 256, entry["wei.npy"], "", view),
@@ -307,11 +317,11 @@ def _capsule(folder: Path) -> None:
     pointers = tuple(Pointer(8 * number, Place(spec.name, 0)) for number, spec in enumerate(buffers))
     arguments = tuple(ArgumentSpec(pointer.offset, 8, "global_buffer") for pointer in pointers)
     kernarg = Kernarg(24, 24, 8, "00" * 24, arguments, pointers, ())
-    launch = ("kernel", "k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
+    launch = ("k", "unit.co", "_Z1kPf", "_Z1kPf.kd", (1, 1, 1), (64, 1, 1), (64, 1, 1), 64, 0, 0)
     launcher = "_ZN7bitgate6detail8relaunchIJPfEEEiPK14bitgate_launchPKhPv"
     steps = (
-        MemsetStep("memset", "m", Place("out", 0), 0, 4),
-        CopyStep("copy", "c", Place("out", 0), Place("in", 0), 4),
+        MemsetStep("m", Place("out", 0), 0, 4),
+        CopyStep("c", Place("out", 0), Place("in", 0), 4),
         KernelStep(*launch, kernarg, Resources(1, 0, 1, 0, 64), launcher),  # type: ignore[arg-type]
     )
     fields = {"about": "", "case": CASES[0], "human": "", "ck_profiler": "", "family": "naive_conv", "host_run": "PASS"}
@@ -323,10 +333,10 @@ def _capsule(folder: Path) -> None:
         seed=0,
         target="gfx942",
         wave_size=64,
-        code_objects=(CodeObject("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
+        code_objects=(CodeObjectFile("unit.co", entry["unit.co"].sha256, "unit", "gfx942", 5),),
         buffers=buffers,
         steps=steps,
-        expected=(Expected("out", entry["out.npy"], "", "exact", NanClassSpec("nan_class", "0x7fc00000")),),
+        expected=(ExpectedResult("out", entry["out.npy"], "", "exact", NanClassSpec("0x7fc00000")),),
         **fields,
     )
     write_capsule(folder, manifest, files)

@@ -72,6 +72,9 @@ def test_a_selection_is_by_exact_id(suites: Any, run_here: Any) -> None:
     (suites.folder / "ids").write_text(f"# one\n{chosen}\n")
     assert run_here("--select", "ids")[0] == 0
     assert [item.id for item in suites.plan.cases] == [chosen]
+    (suites.folder / "ids").write_text("# nothing\n")
+    code, said = run_here("--select", "ids")
+    assert code == 3, "a selection of nothing is no green run"
     (suites.folder / "ids").write_text(chosen[:-1])
     code, said = run_here("--select", "ids")
     assert code == 2
@@ -85,6 +88,17 @@ def test_a_failed_assertion_after_the_gate_is_on_the_record(suites: Any, run_her
     assert {verdict.key.case[:21] for verdict in red} == {"bwd_data_f32_nhwgc_g2", "bwd_data_f64_nhwgc_g2"}
     assert all(re.search("test_toy failed: .*assert 2 == 1", verdict.reason) for verdict in red)
     assert suites.junit.failures == 2
+
+
+def test_a_test_of_one_line_is_shown_where_it_is_written(suites: Any, run_here: Any) -> None:
+    written = "def test_toy(planned, gate):\n    gate(planned)"
+    suites.write(
+        module=(f'@cases("toy")\n{written}', 'from bitgate.plugin import verified\ntest_toy = verified("toy")')
+    )
+    code, output = run_here("-v", "--tier=smoke")
+    assert code == 0
+    assert "suites/toy/test_toy.py::test_toy[" in output
+    assert "<-" not in output
 
 
 def test_a_case_that_nobody_runs_is_red(suites: Any, run_here: Any) -> None:

@@ -45,12 +45,9 @@ def test_bits(planned, gate, took):
     took(gate(planned), path="pointwise")
 """
 ROWS_MODULE = """
-from bitgate.plugin import cases
+from bitgate.plugin import verified
 
-
-@cases("rows")
-def test_bits(planned, gate):
-    gate(planned)
+test_bits = verified("rows")
 """
 FAULTS = """
 [[fault]]
@@ -61,7 +58,7 @@ find = "at_y.column < shape.k"
 replace = "at_y.column < shape.k - 1"
 """
 TARGETS = """
-schema = 1
+schema = 2
 
 [target.host]
 platform = "host"
@@ -71,6 +68,7 @@ minutes = { smoke = 5, regression = 10 }
 [[pool]]
 name = "hosted"
 target = "host"
+backend = "github"
 labels = ["ubuntu-24.04"]
 state = "up"
 """

@@ -53,6 +53,22 @@ def test_template_kernels_and_launches_by_argument_array(host: Host, load: Load)
     assert out.download(np.float32).tolist() == [7, 7, 7, 7]
 
 
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "lockstep", "random:1", "random:2"])
+@pytest.mark.parametrize("first", [0, 1, 77, 199, 200])
+def test_threads_that_never_waited_may_wait_in_a_later_block(host: Host, load: Load, schedule: str, first: int) -> None:
+    host.settings.set_threads(1)
+    host.settings.set_schedule(schedule)
+    met = host.malloc(9 * 200 * 4)
+    load("basics").launch_wait_late(met.pointer, 9, 200, 4, first)
+    assert host.synchronize() == SUCCESS
+    thread = np.arange(200)
+    waves = [np.flatnonzero(thread[at : at + 64] >= first).size for at in range(0, 200, 64)]
+    lanes = np.where(thread >= first, np.repeat(waves, 64)[:200], 0)
+    expected = np.tile(1000 * thread, (9, 1))
+    expected[4] += lanes
+    assert np.array_equal(met.download(np.int32).reshape(9, 200), expected)
+
+
 @pytest.mark.parametrize("kind", ["struct", "shared", "dynamic"])
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1", "random:2"])
 def test_lds_and_barrier(host: Host, load: Load, kind: str, schedule: str) -> None:

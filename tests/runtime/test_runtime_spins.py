@@ -66,3 +66,12 @@ def test_a_long_kernel_is_left_alone(watched: Host, load: Load) -> None:
     load("spins").launch_take_long(out.pointer, 10, 1_000_000)
     assert watched.synchronize() == SUCCESS
     assert time.process_time() - begun > 2 * LIMIT
+
+
+def test_so_is_one_without_barriers(watched: Host, load: Load) -> None:
+    """The last 32 threads have their turns on one stack, without a switch between them."""
+    out = watched.malloc(64 * 8)
+    begun = time.process_time()
+    load("spins").launch_take_turns(out.pointer, 20_000_000)
+    assert watched.synchronize() == SUCCESS
+    assert time.process_time() - begun > 2 * LIMIT

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bounded import bounded_reference
 
 from bitgate.errors import UsageError
 from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.exact.ordered import ordered_reference
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
 from bitgate.operation.host_tensor import HostTensor
-from bitgate.verify.bounds import bounded_reference, nan_class
+from bitgate.verify.bounds import nan_class
 from bitgate.verify.poison import poison_bits, poisoned
 
 CASE = "bwd_data_{}_nhwgc_g2n2k32c8_y3_h9_s2_p1{}"

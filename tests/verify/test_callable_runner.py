@@ -97,15 +97,12 @@ def supports(problem, instance, options) -> Refusal | None:
 FAMILY = KernelFamily(
     name="numpy_softmax",
     operations=("softmax",),
-    sources=(),
     folder=Path(__file__).parent,
     platforms=("host",),
     instances=tuple(
         Instance(function.__name__, "numpy", ("f32",), ("rc",), (0,), F32_ACCUMULATION) for function in FUNCTIONS
     ),
-    options=(),
     supports=supports,
-    dispatch=lambda problem, instance, options: None,
     opens=lambda family, instance, options: CallableRunner(family, instance, globals()[instance.name]),
 )
 

@@ -11,7 +11,7 @@ from oracle import sums
 from bitgate.errors import UsageError
 from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import Problem, operation_called, parse_case_id
-from bitgate.operation.law import Cells, Data, Kernel
+from bitgate.operation.law import Cells, Data, KernelFunction
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.convolution.laws import LAWS, passes
 from bitgate.operations.reduction.laws import LAWS as ALL_OF_REDUCTIONS
@@ -44,7 +44,7 @@ class NumpyKernel:
     def __call__(self, problem: ConvProblem, data: Data, output: str = "") -> Cells:
         return self.compute(problem, data)
 
-    def partner(self, problem: ConvProblem) -> Kernel | None:
+    def partner(self, problem: ConvProblem) -> KernelFunction | None:
         return NumpyKernel(sums)
 
 

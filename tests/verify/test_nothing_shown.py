@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounded import bounded_reference
 
 from bitgate.cli.main import run
 from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, has_products
@@ -20,7 +21,7 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
 from bitgate.operations.convolution import ConvProblem
 from bitgate.record import Outcome, from_event, to_event
-from bitgate.verify.bounds import Bounds, bounded_reference
+from bitgate.verify.bounds import Bounds
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session

@@ -31,26 +31,23 @@ CK = Instance(
 )
 
 # What CK documents of `example_convnd_bwd_data_xdl 0 1 5`, the lines about its own tiling and timing left out.
-DOCUMENTED = """\
+DOCUMENTED = (
+    """\
 in_n_c_hi_wi: dim 4, lengths {128, 128, 71, 71}, strides {645248, 1, 9088, 128}
 wei_k_c_y_x: dim 4, lengths {256, 128, 3, 3}, strides {1152, 1, 384, 128}
 out_n_k_ho_wo: dim 4, lengths {128, 256, 36, 36}, strides {331776, 1, 9216, 256}
-arg.a_grid_desc_k0_m_k1_container_{128, 175232, 8}
-arg.b_grid_desc_k0_n_k1_container_{128, 128, 8}
-arg.c_grid_desc_m_n_container_{ 175232, 128}
-launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1}
-arg.a_grid_desc_k0_m_k1_container_{64, 175232, 8}
-arg.b_grid_desc_k0_n_k1_container_{64, 128, 8}
-arg.c_grid_desc_m_n_container_{ 175232, 128}
-launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1}
-arg.a_grid_desc_k0_m_k1_container_{64, 175232, 8}
-arg.b_grid_desc_k0_n_k1_container_{64, 128, 8}
-arg.c_grid_desc_m_n_container_{ 175232, 128}
-launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1}
-arg.a_grid_desc_k0_m_k1_container_{32, 175232, 8}
-arg.b_grid_desc_k0_n_k1_container_{32, 128, 8}
-arg.c_grid_desc_m_n_container_{ 175232, 128}
-launch_and_time_kernel: grid_dim {1369, 1, 1}, block_dim {256, 1, 1}""".splitlines()
+""".splitlines()
+    + [
+        line.format(k0=k0)
+        for k0 in (128, 64, 64, 32)
+        for line in (
+            "arg.a_grid_desc_k0_m_k1_container_{{{k0}, 175232, 8}}",
+            "arg.b_grid_desc_k0_n_k1_container_{{{k0}, 128, 8}}",
+            "arg.c_grid_desc_m_n_container_{{ 175232, 128}}",
+            "launch_and_time_kernel: grid_dim {{1369, 1, 1}}, block_dim {{256, 1, 1}}",
+        )
+    ]
+)
 
 
 def tensor_lines(problem: Problem) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.build.toolchain import Kind
+from bitgate.build.toolchain import ToolchainKind
 from bitgate.target_id import TargetId
 
 ARCHITECTURE = "x86-64-v3"
@@ -14,7 +14,7 @@ _HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-f
 # The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
 _ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
 
-_HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
+_HOST_BY_KIND: dict[ToolchainKind, tuple[str, ...]] = {
     # Without it two libraries with the same kernel template share the template's static variables: its LDS.
     "gnu": (*_HOST, "-fno-gnu-unique"),
     "clang": _HOST,
@@ -24,31 +24,31 @@ _HOST_BY_KIND: dict[Kind, tuple[str, ...]] = {
 
 # Loops in vectors as -O3 has them; the rest of -O3 is a quarter of the compiler's time. What it brings to the matrix
 # operation, unrolling, fragment_host.hpp asks for by name.
-_KERNEL_LEVEL: dict[Kind, tuple[str, ...]] = {
+_KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
     "gnu": ("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
     "clang": ("-O2",),
     "zig": ("-O2",),
 }
 
 
-def host_compile(kind: Kind) -> tuple[str, ...]:
+def host_compile(kind: ToolchainKind) -> tuple[str, ...]:
     return _HOST_BY_KIND[kind]
 
 
-def host_runtime(kind: Kind) -> tuple[str, ...]:
+def host_runtime(kind: ToolchainKind) -> tuple[str, ...]:
     """The HIP runtime: it is loaded for all to see, so that only HIP's functions and its own API may be seen."""
     return (*host_compile(kind), "-fvisibility=hidden")
 
 
 # Each access calls the host runtime, which stands in for libtsan; -g1 gives it source lines.
-_RACE: dict[Kind, tuple[str, ...]] = {
+_RACE: dict[ToolchainKind, tuple[str, ...]] = {
     "gnu": ("-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0"),
     "clang": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
     "zig": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
 }
 
 
-def host_kernel(kind: Kind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
+def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
     """Kernel families: only what BITGATE_EXPORT marks is seen from outside. ``quick``: half the compiler's time.
     ``race``: the flavour that tells of each access."""
     level = ("-O1",) if quick or race else _KERNEL_LEVEL[kind]
@@ -58,7 +58,7 @@ def host_kernel(kind: Kind, quick: bool = False, race: bool = False) -> tuple[st
     return (*others, *level, "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
 
 
-def host_link(kind: Kind) -> tuple[str, ...]:
+def host_link(kind: ToolchainKind) -> tuple[str, ...]:
     return (
         *(_ZIG if kind == "zig" else ()),
         "-shared",

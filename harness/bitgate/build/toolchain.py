@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from bitgate.cache import Cache
 from bitgate.errors import UsageError
 
-Kind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc", "zig-hip"]
+ToolchainKind: TypeAlias = Literal["gnu", "clang", "zig", "hip", "nvcc", "zig-hip"]
 
 OLDEST: dict[str, int] = {"gnu": 11, "clang": 14}
 """The first major version whose C++20 is enough."""
@@ -45,7 +45,7 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
-    kind: Kind
+    kind: ToolchainKind
     headers: tuple[str, ...] = ()
 
     @property
@@ -187,7 +187,7 @@ def _zig_command() -> tuple[str, ...] | None:
     return (str(binary), "c++") if binary.is_file() else None
 
 
-def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) -> Compiler | None:
+def _identify(command: tuple[str, ...], cache: Cache, kind: ToolchainKind | None = None) -> Compiler | None:
     """The compiler behind a command, None if it does not run. Its version text is remembered by the file's identity."""
     real = os.path.realpath(command[0])
     stat = os.stat(real)
@@ -205,7 +205,7 @@ def _identify(command: tuple[str, ...], cache: Cache, kind: Kind | None = None) 
     return Compiler(command, version, kind or _kind(command, version))
 
 
-def _kind(command: tuple[str, ...], version: str) -> Kind:
+def _kind(command: tuple[str, ...], version: str) -> ToolchainKind:
     if any(Path(word).name in ("zig", "ziglang") for word in command):
         return "zig"
     return "clang" if "clang" in version else "gnu"

@@ -18,7 +18,7 @@ from bitgate.build.errors import BuildError, first_error
 from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
 from bitgate.build.processes import Finished, Processes
-from bitgate.build.toolchain import OLDEST, Compiler, Kind
+from bitgate.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.cache import Cache
 from bitgate.cache.content import Contents, sha256
 from bitgate.errors import UsageError
@@ -76,6 +76,12 @@ class UnitStore:
             if all(content is not None and self.contents.of(local(name)) == content for name, content in files):
                 return str(entry["object"])
         return None
+
+    def reached(self, unit: Unit) -> list[str]:
+        """The files that the object of today's contents was compiled from."""
+        key = self.lookup(unit)
+        entries = (entry for entry in self._entries(unit) if entry["object"] == key)
+        return [local(name) for entry in entries for name, _ in entry["files"]]
 
     def compile(self, unit: Unit, processes: Processes) -> str | None:
         """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
@@ -200,7 +206,7 @@ def _is_entry(entry: object) -> bool:
     return all(isinstance(file, list) and len(file) == 2 and all(isinstance(x, str) for x in file) for file in files)
 
 
-def _dependencies(kind: Kind, depfile: Path) -> tuple[str, ...]:
+def _dependencies(kind: ToolchainKind, depfile: Path) -> tuple[str, ...]:
     """How a compiler is told to list the files that it read. clang's driver drops -MMD for device code alone."""
     if kind == "zig-hip":
         return ("-Xclang", "-dependency-file", "-Xclang", str(depfile), "-Xclang", "-MT", "-Xclang", "unit")

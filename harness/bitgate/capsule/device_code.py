@@ -14,7 +14,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily
 
 
 @dataclass(frozen=True)
-class Unit:
+class DeviceUnit:
     """One translation unit's device code: the ELF file and what its metadata says."""
 
     name: str
@@ -33,14 +33,14 @@ class DeviceCode:
         self.target = target
         self._group = instance.group
         self._builder = Builder("amd", arch=target)
-        self._all: tuple[Unit, ...] | None = None
+        self._all: tuple[DeviceUnit, ...] | None = None
 
     @cached_property
-    def own(self) -> tuple[Unit, ...]:
+    def own(self) -> tuple[DeviceUnit, ...]:
         """The unit of the instance; all units where units are not named as groups are. Errors as ``kernel``."""
         return self._units({self._group})
 
-    def kernel(self, symbols: tuple[str, ...]) -> tuple[Unit, KernelCode]:
+    def kernel(self, symbols: tuple[str, ...]) -> tuple[DeviceUnit, KernelCode]:
         """The kernel that has one of these names, and its unit. CapsuleDefect if no unit of the family has it.
 
         UsageError without a compiler, BuildError if it does not compile.
@@ -55,7 +55,7 @@ class DeviceCode:
             raise CapsuleDefect(f"{self.family.name}: no code object for {self.target} holds {names}")
         return found
 
-    def _units(self, groups: set[str] | None) -> tuple[Unit, ...]:
+    def _units(self, groups: set[str] | None) -> tuple[DeviceUnit, ...]:
         stems = {source.partition(".")[0] for source in self.family.sources}
         if groups is not None and not groups <= stems:
             groups = None
@@ -66,7 +66,7 @@ class DeviceCode:
         paths = self._builder.code_objects(self.family, groups)
         return tuple(_unit(name, path.read_bytes()) for name, path in paths.items())
 
-    def _from_rocm(self, without_zig: UsageError) -> tuple[Unit, ...]:
+    def _from_rocm(self, without_zig: UsageError) -> tuple[DeviceUnit, ...]:
         try:
             compiler = self._builder.compiler
         except UsageError as without_rocm:
@@ -80,11 +80,11 @@ class DeviceCode:
         return tuple(_unit(f"{self.family.name}_{number}", data) for number, data in enumerate(found))
 
 
-def _unit(name: str, data: bytes) -> Unit:
-    return Unit(name, data, parse(data, f"{name}.co"))
+def _unit(name: str, data: bytes) -> DeviceUnit:
+    return DeviceUnit(name, data, parse(data, f"{name}.co"))
 
 
-def _search(units: tuple[Unit, ...], symbols: tuple[str, ...]) -> tuple[Unit, KernelCode] | None:
+def _search(units: tuple[DeviceUnit, ...], symbols: tuple[str, ...]) -> tuple[DeviceUnit, KernelCode] | None:
     for unit in units:
         for symbol in symbols:
             kernel = unit.code.kernel(symbol)

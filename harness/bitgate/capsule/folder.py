@@ -7,19 +7,19 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, to_builtins
 from numpy.typing import NDArray
 
 from bitgate.capsule.consistency import inconsistency
-from bitgate.capsule.document import DocumentError, from_json, to_json
-from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObject, File, Manifest
+from bitgate.capsule.manifest import MANIFEST, SCHEMA, BufferSpec, CodeObjectFile, File, Manifest
 from bitgate.errors import UsageError
-from bitgate.outside import OddInput, parse_json, read_bytes
+from bitgate.outside import OddInput, parse_json, read_bytes, shaped
 from bitgate.safe_name import is_safe, safe_name
 
 LONGEST = 256 << 20
@@ -49,7 +49,7 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
         _remove(folder)
     for name, data in files.items():
         _put(folder / name, data)
-    _put(folder / MANIFEST, (json.dumps(to_json(manifest), indent=1) + "\n").encode())
+    _put(folder / MANIFEST, (json.dumps(to_builtins(manifest), indent=1) + "\n").encode())
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -128,8 +128,8 @@ def _read(folder: Path) -> Manifest:
     elif schema != SCHEMA:
         raise UsageError(f"{path}: schema {schema!r:.40}, this bitgate reads 1 and {SCHEMA}: write the capsule again")
     try:
-        return from_json(Manifest, document)
-    except DocumentError as error:
+        return shaped(Manifest, document)
+    except OddInput as error:
         raise UsageError(f"{path}: {error}") from None
 
 
@@ -139,13 +139,13 @@ def _of_two(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, **expected, "schema": SCHEMA}
 
 
-def _files(value: Any) -> Iterator[File | CodeObject]:
+def _files(value: Any) -> Iterator[File | CodeObjectFile]:
     """Every file that a manifest names."""
-    if isinstance(value, (File, CodeObject)):
+    if isinstance(value, (File, CodeObjectFile)):
         yield value
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _files(getattr(value, field.name))
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _files(getattr(value, name))
     elif isinstance(value, tuple):
         for item in value:
             yield from _files(item)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from bitgate.capsule.manifest import BufferSpec, Expected, KernelStep, Manifest, MemsetStep, NanClassSpec, Place, Step
+from bitgate.capsule.manifest import (
+    BufferSpec,
+    ExpectedResult,
+    KernelStep,
+    Manifest,
+    MemsetStep,
+    NanClassSpec,
+    Place,
+    Step,
+)
 
 ABOUT = (
     "One problem as device code, launches, data and the expected results. Allocate the buffers, fill them, run the"
@@ -65,7 +74,7 @@ def _triple(sizes: tuple[int, int, int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def _comparison(expected: Expected) -> str:
+def _comparison(expected: ExpectedResult) -> str:
     tolerance = expected.tolerance
     if tolerance is None:
         return f"{expected.buffer} must equal {expected.content.file} in every bit (digest {expected.digest})."

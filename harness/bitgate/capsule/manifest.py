@@ -1,28 +1,28 @@
-"""What ``manifest.json`` says: everything that a loader needs, launch by launch. The classes are its schema.
+"""What ``manifest.json`` says: everything that a loader needs, launch by launch. The classes are its schema; keys that
+they do not have are left alone: a newer writer may say more under the same schema.
 
 Sizes, offsets and alignments are bytes; ``grid`` counts blocks, ``grid_threads`` and ``block`` threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 SCHEMA = 2
 """Manifests of 1 stated one expected result, not a list; they are read still (folder.py)."""
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True)
-class File:
+class File(Struct, frozen=True):
     """A file of the capsule's folder and the SHA-256 of its bytes."""
 
     file: str
     sha256: str
 
 
-@dataclass(frozen=True)
-class CodeObject:
+class CodeObjectFile(Struct, frozen=True):
     """One translation unit's ELF file, for hipModuleLoad. ``version`` of 5 or more has hidden arguments as listed."""
 
     file: str
@@ -32,8 +32,7 @@ class CodeObject:
     version: int
 
 
-@dataclass(frozen=True)
-class TensorView:
+class TensorSpec(Struct, frozen=True):
     """How a buffer is read as a tensor: ``lengths`` and ``strides`` (in elements) of the axes that ``axes`` names."""
 
     dtype: str
@@ -43,8 +42,7 @@ class TensorView:
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class BufferSpec:
+class BufferSpec(Struct, frozen=True):
     """Device memory. It begins as the data of ``content`` (.npy, one axis: the memory from its first byte to its last),
     or, where that is None, as ``pattern`` (hex, in memory order) over and over: poison, that no kernel computes."""
 
@@ -54,17 +52,15 @@ class BufferSpec:
     alignment: int
     content: File | None
     pattern: str
-    tensor: TensorView | None
+    tensor: TensorSpec | None
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     buffer: str
     offset: int
 
 
-@dataclass(frozen=True)
-class ArgumentSpec:
+class ArgumentSpec(Struct, frozen=True):
     """One argument as the code object's metadata lists it."""
 
     offset: int
@@ -72,16 +68,14 @@ class ArgumentSpec:
     kind: str
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(Struct, frozen=True):
     """The 8 bytes at ``offset`` of the segment are the address of ``target``; None: they are null and stay so."""
 
     offset: int
     target: Place | None
 
 
-@dataclass(frozen=True)
-class HiddenArgument:
+class HiddenArgument(Struct, frozen=True):
     """What a runtime writes behind the explicit arguments. ``value`` is in the segment already; None: only a runtime
     can make it, ``note`` says what it is, and the segment holds zero."""
 
@@ -92,8 +86,7 @@ class HiddenArgument:
     note: str
 
 
-@dataclass(frozen=True)
-class Kernarg:
+class Kernarg(Struct, frozen=True):
     """The whole argument segment as the target's kernel reads it: ``hex`` has ``bytes`` bytes, zero where a pointer
     belongs. ``explicit_bytes`` is its part without hidden arguments."""
 
@@ -110,8 +103,7 @@ class Kernarg:
         return bytearray.fromhex(self.hex)
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """What the code object's metadata states: registers a lane or wave, scratch a lane, and the largest block."""
 
     vgprs: int
@@ -121,14 +113,12 @@ class Resources:
     max_workgroup: int
 
 
-@dataclass(frozen=True)
-class KernelStep:
+class KernelStep(Struct, frozen=True, tag_field="kind", tag="kernel"):
     """``lds_static`` is in the code object already; a launch passes ``lds_dynamic``, a dispatch packet their sum.
 
     ``launcher`` is for bitgate itself: the function of its own library that starts the kernel where it is no GPU's.
     """
 
-    kind: Literal["kernel"]
     name: str
     code_object: str
     symbol: str
@@ -144,20 +134,16 @@ class KernelStep:
     launcher: str
 
 
-@dataclass(frozen=True)
-class MemsetStep:
+class MemsetStep(Struct, frozen=True, tag_field="kind", tag="memset"):
     """``bytes`` bytes of ``value``."""
 
-    kind: Literal["memset"]
     name: str
     destination: Place
     value: int
     bytes: int
 
 
-@dataclass(frozen=True)
-class CopyStep:
-    kind: Literal["copy"]
+class CopyStep(Struct, frozen=True, tag_field="kind", tag="copy"):
     name: str
     destination: Place
     source: Place
@@ -167,14 +153,12 @@ class CopyStep:
 Step: TypeAlias = KernelStep | MemsetStep | CopyStep
 
 
-@dataclass(frozen=True)
-class BoundsSpec:
+class BoundsSpec(Struct, frozen=True, tag_field="kind", tag="bounds"):
     """Real numbers, in logical order: a cell may be ``slack`` away from ``value`` (f64), or infinite of the same sign
     where |value| + slack exceeds ``largest`` (8-bit floats end there instead). Where ``value`` is not finite the cell
     is of its class. Cells of ``exact`` are compared by bits, those of ``open`` not at all, those of ``nan`` may be NaN
     as well."""
 
-    kind: Literal["bounds"]
     value: File
     slack: File
     exact: File
@@ -183,16 +167,13 @@ class BoundsSpec:
     largest: float
 
 
-@dataclass(frozen=True)
-class NanClassSpec:
+class NanClassSpec(Struct, frozen=True, tag_field="kind", tag="nan_class"):
     """Where a NaN is expected any NaN will do but ``poison``, the bits (hex) that the buffer began with."""
 
-    kind: Literal["nan_class"]
     poison: str
 
 
-@dataclass(frozen=True)
-class Expected:
+class ExpectedResult(Struct, frozen=True):
     """What ``buffer`` holds after the last step: every bit of ``content``, but for what ``tolerance`` allows.
 
     ``digest`` is bitgate's, over logical elements; empty with a tolerance. ``reference`` is who computed it.
@@ -205,8 +186,7 @@ class Expected:
     tolerance: BoundsSpec | NanClassSpec | None
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """``steps`` run in order on one stream. ``expected`` has each output once, in the case's order. ``host_run`` says
     what the same launches gave on bitgate's host platform when the capsule was written: PASS, or what was wrong."""
 
@@ -222,10 +202,10 @@ class Manifest:
     seed: int
     target: str
     wave_size: int
-    code_objects: tuple[CodeObject, ...]
+    code_objects: tuple[CodeObjectFile, ...]
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
-    expected: tuple[Expected, ...]
+    expected: tuple[ExpectedResult, ...]
     host_run: str
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bitgate.capsule.folder import Capsule
-from bitgate.capsule.manifest import BufferSpec, Expected
+from bitgate.capsule.manifest import BufferSpec, ExpectedResult
 from bitgate.capsule.memory import Bytes, as_bytes, image, tensor_of
 from bitgate.capsule.tolerance import restored
 from bitgate.errors import UsageError
@@ -43,7 +43,7 @@ def images_of(capsule: Capsule) -> dict[str, Bytes]:
     return {spec.name: _image(capsule, spec) for spec in capsule.manifest.buffers}
 
 
-def _expected(capsule: Capsule, problem: Problem, expected: Expected) -> HostTensor:
+def _expected(capsule: Capsule, problem: Problem, expected: ExpectedResult) -> HostTensor:
     found = _tensor(capsule, problem, expected.buffer, as_bytes(capsule.array(expected.content)))
     if expected.tolerance is None and digest(found) != expected.digest:
         raise UsageError(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bitgate.build.code_object import KernelCode
-from bitgate.capsule.device_code import DeviceCode, Unit
+from bitgate.capsule.device_code import DeviceCode, DeviceUnit
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.hidden import hidden_argument
 from bitgate.capsule.library_symbols import LibrarySymbols
@@ -43,7 +43,7 @@ class Recorded:
     step: Step
     launch: LaunchEvent
     kernel: KernelCode | None
-    unit: Unit | None
+    unit: DeviceUnit | None
 
 
 @contextmanager
@@ -88,14 +88,13 @@ def record(
 def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
     if event.kind is EventKind.MEMSET:
         to = _place(buffers, event.address, event.name)
-        return Recorded(MemsetStep("memset", event.name, to, event.source & 0xFF, event.bytes), event, None, None)
+        return Recorded(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
     if event.kind is EventKind.COPY:
         to, source = (_place(buffers, address, event.name) for address in (event.address, event.source))
-        return Recorded(CopyStep("copy", event.name, to, source, event.bytes), event, None, None)
+        return Recorded(CopyStep(event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
     check(event, kernel, code.target)
     step = KernelStep(
-        kind="kernel",
         name=event.name,
         code_object=f"{unit.name}.co",
         symbol=kernel.symbol,

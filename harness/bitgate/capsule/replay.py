@@ -13,8 +13,8 @@ from bitgate.capsule.question import images_of, question_of
 from bitgate.device.targets import Target, named, present
 from bitgate.errors import UsageError
 from bitgate.isolation.mapped import mapped_runtimes
-from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.declaration import wave_sizes
+from bitgate.kernel.resolved import kernel_called
 from bitgate.kernel.runner import Conduct
 from bitgate.project import Project
 from bitgate.target_id import runs_on
@@ -42,12 +42,11 @@ def replay(capsule: Capsule, target: str | None = None, project: Project | None 
     question = question_of(capsule)
     images = images_of(capsule)
     session = Session(where, project=project)
-    family = session.family(manifest.family)
-    tile = find_instance(family, manifest.instance).tile
-    question = replace(question, tile=tile, rules=session.rules)
+    kernel = kernel_called(session.families, manifest.family, manifest.instance)
+    question = replace(question, tile=kernel.instance.tile, rules=session.rules)
 
     def played(player: Player, conduct: Conduct) -> Replayed:
-        playback = Playback(session.device, player, manifest.steps, family, conduct)
+        playback = Playback(session.device, player, manifest.steps, kernel.family, conduct)
         return Replayed(where, play(playback, manifest.buffers, images, question))
 
     if where.platform == "amd":

@@ -9,6 +9,7 @@ from typing import Any
 from bitgate.build import BuildError
 from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import open_capsule
+from bitgate.capsule.manifest import Manifest
 from bitgate.capsule.replay import replay
 from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
@@ -51,12 +52,10 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
     written = write(order, Path(question["out"]))
     manifest = written.manifest
     return {
-        "capsule": question["out"],
-        "case": manifest.case,
-        "kernel": f"{manifest.family}.{manifest.instance}",
+        **_named(question["out"], manifest),
         "target": manifest.target,
         "wave_size": manifest.wave_size,
-        "steps": [step.kind for step in manifest.steps],
+        "steps": [type(step).__struct_config__.tag for step in manifest.steps],
         "names": [step.name for step in manifest.steps],
         "digest": manifest.digest,
         "host_run": manifest.host_run,
@@ -70,9 +69,7 @@ def _replayed(question: dict[str, Any]) -> dict[str, Any]:
     manifest, answer = capsule.manifest, done.answer
     diagnosis = answer.diagnosis
     return {
-        "capsule": question["folder"],
-        "case": manifest.case,
-        "kernel": f"{manifest.family}.{manifest.instance}",
+        **_named(question["folder"], manifest),
         "of": manifest.target,
         "target": done.target.name,
         "verdict": str(answer.outcome),
@@ -84,3 +81,7 @@ def _replayed(question: dict[str, Any]) -> dict[str, Any]:
         else {"kinds": list(diagnosis.kinds), "sentence": diagnosis.sentence, "evidence": diagnosis.evidence},
         "exit": 0 if answer.outcome is Outcome.PASS else 1,
     }
+
+
+def _named(folder: str, manifest: Manifest) -> dict[str, str]:
+    return {"capsule": folder, "case": manifest.case, "kernel": f"{manifest.family}.{manifest.instance}"}

@@ -23,10 +23,9 @@ def saved(judge: Judge | None, reference: HostTensor, save: Callable[[str, NDArr
     if judge is None:
         return None
     if isinstance(judge, NanClass):
-        return NanClassSpec("nan_class", f"{judge.poison:#x}")
+        return NanClassSpec(f"{judge.poison:#x}")
     assert isinstance(judge, Bounds)
     return BoundsSpec(
-        kind="bounds",
         value=save("_value.npy", judge.value),
         slack=save("_slack.npy", judge.slack),
         exact=save("_exact.npy", judge.exact.astype(np.uint8)),

@@ -6,10 +6,11 @@ but the capsule's own data, so that what is written is known to be complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import structs
 from numpy.typing import NDArray
 
 from bitgate.capsule import folder
@@ -18,7 +19,16 @@ from bitgate.capsule.folder import named, npy
 from bitgate.capsule.guide import ABOUT, guide
 from bitgate.capsule.host_lds import lds_of_last_launch
 from bitgate.capsule.library_symbols import LibrarySymbols
-from bitgate.capsule.manifest import SCHEMA, BufferSpec, CodeObject, Expected, File, KernelStep, Manifest, TensorView
+from bitgate.capsule.manifest import (
+    SCHEMA,
+    BufferSpec,
+    CodeObjectFile,
+    ExpectedResult,
+    File,
+    KernelStep,
+    Manifest,
+    TensorSpec,
+)
 from bitgate.capsule.matching import check
 from bitgate.capsule.memory import Bytes, image, upload
 from bitgate.capsule.playing import LibraryPlayer, Playback, play
@@ -130,7 +140,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
         )
         question = Question(problem, inputs.tensors, reference, instance.tile, session.rules)
         answer = _rehearse(session, family, manifest, images, question, steps)
-    manifest = replace(manifest, host_run=answer.words)
+    manifest = structs.replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
     return Made(manifest, files, others)
 
@@ -159,7 +169,7 @@ def _buffers(
 def _tensor_buffer(problem: Problem, name: str, first: HostTensor, files: dict[str, bytes]) -> BufferSpec:
     tensor = problem.tensors[name]
     letters = problem.operation.insight.letters(problem, name)
-    view = TensorView(tensor.dtype.name, tensor.layout, letters, tensor.lengths, tensor.strides)
+    view = TensorSpec(tensor.dtype.name, tensor.layout, letters, tensor.lengths, tensor.strides)
     is_input = name not in problem.outputs
     begins_as_input = name == problem.result and problem.in_place
     content, pattern = None, ""
@@ -178,29 +188,29 @@ def _save(file: str, array: NDArray[Any], files: dict[str, bytes]) -> File:
     return named(file, files[file])
 
 
-def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeObject, ...]:
+def _code_objects(steps: list[Recorded], files: dict[str, bytes]) -> tuple[CodeObjectFile, ...]:
     units = {recorded.unit.name: recorded.unit for recorded in steps if recorded.unit is not None}
     found = []
     for unit in units.values():
         file = f"{unit.name}.co"
         files[file] = unit.data
         entry = named(file, unit.data)
-        found.append(CodeObject(file, entry.sha256, unit.name, unit.code.target_id, unit.code.version))
+        found.append(CodeObjectFile(file, entry.sha256, unit.name, unit.code.target_id, unit.code.version))
     return tuple(found)
 
 
-def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -> tuple[Expected, ...]:
+def _expected(problem: Problem, reference: Reference, files: dict[str, bytes]) -> tuple[ExpectedResult, ...]:
     several = len(problem.outputs) > 1
     return tuple(
         _of_output(reference, role, f"expected_{role}" if several else "expected", files) for role in problem.outputs
     )
 
 
-def _of_output(reference: Reference, role: str, stem: str, files: dict[str, bytes]) -> Expected:
+def _of_output(reference: Reference, role: str, stem: str, files: dict[str, bytes]) -> ExpectedResult:
     tensor, judge = reference.tensors[role], reference.judges.get(role)
     content = _save(f"{stem}.npy", tensor.storage, files)
     tolerance = saved(judge, tensor, lambda end, array: _save(f"{stem}{end}", array, files))
-    return Expected(role, content, "" if judge else digest(tensor), reference.kind, tolerance)
+    return ExpectedResult(role, content, "" if judge else digest(tensor), reference.kind, tolerance)
 
 
 def _rehearse(

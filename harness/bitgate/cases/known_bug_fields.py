@@ -17,7 +17,7 @@ from bitgate.checkout import relative
 from bitgate.errors import UsageError
 from bitgate.exact.fill import fill_names
 from bitgate.operation import Problem, ProblemError, case_id, operations, parse_case_id
-from bitgate.operation.space.problem_property import Kind, Property
+from bitgate.operation.space.problem_property import Property, PropertyKind
 from bitgate.operation.tensor_types import spelled
 from bitgate.record import KINDS, Outcome
 from bitgate.target_id import target_id
@@ -32,6 +32,8 @@ FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
 """Verdicts that a bug of a kernel may have. A lost case or device is none."""
 DIAGNOSED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
 """Those that say nothing without a diagnosis."""
+QUARANTINE_DAYS = 30
+"""For a case that fails now and then. A bug that must fail each time hides nothing else, and may take longer."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ PASS = "pass"
 
 def where() -> Mapping[str, Property]:
     """What an entry may name, by name."""
-    return {**properties(), PASS: Property(lambda problem: None, Kind.NAME, tuple(operations()))}
+    return {**properties(), PASS: Property(lambda problem: None, PropertyKind.NAME, tuple(operations()))}
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
@@ -102,7 +104,23 @@ def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
         raise UsageError(
             f"{origin}: kind: is missing; say as what a {fields['verdict']} is diagnosed: {', '.join(KINDS)}"
         )
+    _check_quarantine(fields, origin)
     return fields
+
+
+def _check_quarantine(fields: dict[str, Any], origin: str) -> None:
+    since = fields.pop("since", None)
+    if ("flaky" in fields) != (since is not None):
+        lacking, there = ("since", "flaky") if since is None else ("flaky", "since")
+        raise UsageError(f"{origin}: {lacking}: is missing beside {there}; {_WHY[lacking]}")
+    if since is None:
+        return
+    days = (fields["expires"] - since).days
+    if not 0 <= days <= QUARANTINE_DAYS:
+        raise UsageError(
+            f"{origin}: expires: {fields['expires']} is {days} days after since: a flaky case is quarantined for"
+            f" {QUARANTINE_DAYS} days at most"
+        )
 
 
 _WHY = {
@@ -112,8 +130,10 @@ _WHY = {
     "owner": "who mends it",
     "ticket": "where it is written down",
     "expires": "until when it may fail, a date such as 2030-01-31",
+    "flaky": "what shows that it fails now and then only, such as '7 of 60 nights, on node4 alone'",
+    "since": f"the day of that finding: expires is at most {QUARANTINE_DAYS} days later",
 }
-_PLURALS = {"kernel": "kernels", "target": "targets", "case": "cases", "fill": "fills"}
+_PLURALS = {"kernel": "kernels", "target": "targets", "machine": "machines", "case": "cases", "fill": "fills"}
 
 
 # ---------------------------------------------------------------------------------------- what a field may hold
@@ -190,9 +210,9 @@ def _where(value: Any) -> dict[str, Wanted]:
 
 def _wanted(name: str, value: Any) -> Wanted:
     if (said := where().get(name)) is None:
-        known = [other for kind in Kind for other, one in where().items() if one.kind is kind]
+        known = [other for kind in PropertyKind for other, one in where().items() if one.kind is kind]
         raise ValueError(f"{name}: no such property of a problem; {near(name, known)}")
-    if said.kind is Kind.NUMBER and isinstance(value, dict):
+    if said.kind is PropertyKind.NUMBER and isinstance(value, dict):
         if not value or set(value) - {"min", "max"} or not all(type(end) is int for end in value.values()):
             raise ValueError(f"{name}: a range is {{ min = 2 }}, {{ max = 8 }} or both")
         return Wanted(name, least=value.get("min"), most=value.get("max"))
@@ -231,12 +251,12 @@ def _dtypes(name: str, value: Any) -> str:
         raise ValueError(f"{name}: {value!r}: {error}") from None
 
 
-_VALUES: Mapping[Kind, Callable[[str, Any], Any]] = {
-    Kind.NUMBER: _typed(int, "a number"),
-    Kind.FLAG: _typed(bool, "true or false"),
-    Kind.NAME: _named,
-    Kind.LENGTHS: _lengths,
-    Kind.DTYPES: _dtypes,
+_VALUES: Mapping[PropertyKind, Callable[[str, Any], Any]] = {
+    PropertyKind.NUMBER: _typed(int, "a number"),
+    PropertyKind.FLAG: _typed(bool, "true or false"),
+    PropertyKind.NAME: _named,
+    PropertyKind.LENGTHS: _lengths,
+    PropertyKind.DTYPES: _dtypes,
 }
 
 
@@ -252,4 +272,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "owner": _text,
     "ticket": _text,
     "expires": _date,
+    "flaky": _text,
+    "since": _date,
+    "machine": _texts,
 }

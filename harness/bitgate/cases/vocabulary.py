@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from bitgate.operation import Problem, operation_called, operations
 from bitgate.operation.space import Space, field_check
 from bitgate.operation.space.field_check import Check, booleans, texts
-from bitgate.operation.space.problem_property import Kind, Property
-from bitgate.operation.space.row import Axis, Lengths
+from bitgate.operation.space.problem_property import Property, PropertyKind
+from bitgate.operation.space.row import AxisField, Lengths
 
 Said = TypeVar("Said")
 
@@ -32,7 +32,7 @@ def _properties(names: tuple[str, ...]) -> Mapping[str, Property]:
     for one in (operation_called(name) for name in names):
         for name, said in one.space.properties.items():
             known = found.setdefault(name, said)
-            if known.kind is Kind.NAME:
+            if known.kind is PropertyKind.NAME:
                 found[name] = replace(known, names=tuple(dict.fromkeys((*known.names, *said.names))))
     return found
 
@@ -46,21 +46,24 @@ LENGTHS: tuple[Lengths, ...] = distinct(lambda space: space.lengths)
 LAYOUTS: Mapping[str, int] = {name: ndim for one in operations().values() for name, ndim in one.space.layouts.items()}
 """Layout -> spatial dimensions of the shapes that it is for."""
 
-OWN: tuple[Axis, ...] = tuple(dict.fromkeys(axis for one in operations().values() for axis in one.space.axes))
+OWN: tuple[AxisField, ...] = tuple(dict.fromkeys(axis for one in operations().values() for axis in one.space.axes))
 """Axes that only some operations have."""
 
-SHARED: tuple[Axis, ...] = (
-    Axis(
+SHARED: tuple[AxisField, ...] = (
+    AxisField(
         "ops",
         texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
         lambda value: "" if value == "pass" else str(value),
     ),
-    Axis("gap", booleans, lambda value: "gap" if value else ""),
-    Axis("split_k", field_check.split_k, lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
+    AxisField("gap", booleans, lambda value: "gap" if value else ""),
+    AxisField("split_k", field_check.split_k, lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
 )
 """Words behind the sizes that several operations have."""
 
-LAYOUT_AXES = (Axis("layouts", texts(r"[a-z]+", "nhwgc"), is_layout=True), *(axis for axis in OWN if axis.is_layout))
+LAYOUT_AXES = (
+    AxisField("layouts", texts(r"[a-z]+", "nhwgc"), is_layout=True),
+    *(axis for axis in OWN if axis.is_layout),
+)
 TAIL_AXES = (*SHARED, *(axis for axis in OWN if not axis.is_layout))
 
 

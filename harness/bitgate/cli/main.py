@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "history": "bitgate.cli.history",
     "triage": "bitgate.cli.triage",
     "bisect": "bitgate.cli.bisect",
+    "submit": "bitgate.cli.submit",
 }
 
 

@@ -77,7 +77,7 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
     found: list[Ways] = []
     for family in families.values():
         for name in family.operations:
-            here = [one for one in ran if one.family.name == family.name and one.problem.operation.name == name]
+            here = [one for one in ran if one.kernel.family.name == family.name and one.problem.operation.name == name]
             if here or not family.is_reference:
                 found.append(_ways(family, operation_called(name), here))
     return found

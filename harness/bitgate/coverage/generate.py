@@ -28,21 +28,21 @@ BUDGET = 1e9
 
 
 @dataclass(frozen=True)
-class Generated:
-    """A row, and what it is for: the combination that it was chosen for, and how many it is the first to cover."""
-
-    problem: Problem
-    words: str
-    first: int
-
-
-@dataclass(frozen=True)
 class Closing:
     """Rows that close holes, and what the table covers with them, of the possible combinations of run classes."""
 
     rows: tuple[Generated, ...]
     covered: int
     total: int
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A row, and what it is for: the combination that it was chosen for, and how many it is the first to cover."""
+
+    problem: Problem
+    words: str
+    first: int
 
 
 def close(survey: Survey, until: float, seed: int) -> Closing:

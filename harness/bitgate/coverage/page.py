@@ -14,20 +14,12 @@ from bitgate.project import templates
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Two classes: ``state`` is covered, hole, plan-only (a hole that needs gigabytes) or impossible."""
-
-    state: str
-    cases: int
-
-
-@dataclass(frozen=True)
 class Block:
     """Two factors: their classes against each other (rows: the first factor's)."""
 
     first: int
     second: int
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[ClassPair, ...], ...]
 
     @property
     def holes(self) -> int:
@@ -36,6 +28,14 @@ class Block:
     @property
     def possible(self) -> int:
         return sum(cell.state in ("hole", "covered") for row in self.cells for cell in row)
+
+
+@dataclass(frozen=True)
+class ClassPair:
+    """Two classes: ``state`` is covered, hole, plan-only (a hole that needs gigabytes) or impossible."""
+
+    state: str
+    cases: int
 
 
 def blocks(survey: Survey) -> list[Block]:
@@ -57,7 +57,7 @@ def blocks(survey: Survey) -> list[Block]:
             ),
         )
         rows = zip(state.tolist(), counts.tolist(), strict=True)
-        cells = tuple(tuple(Cell(s, c) for s, c in zip(states, cases, strict=True)) for states, cases in rows)
+        cells = tuple(tuple(ClassPair(s, c) for s, c in zip(states, cases, strict=True)) for states, cases in rows)
         found.append(Block(first, second, cells))
     return found
 

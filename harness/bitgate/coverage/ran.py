@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
-from bitgate.kernel.declared import refusal_of
+from bitgate.kernel.declaration import Instance, KernelFamily
+from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Operation, Problem, ProblemError, parse_case_id
 
 DRAWN = 3000
@@ -24,9 +24,7 @@ class Ran:
     """A case and the way that it took. ``main_loop`` is empty where the kernel does not tell."""
 
     problem: Problem
-    family: KernelFamily
-    instance: Instance
-    options: Mapping[str, str]
+    kernel: Kernel
     path: str
     gemms_count: int
     buckets: int
@@ -38,16 +36,15 @@ class Ran:
 
     @property
     def tile(self) -> tuple[int, int, int] | None:
-        return self.instance.tile
+        return self.kernel.instance.tile
 
     @property
     def vector(self) -> tuple[int, int, int] | None:
-        return self.instance.vector
+        return self.kernel.instance.vector
 
     def option(self, name: str, otherwise: int) -> int:
         """The option's value, or what production has."""
-        option = self.family.option(name)
-        return int(self.options.get(name, option.production if option else otherwise))
+        return int(self.kernel.settings.get(name, otherwise))
 
 
 @dataclass(frozen=True)
@@ -83,12 +80,8 @@ def read_ran(paths: Sequence[Path], families: Mapping[str, KernelFamily]) -> Rec
                 problem = parse_case_id(case["case"])
             except ProblemError as error:
                 raise UsageError(f"{path}: {error}") from None
-            options = case["options"]
-            ran += (
-                [_ran(problem, family, instance, options, said)]
-                if said
-                else predicted(problem, family, instance, options)
-            )
+            kernel = Kernel(family, instance, tuple(sorted(case["options"].items())))
+            ran += [_ran(problem, kernel, said)] if said else predicted(problem, kernel)
     if unknown and not ran:
         where = "name their declarations in BITGATE_LOAD, or ask in the folder of their bitgate.toml"
         raise UsageError(f"{', '.join(map(str, paths))}: no kernel of these cases is known here; {where}")
@@ -106,33 +99,23 @@ def _cases(path: Path) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
             document = json.loads(text)
             found = [(case, {}) for case in document.get("plan", document)["cases"] if not case["refused"]]
         for case, _ in found:
-            _ = case["case"], case["kernel"], case["instance"], case["options"]
+            _ = case["case"], case["kernel"], case["instance"], case["options"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: neither a results.jsonl nor a plan ({type(error).__name__}: {error})") from None
     yield from found
 
 
-def predicted(problem: Problem, family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Iterator[Ran]:
-    """What the family says would run; nothing if it refuses the problem or predicts nothing."""
-    if refusal_of(family, instance, problem, options) is not None:
-        return
-    dispatch: Dispatch | None = family.dispatch(problem, instance, options)
+def predicted(problem: Problem, kernel: Kernel) -> Iterator[Ran]:
+    """What the declaration says would run; nothing if it refuses the problem or predicts nothing."""
+    dispatch = kernel.prediction(problem) if kernel.refusal(problem) is None else None
     if dispatch is not None:
-        yield _ran(problem, family, instance, options, dispatch.stated)
+        yield _ran(problem, kernel, dispatch.stated)
 
 
-def _ran(
-    problem: Problem,
-    family: KernelFamily,
-    instance: Instance,
-    options: Mapping[str, str],
-    said: Mapping[str, Any],
-) -> Ran:
+def _ran(problem: Problem, kernel: Kernel, said: Mapping[str, Any]) -> Ran:
     return Ran(
         problem,
-        family,
-        instance,
-        options,
+        kernel,
         said["path"],
         said.get("gemms_count", 1),
         said.get("buckets", 1),
@@ -158,7 +141,7 @@ def possible(family: KernelFamily, operation: Operation, instances: Sequence[Ins
         for index in rng.permutation(len(instances)):
             if problem.dtypes.canonical not in instances[index].dtypes:
                 continue
-            way = list(predicted(problem, family, instances[index], {}))
+            way = list(predicted(problem, Kernel(family, instances[index])))
             found += way
             if way:
                 break

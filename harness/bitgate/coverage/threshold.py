@@ -48,7 +48,7 @@ def crossings(thresholds: Sequence[Threshold], ran: Sequence[Ran], possible: Seq
         for is_beyond, words in ((False, threshold.below), (True, threshold.beyond)):
             here = [abs(v - threshold.edge) for v in met if (v > threshold.edge) is is_beyond]
             possibly = any((v > threshold.edge) is is_beyond for v in could)
-            forced = is_beyond and any(one.family.option(threshold.option) for one in (*ran[:1], *possible[:1]))
+            forced = is_beyond and any(one.kernel.family.option(threshold.option) for one in (*ran[:1], *possible[:1]))
             sides.append(Side(words, len(here), min(here, default=None), possibly or bool(here) or forced))
         found.append(Crossing(threshold.name, *sides))
     return found

@@ -8,8 +8,8 @@ from typing import Any
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import check
 from bitgate.device.host import DeviceFault, HostRuntime
-from bitgate.device.ledger import HipLedger, HostLedger, Ledger
-from bitgate.device.pool import Pool
+from bitgate.device.ledger import HipLedger, HostLedger, IncidentLedger
+from bitgate.device.pool import BlockPool
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 
@@ -30,7 +30,7 @@ class Device:
     ``ledger`` what its runtime has on record."""
 
     def __init__(
-        self, target: Target, hip: Any, host: HostRuntime | None, index: int = 0, ledger: Ledger | None = None
+        self, target: Target, hip: Any, host: HostRuntime | None, index: int = 0, ledger: IncidentLedger | None = None
     ) -> None:
         self.target = target
         self.hip = hip
@@ -41,7 +41,7 @@ class Device:
         self._stream = check(hip.hipStreamCreate(), "hipStreamCreate")
         self.stream = int(self._stream)
         self.ledger.lend_stream(self.stream, True)
-        self.pool = Pool(hip)
+        self.pool = BlockPool(hip)
 
     def alloc(self, size: int, *, name: str, alignment: int = 16, placement: str = "right") -> Buffer:
         """Device memory of ``size`` bytes at the promised alignment, between guards.

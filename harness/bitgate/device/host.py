@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from bitgate.device.c_functions import functions_of
 from bitgate.device.errors import hip_error
 from bitgate.device.source_lines import with_source_lines
 from bitgate.errors import UsageError
@@ -131,13 +132,7 @@ class HostRuntime:
 
     def __init__(self, path: Path, handle: CDLL) -> None:
         self.path = path
-        self._functions: dict[str, Any] = {}
-        for name, (result, arguments) in _FUNCTIONS.items():
-            function = getattr(handle, name, None)
-            if function is None:
-                raise UsageError(f"{path}: not bitgate's host runtime, it lacks {name}")
-            function.restype, function.argtypes = result, arguments
-            self._functions[name] = function
+        self._functions = functions_of(handle, path, "host", _FUNCTIONS)
 
     def set_threads(self, count: int) -> None:
         """CPU threads that run blocks; 0: BITGATE_THREADS, else the cores."""

@@ -9,8 +9,8 @@ from ctypes import create_string_buffer as text_buffer
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from bitgate.device.c_functions import functions_of
 from bitgate.device.host import DeviceFault, HostRuntime
-from bitgate.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Incident:
     fault: DeviceFault | None = None
 
 
-class Ledger(Protocol):
+class IncidentLedger(Protocol):
     """One device's record of incidents."""
 
     def mark(self) -> int:
@@ -80,13 +80,7 @@ class NvidiaLedger:
     """Our runtime over CUDA sees what goes through HIP: calls of CUDA itself it does not."""
 
     def __init__(self, path: str, handle: CDLL) -> None:
-        self._functions: dict[str, Any] = {}
-        for name, (result, arguments) in _NVIDIA.items():
-            function = getattr(handle, name, None)
-            if function is None:
-                raise UsageError(f"{path}: not bitgate's nvidia runtime, it lacks {name}")
-            function.restype, function.argtypes = result, arguments
-            self._functions[name] = function
+        self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
 
     def mark(self) -> int:
         return int(self._functions["bitgateNvidiaIncidents"]())

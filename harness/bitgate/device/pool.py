@@ -13,7 +13,7 @@ LARGEST = 1 << 28
 """Larger blocks are not kept: what they cost is not their allocation, and the next case may need the memory."""
 
 
-class Pool:
+class BlockPool:
     """Blocks of the current device. ``limit`` bounds the bytes that are kept unused."""
 
     def __init__(self, hip: Any, limit: int = 1 << 31) -> None:

@@ -13,7 +13,7 @@ from bitgate.build import Builder
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError, check
 from bitgate.device.host import HostRuntime
-from bitgate.device.ledger import Ledger, NvidiaLedger
+from bitgate.device.ledger import IncidentLedger, NvidiaLedger
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.isolation.mapped import mapped_runtimes
@@ -25,7 +25,7 @@ _SEARCH_VARIABLES = ("ROCM_PATH", "ROCM_HOME")
 class _Platform:
     """The platform that this process has loaded; a process has one."""
 
-    loaded: tuple[str, Any, HostRuntime | None, Ledger | None] | None = None
+    loaded: tuple[str, Any, HostRuntime | None, IncidentLedger | None] | None = None
 
 
 def open_device(target: Target, builder: Builder | None = None) -> Device:
@@ -46,7 +46,7 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
     return Device(target, hip, host, _index(hip, target), ledger)
 
 
-def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, Ledger | None]:
+def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, IncidentLedger | None]:
     if target.platform == "amd":
         hip = _import_hip()
         _count(hip)

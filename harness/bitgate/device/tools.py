@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitgate.device.buffers import CANARY, Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import hip_error
-from bitgate.device.tools_abi import MAX_ZONES, Weights, Zones, cells_of, load, memory_of
+from bitgate.device.tools_abi import MAX_ZONES, CWeights, Zones, cells_of, load, memory_of
 from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
@@ -31,7 +31,7 @@ _WORD = 2**64
 
 
 @dataclass(frozen=True)
-class Differences:
+class DeviceDifferences:
     """Cells whose bits differ: how many, the least logical index among them (-1 if none), the largest difference (inf
     where a NaN takes part)."""
 
@@ -81,9 +81,9 @@ def sums_at(answers: Sequence[int], ticket: int) -> tuple[int, int]:
     return answers[ticket], answers[ticket + 1]
 
 
-def differences_at(answers: Sequence[int], ticket: int) -> Differences:
+def differences_at(answers: Sequence[int], ticket: int) -> DeviceDifferences:
     count, first, largest = answers[ticket : ticket + 3]
-    return Differences(count, least(first), float(np.array(largest, np.uint64).view(np.float64)))
+    return DeviceDifferences(count, least(first), float(np.array(largest, np.uint64).view(np.float64)))
 
 
 def least(answer: int) -> int:
@@ -150,7 +150,7 @@ class DeviceTools:
         return self._ask(1, "zones", byref(zones), len(every), CANARY)
 
     def weighted_sum(self, data: int, tensor: Tensor, weights: WeightPlan) -> int:
-        plan = Weights(
+        plan = CWeights(
             rows=tensor.lengths[1],
             channels=tensor.lengths[2],
             spatial=weights.spatial,

@@ -26,13 +26,10 @@ def family() -> KernelFamily:
         folder=folder,
         platforms=("host", "amd", "nvidia"),
         instances=(),
-        options=(),
-        supports=lambda problem, instance, options: None,
-        dispatch=lambda problem, instance, options: None,
     )
 
 
-class Axis(Structure):
+class CAxis(Structure):
     """Length; steps in memory and in logical order, in elements."""
 
     _fields_ = (("length", c_int64), ("stride", c_int64), ("logical", c_int64))
@@ -42,7 +39,7 @@ class Cells(Structure):
     """``Cells`` of kernels/device_tools/cells.hpp."""
 
     _fields_ = (
-        ("axis", Axis * MAX_AXES),
+        ("axis", CAxis * MAX_AXES),
         ("count", c_int64),
         ("rank", c_int32),
         ("element_bytes", c_int32),
@@ -67,7 +64,7 @@ def _cells(tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
     count = prod(length for length, _, _ in axes)
     cells = Cells(count=count, rank=len(axes), element_bytes=tensor.dtype.bytes, dtype=tensor.dtype.code)
     for place, axis in enumerate(axes):
-        cells.axis[place] = Axis(*axis)
+        cells.axis[place] = CAxis(*axis)
     return cells
 
 
@@ -88,7 +85,7 @@ def _axes(tensor: Tensor) -> list[tuple[int, int, int]]:
     return axes
 
 
-class Weights(Structure):
+class CWeights(Structure):
     """``Weights`` of kernels/device_tools/sums.hip.cpp: what a cell weighs in a checksum."""
 
     _fields_ = (
@@ -120,7 +117,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "fill_reals": (_P, _C, c_uint64, _P),
     "fill_bits": (_P, _C, c_uint64, _P),
     "digest": (_P, _C, c_uint64, _P, _P),
-    "weighted_sum": (_P, _P, _C, POINTER(Weights), _P, _P),
+    "weighted_sum": (_P, _P, _C, POINTER(CWeights), _P, _P),
     "differences": (_P, _P, _P, _C, c_int64, _P, _P),
     "gaps": (_P, _C, c_int64, _P, _P),
     "zones": (POINTER(Zones), c_int32, c_uint32, _P, _P),

@@ -18,7 +18,7 @@ LONGEST = 256
 
 
 @dataclass(frozen=True)
-class Reduction:
+class SumOrder:
     """An order in which a kernel may run over the products of a cell.
 
     ``words`` say what the ``length`` steps are, ``sequence`` gives the steps' sums for a cell of the result.
@@ -30,7 +30,7 @@ class Reduction:
     sequence: Callable[[Index], Floats]
 
 
-def lost_end(scene: Scene[S], reductions: Sequence[Reduction]) -> Finding | None:
+def lost_end(scene: Scene[S], reductions: Sequence[SumOrder]) -> Finding | None:
     """``reductions`` in which the end may be lost, the simpler one first."""
     if not scene.inputs:
         return None
@@ -50,7 +50,7 @@ def _sentence(missing: int, what: str, length: int) -> str:
     return f"the last {missing} of {length} {what} are missing from the sums of the wrong cells{why}"
 
 
-def _common_tail(scene: Scene[S], reduction: Reduction, limit: int) -> int | None:
+def _common_tail(scene: Scene[S], reduction: SumOrder, limit: int) -> int | None:
     """The one tail length that explains every sampled wrong cell, None if there is none.
 
     A cell that is just zero without its tail agrees, and tells nothing: half of the cells must tell.
@@ -70,7 +70,7 @@ def _common_tail(scene: Scene[S], reduction: Reduction, limit: int) -> int | Non
     return int(agree.argmax()) + 1 if seen and agree.any() else None
 
 
-def _tails(scene: Scene[S], cell: Index, reduction: Reduction) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _tails(scene: Scene[S], cell: Index, reduction: SumOrder) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """For r = 1, 2, ...: is the cell the sum without the last r terms, and is any non-zero one left?"""
     true = scene.true_cell(cell)
     sequence = reduction.sequence(true)

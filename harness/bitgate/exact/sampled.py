@@ -9,7 +9,7 @@ bits in it than in f64, bits depend on the order and the precision of what a ker
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ def density(inputs: Mapping[str, HostTensor]) -> float:
     return sum(int(np.count_nonzero(host.logical)) for host in inputs.values()) / max(1, counted)
 
 
-@dataclass(frozen=True)
-class Losses:
+class Losses(NamedTuple):
     """Of ``tried`` sampled elements so many ``show``: their loss changes the result."""
 
     show: int

@@ -22,7 +22,7 @@ CANDIDATES = 20_000
 
 
 @dataclass(frozen=True)
-class Size:
+class RoundSize:
     """How large the problems of a round may be: ``work`` in multiply-adds of whole tiles (1e7: some milliseconds on a
     core), and how many they are. ``distribution``: which values the draw prefers, ``tiny`` or ``wide``."""
 
@@ -32,19 +32,19 @@ class Size:
 
 
 SIZES = (
-    Size("tiny", 2e6, 400),
-    Size("tiny", 5e6, 400),
-    Size("tiny", 2e7, 300),
-    Size("tiny", 5e6, 400),
-    Size("wide", 1e7, 200),
-    Size("tiny", 5e6, 400),
-    Size("tiny", 2e7, 300),
-    Size("wide", 2e8, 60),
+    RoundSize("tiny", 2e6, 400),
+    RoundSize("tiny", 5e6, 400),
+    RoundSize("tiny", 2e7, 300),
+    RoundSize("tiny", 5e6, 400),
+    RoundSize("wide", 1e7, 200),
+    RoundSize("tiny", 5e6, 400),
+    RoundSize("tiny", 2e7, 300),
+    RoundSize("wide", 2e8, 60),
 )
 """The sizes of a kernel's rounds, in turn: small problems first, which are many a second."""
 
 
-def draw_round(space: Space, seed: tuple[int, ...], size: Size, layouts: Sequence[str] = ()) -> Candidates:
+def draw_round(space: Space, seed: tuple[int, ...], size: RoundSize, layouts: Sequence[str] = ()) -> Candidates:
     """At most ``size.problems`` problems; the same ones for the same arguments. ``layouts``: those that kernels say
     they take."""
     rng = np.random.default_rng([*seed, space.salt, 1])

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bitgate.fuzz.draw import SIZES, Size, draw_round
+from bitgate.fuzz.draw import SIZES, RoundSize, draw_round
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.resolved import Kernel
@@ -105,7 +105,7 @@ class Lane:
         is_ordered = target == "host" and self.family.is_built
         return f"random:{int(choice * 1e6)}" if choice < 0.1 and is_ordered else "forward"
 
-    def _problems(self, key: tuple[int, ...], size: Size, rng: np.random.Generator) -> Iterator[Problem]:
+    def _problems(self, key: tuple[int, ...], size: RoundSize, rng: np.random.Generator) -> Iterator[Problem]:
         """More than are wanted, since some are refused."""
         sets = [self.space.types(text) for text in self.dtypes]
         drawn = draw_round(self.space, key, replace(size, problems=3 * size.problems), self.layouts)

@@ -63,14 +63,6 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What can go wrong, in words and as a statement."""
-
-    words: str
-    edit: str
-
-
-@dataclass(frozen=True)
 class Site:
     """Where a family's kernel can be made wrong: behind a ``statement`` of a ``function`` in a ``file``, that makes a
     variable by which all else goes. ``names`` defines what conditions speak of, where the function has other names."""
@@ -95,6 +87,14 @@ class Site:
             raise UsageError(f"{self.file}: `{self.function}` makes no `{self.statement}`; nothing can be planted here")
         # A fault's text must stand there once: from the function's name on, if another one has the same statement.
         return match[0] if text.count(match[0]) == 1 else text[begin : begin + match.end()]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What can go wrong, in words and as a statement."""
+
+    words: str
+    edit: str
 
 
 FILE = "planting.toml"

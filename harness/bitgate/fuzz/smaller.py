@@ -10,7 +10,7 @@ from bitgate.verify.planned import PlannedCase
 
 
 @dataclass(frozen=True, order=True)
-class Measure:
+class Smallness:
     """How small a case is: multiply-adds first; then how much of it is not plain; then its numbers."""
 
     multiply_adds: int
@@ -19,7 +19,7 @@ class Measure:
     vector: int
 
 
-def measure(planned: PlannedCase) -> Measure:
+def measure(planned: PlannedCase) -> Smallness:
     problem = planned.problem
     odd, numbers = problem.operation.space.oddness(problem)
     special = (
@@ -30,7 +30,7 @@ def measure(planned: PlannedCase) -> Measure:
     )
     instance = planned.kernel.instance
     vector = sum(instance.vector or ()) + instance.block_size
-    return Measure(problem.flops // 2, odd + sum(special), numbers, vector)
+    return Smallness(problem.flops // 2, odd + sum(special), numbers, vector)
 
 
 Change = frozenset[tuple[str, int, object]]
@@ -61,7 +61,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, int, object]]:
 def smaller(planned: PlannedCase) -> list[PlannedCase]:
     """Cases one step smaller, the smallest first."""
     here = measure(planned)
-    found: dict[PlannedCase, Measure] = {}
+    found: dict[PlannedCase, Smallness] = {}
     for candidate in _steps(planned):
         size = measure(candidate)
         if size < here:

@@ -18,6 +18,7 @@ from typing import Any
 import bitgate
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import LOST
+from bitgate.isolation.endable import Endable
 from bitgate.isolation.entry import STACKS
 
 TOKEN = "BITGATE_CHILD"
@@ -44,7 +45,7 @@ class Ended(Exception):
         self.status = status
 
 
-class Child:
+class Child(Endable):
     """``entry`` is the ``module:function`` that answers in the child. ``bare``: standard library only, which starts in
     a few dozen ms. Not for several threads."""
 
@@ -76,12 +77,6 @@ class Child:
         for descriptor in self._descriptors:
             os.set_blocking(descriptor, False)
             self._selector.register(descriptor, selectors.EVENT_READ)
-
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     @property
     def is_usable(self) -> bool:
@@ -225,10 +220,15 @@ def _descriptor_of(process: int) -> int:
 
 def kill_descendants(token: str) -> None:
     """Kill every process whose environment holds the token, until none is left."""
-    needle = f"{TOKEN}={token}".encode()
+    kill_marked(TOKEN, token)
+
+
+def kill_marked(variable: str, value: str) -> None:
+    """Kill every process that began with this variable of this value, until none is left."""
+    needle = f"{variable}={value}".encode()
     end = time.monotonic() + GOODBYE_SECONDS
     while time.monotonic() < end:  # a busy machine takes its time over the dead
-        found = [pid for pid in _processes() if needle in _environment(pid)]
+        found = [pid for pid in _processes() if needle in _environment(pid).split(b"\0")]
         if not found:
             return
         for pid in found:

@@ -130,27 +130,36 @@ Predict: TypeAlias = Callable[[Any, Instance, Mapping[str, str]], "Dispatch | No
 Opens: TypeAlias = Callable[["KernelFamily", Instance, Mapping[str, str]], "Runner"]
 
 
+def _takes_all(problem: Any, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    return None
+
+
+def _predicts_nothing(problem: Any, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    return None
+
+
 @dataclass(frozen=True)
 class KernelFamily:
     """A kernel family: one shared library for each target.
 
     ``sources`` are relative to ``folder``, one translation unit each; those that ``generated`` has a text for need no
     file. ``library`` names a prebuilt shared library instead (relative to ``folder``, or absolute); then ``sources`` is
-    empty. ``supports`` and ``dispatch`` are written
-    independently of the C++: a disagreement is a finding. ``dispatch`` may return None: no prediction. The instances of
-    a family that ``is_probe`` compute no convolution: they measure the platform (bitgate.platform_probe).
-    ``changes`` names what else the library changes of its process and may: threads, descriptors, subprocesses.
+    empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
+    without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
+    prediction. The instances of a family that ``is_probe`` compute no convolution: they measure the platform
+    (bitgate.platform_probe). ``changes`` names what else the library changes of its process and may: threads,
+    descriptors, subprocesses.
     """
 
     name: str
     operations: tuple[str, ...]
-    sources: tuple[str, ...]
     folder: Path
     platforms: tuple[str, ...]
     instances: tuple[Instance, ...]
-    options: tuple[Option, ...]
-    supports: Supports
-    dispatch: Predict
+    sources: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    supports: Supports = _takes_all
+    dispatch: Predict = _predicts_nothing
     is_reference: bool = False
     is_probe: bool = False
     library: Path | None = None

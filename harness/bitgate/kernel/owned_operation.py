@@ -198,12 +198,12 @@ def _to_stderr(data: bytes) -> None:
 
 def serve(channel: Channel) -> None:
     """Answer for one operation file."""
-    server: Server | None = None
+    server: OperationServer | None = None
     while (question := channel.next()) is not None:
         what = question.pop("ask")
         try:
             if server is None:
-                server = Server(Path(question["path"]))
+                server = OperationServer(Path(question["path"]))
                 channel.answer(None)
             else:
                 channel.answer(getattr(server, f"answer_{what}")(**question))
@@ -215,7 +215,7 @@ def serve(channel: Channel) -> None:
             channel.usage(f"{question.get('path') or (server and server.path)}: {what}: {_place(error, server)}")
 
 
-class Server:
+class OperationServer:
     """The operations of a file, where it may run."""
 
     def __init__(self, path: Path) -> None:
@@ -289,7 +289,7 @@ class Server:
         return problem
 
 
-def _place(error: BaseException, server: Server | None) -> str:
+def _place(error: BaseException, server: OperationServer | None) -> str:
     """The error with the last line of the owner's own code that it came through."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame.lineno for frame in frames if server is not None and frame.filename == str(server.path)]

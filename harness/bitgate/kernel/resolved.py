@@ -88,13 +88,10 @@ def _no_kernel() -> Kernel:
     family = KernelFamily(
         name="none",
         operations=(),
-        sources=(),
         folder=Path(),
         platforms=(),
         instances=(instance,),
-        options=(),
         supports=lambda problem, instance, options: Refusal("none", "no kernel takes it"),
-        dispatch=lambda problem, instance, options: None,
     )
     return Kernel(family, instance)
 

@@ -24,7 +24,7 @@ Pair: TypeAlias = tuple[str, Cells, Cells]
 """What is compared, and both sides of it."""
 
 
-class Kernel(Protocol):
+class KernelFunction(Protocol):
     """A kernel instance as a function of data, to be called as often as a law likes."""
 
     @property
@@ -37,7 +37,7 @@ class Kernel(Protocol):
     def __call__(self, problem: Any, data: Data, output: str = "", /) -> Cells:
         """An output of the problem, the result unless another is named."""
 
-    def partner(self, problem: Any) -> Kernel | None:
+    def partner(self, problem: Any) -> KernelFunction | None:
         """A kernel for a problem that this one is not for; None if there is none to be trusted."""
 
 
@@ -47,18 +47,18 @@ class Law:
 
     name: str
     words: str
-    applies: Callable[[Any, Kernel], bool]
-    sides: Callable[[Any, Kernel, Data], Iterator[Pair]]
+    applies: Callable[[Any, KernelFunction], bool]
+    sides: Callable[[Any, KernelFunction, Data], Iterator[Pair]]
 
 
 # ---- linearity
 
 
-def _is_linear(problem: Any, kernel: Kernel) -> bool:
+def _is_linear(problem: Any, kernel: KernelFunction) -> bool:
     return problem.operation.exactness.form(problem) is not None
 
 
-def _sums(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+def _sums(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
     for name in problem.operation.exactness.operands(problem):
         other = np.roll(data[name], 1, axis=-1)[..., ::-1]
         both = kernel(problem, {**data, name: data[name] + other})
@@ -107,7 +107,7 @@ class Axis:
         length: int = problem.tensors[name].lengths[place]
         return length
 
-    def parts(self, problem: Any, kernel: Kernel) -> tuple[int, ...]:
+    def parts(self, problem: Any, kernel: KernelFunction) -> tuple[int, ...]:
         """Lengths of parts that the kernel takes, two as equal as vectors allow; () if there are none."""
         whole = self.length(problem)
         if self.apart:
@@ -121,7 +121,7 @@ class Axis:
 
 
 def turned(axis: Axis) -> Law:
-    def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+    def sides(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
         places = axis.places
         reverse = {name: np.flip(cells, places[name]) if name in places else cells for name, cells in data.items()}
         for role in axis.outputs(problem):
@@ -134,10 +134,10 @@ def turned(axis: Axis) -> Law:
 
 
 def cut(axis: Axis) -> Law:
-    def applies(problem: Any, kernel: Kernel) -> bool:
+    def applies(problem: Any, kernel: KernelFunction) -> bool:
         return axis.length(problem) > 1 and bool(axis.parts(problem, kernel))
 
-    def sides(problem: Any, kernel: Kernel, data: Data) -> Iterator[Pair]:
+    def sides(problem: Any, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
         lengths = axis.parts(problem, kernel)
         for role in axis.outputs(problem):
             if role == problem.result or role in axis.places:  # of others nobody says that their parts are summed
@@ -147,7 +147,7 @@ def cut(axis: Axis) -> Law:
     return Law(f"cut_{axis.letter}", f"{axis.noun} may be computed in parts", applies, sides)
 
 
-def _joined(axis: Axis, problem: Any, kernel: Kernel, data: Data, lengths: tuple[int, ...], role: str) -> Cells:
+def _joined(axis: Axis, problem: Any, kernel: KernelFunction, data: Data, lengths: tuple[int, ...], role: str) -> Cells:
     """An output put together from those of the parts, or their sum."""
     places, at, results = axis.places, 0, []
     for length in lengths:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -18,6 +19,8 @@ from bitgate.operation.space import Space
 if TYPE_CHECKING:
     from bitgate.operation.foreign.program import Driver, Program
     from bitgate.operation.problem import Problem
+
+Group = TypeVar("Group")
 
 
 class Operation(ABC):
@@ -34,6 +37,8 @@ class Operation(ABC):
     matrices: tuple[int, int, int] | None = None
     """A, B and C of the matrix product that kernels make of it, as places among the types of a case id (in, wei, out);
     None: it is none."""
+    groups: Mapping[str, str] = {}
+    """``exactness``, ``space`` or ``insight`` -> ``module:class`` of its own, which is loaded when first asked."""
 
     def __str__(self) -> str:
         return self.name
@@ -62,17 +67,22 @@ class Operation(ABC):
     @cached_property
     def exactness(self) -> Exactness:
         """How its results are judged."""
-        return Exactness()
+        return self._group("exactness", Exactness)()
 
     @cached_property
     def space(self) -> Space:
         """The problems that there are."""
-        return Space(self)
+        return self._group("space", Space)(self)
 
     @cached_property
     def insight(self) -> Insight:
         """What is said of a result."""
-        return Insight()
+        return self._group("insight", Insight)()
+
+    def _group(self, name: str, usual: type[Group]) -> type[Group]:
+        module, _, own = self.groups.get(name, "").partition(":")
+        found: type[Group] = getattr(import_module(module), own) if module else usual
+        return found
 
     @property
     def programs(self) -> Mapping[str, Program]:

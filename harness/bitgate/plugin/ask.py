@@ -1,7 +1,8 @@
-"""``@cases``: a test function asks for the rows of a case table."""
+"""``@cases``: a test function asks for the rows of a case table; ``verified`` and ``refused`` make the usual ones."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from bitgate.cases.table import DEFAULT_SET, TABLE
 from bitgate.errors import UsageError
 from bitgate.operation import Problem
 from bitgate.project import Project
+from bitgate.record import Verdict
+from bitgate.verify.planned import PlannedCase
 
 MARK = "bitgate_cases"
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -37,6 +40,32 @@ def cases(table: str, *, needs: str = "", **factors: Any) -> Callable[[Test], Te
     """
     mark = pytest.MarkDecorator(pytest.Mark(MARK, (table, needs), factors, _ispytest=True), _ispytest=True)
     return mark
+
+
+def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors: Any) -> Callable[..., None]:
+    """The test that most sets need: each planned case is green, and nothing else is held. ``by``: another judge."""
+
+    def test(planned: PlannedCase, gate: Callable[..., Verdict]) -> None:
+        gate(planned, by=by)
+
+    return cases(table, **factors)(_of_module(test))
+
+
+def refused(table: str) -> Callable[..., None]:
+    """The test of a set of refusals: each row states its clause, and the kernel names that one."""
+
+    def test(planned: PlannedCase, row: Row, gate: Callable[..., Verdict]) -> None:
+        clause, _, _ = gate(planned).reason.partition(":")
+        if clause != row.refused:
+            pytest.fail(f"refused by {clause}; stated is {row.refused}", pytrace=False)
+
+    return cases(table, needs="refused")(_of_module(test))
+
+
+def _of_module(test: Test) -> Test:
+    """pytest shows a test where it is written: in the suite's module, not here."""
+    test.place_as = sys._getframe(2).f_code  # type: ignore[attr-defined]
+    return test
 
 
 @dataclass(frozen=True)

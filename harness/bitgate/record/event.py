@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bitgate.outside import LONGEST_LINE, OddInput, parse_json, read_bytes
 from bitgate.record.key import Key
-from bitgate.record.line import check_types
+from bitgate.record.line import Line, check_types
 from bitgate.record.outcome import Outcome
 from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import Certificate, Diagnosis, Verdict
 
 SCHEMA = 1
+AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(Line.__struct_fields__) - {
+    *("certificate", "diagnosis", "known_bug", "run")
+}
+"""Fields of a verdict that stand in its line under the same name, as they are."""
 
 
 class RecordError(ValueError):
@@ -70,33 +75,16 @@ def from_event(event: dict[str, Any]) -> Verdict:
         certificate = event["certificate"]
         diagnosis = event["diagnosis"]
         return Verdict(
+            **{name: event[name] for name in AS_THEY_ARE if name in event},
             key=Key.of(event),
             outcome=Outcome(event["verdict"]),
-            reason=event["reason"],
-            expected=event["expected"],
-            suite=event["suite"],
-            test=event["test"],
-            tier=event["tier"],
-            platform=event["platform"],
             device_kind=event["device"]["kind"],
             device_name=event["device"]["name"],
-            digest=event["digest"],
-            reference=event["reference"],
             certificate=None if certificate is None else Certificate(**certificate),
-            error=event.get("error", {}),
-            dispatch=event["dispatch"],
-            seconds=event["seconds"],
             diagnosis=None
             if diagnosis is None
             else Diagnosis(tuple(diagnosis["kinds"]), diagnosis["sentence"], diagnosis["evidence"]),
             shows=bool(event.get("compared", True)) or event["verdict"] != Outcome.PASS,
-            repro=event["repro"],
-            foreign=event["foreign"],
-            human=event["human"],
-            fingerprint=event["fingerprint"],
-            plan=event["plan"],
-            row=event.get("row", ""),
-            view=event.get("view", {}),
             known_bug=_known_bug(event),
             run=_stamp(event.get("run")),
         )
@@ -134,11 +122,20 @@ def _stamp(run: dict[str, Any] | None) -> Stamp | None:
 
 def append(path: Path, verdict: Verdict) -> None:
     """Append one event in one write, at once; concurrent writers on one file do not interleave (O_APPEND)."""
-    line = (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode()
+    append_line(path, (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode())
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """The whole line or nothing of it. OSError where that cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        written = os.write(descriptor, line)
+        try:
+            written = os.write(descriptor, line)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            written = 0
         if written != len(line):
             _take_back(descriptor, written)
             raise OSError(f"{path}: the disk is full; free space and run again with --resume")

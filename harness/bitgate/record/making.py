@@ -32,7 +32,7 @@ class Planned(Protocol):
     def human(self) -> str: ...
 
 
-class Device(Protocol):
+class DeviceNames(Protocol):
     """What a case runs on."""
 
     @property
@@ -58,7 +58,7 @@ class DeviceOfRecord:
         return cls(verdict.platform, verdict.device_kind, verdict.device_name)
 
 
-def verdict_on(planned: Planned, device: Device, outcome: Outcome, reason: str = "", **known: Any) -> Verdict:
+def verdict_on(planned: Planned, device: DeviceNames, outcome: Outcome, reason: str = "", **known: Any) -> Verdict:
     """``known``: the other fields of the verdict, as far as there is something to say."""
     stated = {
         "suite": planned.suite,

@@ -10,20 +10,20 @@ class Facts(NamedTuple):
     """What follows from an outcome."""
 
     meaning: str
-    compared: bool = False
-    """Were results held to something?"""
     blames: str = ""
     """Who a red one speaks about: ``kernel``, or ``nobody`` where no answer came; empty for what is no failure."""
     green: str = "never"
     """``always``, ``expected`` (if the plan foretold it), or ``never``."""
+    colour: str = "31"
+    """Of the terminal (SGR)."""
+    compared: bool = False
+    """Were results held to something?"""
     element: str = "error"
     """In JUnit, when red: a failure says that the kernel is wrong, an error that it could not be told."""
     type: str = ""
     """Of that element."""
     skipped: str = ""
     """Of the element of a green one that compared nothing and is no refusal: shown as skipped, never as passed."""
-    colour: str = "31"
-    """Of the terminal (SGR)."""
 
 
 class Outcome(str, Enum):

@@ -28,21 +28,21 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Try:
-    """A verdict and where it stands. ``job`` is equal for files that one job wrote, or went on writing."""
-
-    verdict: Verdict
-    job: int
-    line: int
-
-
-@dataclass(frozen=True)
 class Settled:
     """``job`` gave the last verdict; ``rivals`` are jobs of which none says that it came later."""
 
     entry: Entry
     job: int
     rivals: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Try:
+    """A verdict and where it stands. ``job`` is equal for files that one job wrote, or went on writing."""
+
+    verdict: Verdict
+    job: int
+    line: int
 
 
 def settle(tries: Sequence[Try]) -> Settled:

@@ -128,15 +128,6 @@ class NanClass:
         return np.asarray((ours != theirs) & ~both)
 
 
-def bounded_reference(
-    problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
-) -> tuple[HostTensor, Bounds]:
-    """The f64 result rounded to the result's type, and the bound of each cell: of ``problem.result``, as
-    ``bounded_results``."""
-    tensors, bounds = bounded_results(problem, inputs, accumulation)
-    return tensors[problem.result], bounds[problem.result]
-
-
 def bounded_results(
     problem: Problem, inputs: dict[str, HostTensor], accumulation: Accumulation
 ) -> tuple[dict[str, HostTensor], dict[str, Bounds]]:

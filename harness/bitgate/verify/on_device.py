@@ -16,7 +16,7 @@ import numpy as np
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import check
-from bitgate.device.tools import Differences, Tools, differences_at, least, sums_at
+from bitgate.device.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.errors import UsageError
 from bitgate.exact import digest
 from bitgate.exact.checksum import WeightPlan
@@ -48,7 +48,7 @@ class DeviceLaunchResult(LaunchResult):
     disagreement: str = ""
     digest: str = ""
     wrong: str = ""
-    differences: Differences | None = None
+    differences: DeviceDifferences | None = None
     cells: tuple[dict[str, Any], ...] = ()
 
 

@@ -33,9 +33,11 @@ class PlannedCase:
     why: str = ""
     refused: str = ""
     """The clause by which the kernel must refuse it; empty: it must pass."""
-    reference: str = "auto"
     zero_result: bool = False
     """The row states that its result may be zero in every cell: what is held is that it is written."""
+    reference: str = "auto"
+    seconds: float = 0.0
+    """Estimated."""
     suite: str = ""
     test: str = ""
     """pytest node id of the test that asks, if one does."""
@@ -45,8 +47,6 @@ class PlannedCase:
     """That row (``cases.planning.row_of``)."""
     stated_id: str = ""
     """Its id in a plan, which says nothing of what is the whole run's."""
-    seconds: float = 0.0
-    """Estimated."""
     keywords: tuple[str, ...] = ()
     """What ``-k`` finds it by, beside the id."""
     nobody: str = ""

@@ -16,6 +16,7 @@ from typing import Any
 
 from bitgate.device.targets import named, platform_of
 from bitgate.isolation.child import Child, Ended, Output
+from bitgate.isolation.endable import Endable
 from bitgate.project import Project, ours
 from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.fingerprint import fingerprint
@@ -66,7 +67,7 @@ def to_stderr(data: bytes) -> None:
     sys.stderr.flush()
 
 
-class CaseProcess:
+class CaseProcess(Endable):
     """Started when the first case comes, replaced when one has spent it; end it, or use it in a ``with``.
 
     ``progress`` hears of builds, ``output`` what kernels print.
@@ -81,12 +82,6 @@ class CaseProcess:
         self._broken: dict[str, str] = {}
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
-
-    def __enter__(self) -> CaseProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def end(self) -> None:
         """End the process. The next case would start another one."""
@@ -214,19 +209,13 @@ class CaseProcess:
         )
 
 
-class ThisProcess:
+class ThisProcess(Endable):
     """A CaseProcess that is none: kernels run right here, where a debugger is attached. A verdict of it vouches for
     nothing, since a kernel can do what it likes to whoever reads it."""
 
     def __init__(self, opening: Opening, *, progress: Say | None = None) -> None:
         self.opening = opening
         self._progress = progress
-
-    def __enter__(self) -> ThisProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def end(self) -> None:
         """Nothing to end."""

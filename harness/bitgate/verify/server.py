@@ -36,22 +36,16 @@ LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a machine whose cores do the work of others, too, a thread gets a part of it only."""
 
+BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result")
+"""What else a planned case is made of, in JSON as it is."""
+
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
 
 
 def to_json(planned: PlannedCase) -> dict[str, Any]:
     """All that decides the verdict, and whose test it is: a suite takes no PASS that shows nothing."""
-    return {
-        **planned.key.fields(),
-        "tier": planned.tier,
-        "suite": planned.suite,
-        "test": planned.test,
-        "row": planned.row,
-        "refused": planned.refused,
-        "reference": planned.reference,
-        "zero_result": planned.zero_result,
-    }
+    return {**planned.key.fields(), **{name: getattr(planned, name) for name in BESIDE_THE_KEY}}
 
 
 def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
@@ -64,13 +58,7 @@ def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily])
         seed=key.seed,
         schedule=key.schedule,
         target=key.target,
-        tier=document["tier"],
-        suite=document["suite"],
-        test=document["test"],
-        row=document["row"],
-        refused=document["refused"],
-        reference=document["reference"],
-        zero_result=document["zero_result"],
+        **{name: document[name] for name in BESIDE_THE_KEY},
     )
 
 
@@ -82,7 +70,7 @@ def _problem(case: str) -> Problem:
 
 def serve(channel: Channel) -> None:
     """Answer until the parent has no more questions."""
-    server = Server(channel)
+    server = CaseServer(channel)
     answers: dict[str, Callable[[dict[str, Any]], Any]] = {
         "open": server.open,
         "canary": server.canary,
@@ -122,7 +110,7 @@ def judged(planned: PlannedCase, session: Session, by: str, dump: Path | None, t
     return verdict
 
 
-class Server:
+class CaseServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None

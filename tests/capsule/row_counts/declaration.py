@@ -15,6 +15,5 @@ FAMILY = KernelFamily(
     platforms=("host", "amd"),
     instances=(Instance("f32", "row_counts", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
     options=(Option("harm", ("none", "count", "past_count", "input", "rounding"), "none", "what goes wrong"),),
-    supports=lambda problem, instance, options: None,
     dispatch=lambda problem, instance, options: Dispatch(path="a_row_a_thread", launches=1),
 )

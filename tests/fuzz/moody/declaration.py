@@ -41,7 +41,6 @@ FAMILY = KernelFamily(
         )
         for name in ("well", "wrong", "dies", "denies")
     ),
-    options=(),
     supports=supports,
     dispatch=dispatch,
 )

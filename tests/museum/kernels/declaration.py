@@ -66,7 +66,6 @@ FAMILY = KernelFamily(
     folder=HERE,
     platforms=("host", "amd", "nvidia"),
     instances=(*map(_instance, _own), _instance(HEALTHY)),
-    options=(),
     supports=supports,
     dispatch=dispatch,
 )

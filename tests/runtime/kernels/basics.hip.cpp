@@ -127,6 +127,20 @@ EXPORT void launch_barrier_votes(int* out, int threads) {
   hipLaunchKernelGGL(barrier_votes, 1, threads, 0, nullptr, out);
 }
 
+// Threads of one block only wait for others: those from `first` on meet in their wave, then all at a barrier.
+__global__ void wait_late(int* met, unsigned late, unsigned first) {
+  int lanes = 0;
+  if (blockIdx.x == late) {
+    if (threadIdx.x >= first)
+      lanes = __popcll(__ballot(1));
+    __syncthreads();
+  }
+  met[blockIdx.x * blockDim.x + threadIdx.x] = 1000 * threadIdx.x + lanes;
+}
+EXPORT void launch_wait_late(int* met, int blocks, int threads, unsigned late, unsigned first) {
+  hipLaunchKernelGGL(wait_late, blocks, threads, 0, nullptr, met, late, first);
+}
+
 // The order in which the threads of a block, and the blocks, get to run.
 __global__ void note_order(int* counters, int* order) {
   const int turn = atomicAdd(&counters[blockIdx.x], 1);

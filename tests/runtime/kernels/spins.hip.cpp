@@ -48,3 +48,14 @@ __global__ void take_long(double* out, int stretches, int rounds) {
 EXPORT void launch_take_long(double* out, int stretches, int rounds) {
   hipLaunchKernelGGL(take_long, 1, 64, 0, nullptr, out, stretches, rounds);
 }
+
+// The same without a barrier: the threads come one after the other.
+__global__ void take_turns(double* out, int rounds) {
+  double x = threadIdx.x;
+  for (int j = 0; j < rounds; ++j)
+    x = x * 0.999999 + 0.5;
+  out[threadIdx.x] = x;
+}
+EXPORT void launch_take_turns(double* out, int rounds) {
+  hipLaunchKernelGGL(take_turns, 1, 64, 0, nullptr, out, rounds);
+}

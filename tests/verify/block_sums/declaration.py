@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.operation import F32_ACCUMULATION
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GemmProblem
@@ -22,10 +22,6 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("operation", f"only gemm, not {problem.operation}")
     if problem.op.name != "pass":
         return Refusal("op", f"{problem.op.name}: the result takes no operation")
-    return None
-
-
-def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     return None
 
 
@@ -50,7 +46,5 @@ FAMILY = KernelFamily(
     folder=Path(__file__).parent,
     platforms=("host",),
     instances=tuple(_instance(wave, block) for wave in WAVES for block in BLOCKS),
-    options=(),
     supports=supports,
-    dispatch=dispatch,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
 from bitgate.operations.convolution import ConvProblem
 
@@ -34,10 +34,6 @@ def option(name: str, values: tuple[str, ...], help_: str) -> Option:
 SCRATCH_BYTES = 256
 
 
-def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    return None
-
-
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
     asks = options.get("asks", "nothing")
     if asks.endswith("_alone"):
@@ -63,6 +59,5 @@ FAMILY = KernelFamily(
         option("changes", ("flush", "round"), "how floats are computed"),
         option("asks", ASKS, "for this much workspace"),
     ),
-    supports=supports,
     dispatch=dispatch,
 )

@@ -98,6 +98,4 @@ FAMILY = KernelFamily(
         Instance("f32", "row_maximum", ("f32",), ("rc",), (0,), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),
     ),
     options=(Option("illness", ILLNESSES, "none", "what goes wrong"),),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
 )

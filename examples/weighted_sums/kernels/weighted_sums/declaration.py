@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
 from bitgate.operation.sized import SizedProblem
-
-
-def supports(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
-    """f32 throughout, as declared; any sizes and strides."""
-    return None
 
 
 def dispatch(problem: SizedProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
@@ -27,7 +22,5 @@ FAMILY = KernelFamily(
     folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=(Instance("f32", "weighted_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
-    options=(),
-    supports=supports,
     dispatch=dispatch,
 )

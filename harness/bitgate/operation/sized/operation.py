@@ -16,14 +16,12 @@ from bitgate.operation.dtype import DTYPES, Dtype
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import Fill
 from bitgate.operation.form import Array, Form
-from bitgate.operation.insight import Insight
 from bitgate.operation.operation import Operation
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.sized import spelling
 from bitgate.operation.sized.problem import SizedProblem
 from bitgate.operation.sized.schema import Schema, schema_of
 from bitgate.operation.sized.stated_tensor import StatedTensor
-from bitgate.operation.space import Space
 
 
 class Sized(Operation):
@@ -35,6 +33,10 @@ class Sized(Operation):
     """A frozen dataclass of lengths (int), flags (bool) and choices (an Enum of words); defaults may be stated."""
     is_product: bool = False
     """The result is the product of all that is read, summed over the axes that it has not itself."""
+    groups: Mapping[str, str] = {
+        "space": "bitgate.operation.sized.space:SizedSpace",
+        "insight": "bitgate.operation.sized.insight:SizedInsight",
+    }
     fills: tuple[Fill, ...] = ()
     """Named data of the owner's, each with the reason why bits say something of it."""
 
@@ -103,18 +105,6 @@ class Sized(Operation):
         from bitgate.operation.sized.exactness import SizedExactness
 
         return SizedExactness(self)
-
-    @cached_property
-    def insight(self) -> Insight:
-        from bitgate.operation.sized.insight import SizedInsight
-
-        return SizedInsight()
-
-    @cached_property
-    def space(self) -> Space:
-        from bitgate.operation.sized.space import SizedSpace
-
-        return SizedSpace(self)
 
 
 def _check_tensor(one: StatedTensor, roles: list[str]) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bitgate.operation.sized.problem import SizedProblem
 from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.operation.space import Space
-from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
+from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Quantity, quantities_of
 from bitgate.operation.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
     from bitgate.operation.sized.operation import Sized
 
-_KINDS = {LENGTH: Kind.NUMBER, FLAG: Kind.FLAG, CHOICE: Kind.NAME}
+_KINDS = {LENGTH: PropertyKind.NUMBER, FLAG: PropertyKind.FLAG, CHOICE: PropertyKind.NAME}
 
 
 class SizedSpace(Space):
@@ -51,7 +51,7 @@ class SizedSpace(Space):
     @cached_property
     def properties(self) -> Mapping[str, Property]:
         own = {size.name: self._property(size) for size in self.operation.schema.sizes}
-        return {**COMMON, **own, "gap": attribute("gap", Kind.FLAG)}
+        return {**COMMON, **own, "gap": attribute("gap", PropertyKind.FLAG)}
 
     def _property(self, size: Size) -> Property:
         plain, name = self.operation.schema.plain, size.name

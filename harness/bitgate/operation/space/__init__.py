@@ -12,8 +12,8 @@ import numpy as np
 
 from bitgate.operation.dtype import DtypeSet
 from bitgate.operation.space.problem_property import COMMON as COMMON_PROPERTIES
-from bitgate.operation.space.problem_property import Kind, attribute
-from bitgate.operation.space.row import ANY_SHAPE, Axis, Lengths, Shape
+from bitgate.operation.space.problem_property import PropertyKind, attribute
+from bitgate.operation.space.row import ANY_SHAPE, AxisField, Lengths, ShapePattern
 
 if TYPE_CHECKING:
     from bitgate.operation.operation import Operation
@@ -80,7 +80,7 @@ class Space:
         return {
             **COMMON_PROPERTIES,
             **named,
-            **{name: attribute(name, Kind.FLAG) for name in flags},
+            **{name: attribute(name, PropertyKind.FLAG) for name in flags},
         }
 
     def keywords(self, problem: Any) -> tuple[str, ...]:
@@ -91,10 +91,10 @@ class Space:
         """In which layouts a problem is, in one line: what a kernel was verified with."""
         return str(problem.layout)
 
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[AxisField, ...] = ()
     """Fields of rows that only its problems have, in the order in which products are listed."""
 
-    shape: Shape = ANY_SHAPE
+    shape: ShapePattern = ANY_SHAPE
     """How its sizes look in a row."""
 
     lengths: Lengths | None = None

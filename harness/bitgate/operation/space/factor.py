@@ -15,7 +15,7 @@ from bitgate.operation.space.constants import Constants
 Codes = NDArray[np.uint8]
 """Class indices, shape (problems, factors)."""
 
-Measure = Callable[[Any, Constants], Ints]
+Classifier = Callable[[Any, Constants], Ints]
 """Candidates of the factor's operation -> the index of each one's class."""
 
 PATH = "path"
@@ -41,7 +41,7 @@ class Factor:
     name: str
     how: str
     classes: tuple[Class, ...]
-    classify: Measure
+    classify: Classifier
     dispatch: bool = False
     wide: tuple[tuple[Class, tuple[str, ...]], ...] = ()
     column: str = ""

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 
-class Kind(Enum):
+class PropertyKind(Enum):
     """How a value is written: ``3``, ``true``, one of a list of names, ``"3x3"``, ``"bf16_f32_bf16"``."""
 
     NUMBER = "number"
@@ -24,20 +24,20 @@ class Property:
     this is what an error says then: ``splits into``."""
 
     of: Callable[[Any], Any]
-    kind: Kind = Kind.NUMBER
+    kind: PropertyKind = PropertyKind.NUMBER
     names: tuple[str, ...] = ()
     stated: str = ""
 
 
-def attribute(name: str, kind: Kind = Kind.NUMBER) -> Property:
+def attribute(name: str, kind: PropertyKind = PropertyKind.NUMBER) -> Property:
     """An attribute of the problem; several lengths read as ``3x3``."""
-    if kind is Kind.LENGTHS:
+    if kind is PropertyKind.LENGTHS:
         return Property(lambda problem: "x".join(map(str, getattr(problem, name))), kind)
     return Property(lambda problem: getattr(problem, name), kind)
 
 
 COMMON: dict[str, Property] = {
     "ndim": attribute("ndim"),
-    "dtypes": Property(lambda problem: str(problem.dtypes), Kind.DTYPES),
+    "dtypes": Property(lambda problem: str(problem.dtypes), PropertyKind.DTYPES),
 }
 """What every problem has."""

@@ -7,7 +7,7 @@ import numpy as np
 from bitgate.operation.space.candidates import Ints
 from bitgate.operation.space.column import COMMON, column_of
 from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import Factor, Measure, classes, select, spoken, union
+from bitgate.operation.space.factor import Classifier, Factor, classes, select, spoken, union
 from bitgate.operation.space.quantity import Choice, Length, Quantity, word
 from bitgate.operation.space.quantity_columns import QuantityColumns
 
@@ -43,14 +43,14 @@ def _of_length(length: Length) -> Factor:
     return Factor(length.name, how, spoken(_CUT, name), _cut(length.name, length.tile))
 
 
-def _few(name: str) -> Measure:
+def _few(name: str) -> Classifier:
     def measure(batch: QuantityColumns, _: Constants) -> Ints:
         return np.minimum(batch.columns[name], 3) - 1
 
     return measure
 
 
-def _cut(name: str, place: int) -> Measure:
+def _cut(name: str, place: int) -> Classifier:
     def measure(batch: QuantityColumns, constants: Constants) -> Ints:
         values, tile = batch.columns[name], constants.tile[place]
         near = np.abs(values - tile) <= 1

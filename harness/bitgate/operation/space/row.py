@@ -10,7 +10,7 @@ from bitgate.operation.space.field_check import Check
 
 
 @dataclass(frozen=True)
-class Axis:
+class AxisField:
     """A field whose alternatives are multiplied. ``word``: the part of the case id that a value is, empty for none;
     it stands before the sizes where ``is_layout``, else behind all others."""
 
@@ -21,14 +21,14 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapePattern:
     """How the sizes of a case id look: a regular expression, and an example for people."""
 
     pattern: str
     example: str
 
 
-ANY_SHAPE = Shape(r"[a-z]+\d+([a-z]+\d+)*(_[a-z0-9]+)*", "r64c1000")
+ANY_SHAPE = ShapePattern(r"[a-z]+\d+([a-z]+\d+)*(_[a-z0-9]+)*", "r64c1000")
 
 
 @dataclass(frozen=True, eq=False)

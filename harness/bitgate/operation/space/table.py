@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitgate.errors import UsageError
 from bitgate.operation.foreign import Refused
 
 
-@dataclass(frozen=True)
-class NamedProblem:
+class NamedProblem(NamedTuple):
     name: str
     problem: Any
 

@@ -16,7 +16,7 @@ from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 def parts(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
     """Parts of the sum, modulo 2^64, of the result under the weights."""
-    return {Pass.FWD: _fwd, Pass.BWD_DATA: _bwd_data, Pass.BWD_WEIGHT: _bwd_weight}[p.direction](p, weights, values)
+    return (_bwd_weight if p.direction is Pass.BWD_WEIGHT else _through_filters)(p, weights, values)
 
 
 def cost(p: ConvProblem) -> int:
@@ -29,22 +29,18 @@ def cost(p: ConvProblem) -> int:
     }[p.direction]
 
 
-def _fwd(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
-    a = weights.of_channel(np.arange(p.g * p.k)).reshape(p.g, p.k)
-    for tap, inputs, outputs in _meetings(p, p.c):
-        filters = np.einsum("gk,gkc->gc", a, _filters_at(p, tap, values))
-        x = values("in", _cells(p.g, p.n, p.c, prod(p.input), inputs))
-        b = weights.of_place(_cells(p.g, p.n, 1, prod(p.output), outputs))[:, :, 0]
-        yield int(np.einsum("gncp,gc,gnp->", x, filters, b))
-
-
-def _bwd_data(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
-    a = weights.of_channel(np.arange(p.g * p.c)).reshape(p.g, p.c)
-    for tap, inputs, outputs in _meetings(p, p.k):
-        filters = np.einsum("gc,gkc->gk", a, _filters_at(p, tap, values))
-        dy = values("out", _cells(p.g, p.n, p.k, prod(p.output), outputs))
-        b = weights.of_place(_cells(p.g, p.n, 1, prod(p.input), inputs))[:, :, 0]
-        yield int(np.einsum("gnkp,gk,gnp->", dy, filters, b))
+def _through_filters(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:
+    """Forward and backward data: what is read meets the filters, summed over its own channels."""
+    forward = p.direction is Pass.FWD
+    summed, kept, role = (p.c, p.k, "in") if forward else (p.k, p.c, "out")
+    lengths = (prod(p.input), prod(p.output)) if forward else (prod(p.output), prod(p.input))
+    a = weights.of_channel(np.arange(p.g * kept)).reshape(p.g, kept)
+    for tap, *places in _meetings(p, summed):
+        read, written = places if forward else reversed(places)
+        filters = np.einsum("gk,gkc->gc" if forward else "gc,gkc->gk", a, _filters_at(p, tap, values))
+        operand = values(role, _cells(p.g, p.n, summed, lengths[0], read))
+        b = weights.of_place(_cells(p.g, p.n, 1, lengths[1], written))[:, :, 0]
+        yield int(np.einsum("gnsp,gs,gnp->", operand, filters, b))
 
 
 def _bwd_weight(p: ConvProblem, weights: Weights, values: Values) -> Iterator[int]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.operation.law import LINEAR, Axis, Data, Kernel, Law, Pair, cut, resized, turned
+from bitgate.operation.law import LINEAR, Axis, Data, KernelFunction, Law, Pair, cut, resized, turned
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 AXES = tuple(
@@ -39,7 +39,7 @@ def in_pass(problem: ConvProblem, direction: Pass) -> ConvProblem:
     return problem if problem.direction is direction else replace(problem, direction=direction)
 
 
-def _adjoint(problem: ConvProblem, kernel: Kernel, data: Data) -> Iterator[Pair]:
+def _adjoint(problem: ConvProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
     """<dx, x> = <dy, y> = <dw, w> for dx = bwd_data(dy, w), y = fwd(x, w), dw = bwd_weight(x, dy)."""
     own = np.sum(kernel(problem, data) * data[problem.result])
     for other in passes(problem):
@@ -49,7 +49,7 @@ def _adjoint(problem: ConvProblem, kernel: Kernel, data: Data) -> Iterator[Pair]
             yield f"adjoint of {partner.name}", np.asarray(own), np.asarray(theirs)
 
 
-def _has_adjoint(problem: ConvProblem, kernel: Kernel) -> bool:
+def _has_adjoint(problem: ConvProblem, kernel: KernelFunction) -> bool:
     return any(kernel.partner(other) for other in passes(problem) if other is not problem)
 
 
@@ -60,7 +60,7 @@ def _dense(problem: ConvProblem) -> ConvProblem:
     return replace(problem, stride=(1,) * problem.ndim)
 
 
-def _subsampled(problem: ConvProblem, kernel: Kernel, data: Data) -> Iterator[Pair]:
+def _subsampled(problem: ConvProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:
     dense = _dense(problem)
     every: Any = (..., *(slice(0, (o - 1) * s + 1, s) for o, s in zip(problem.output, problem.stride, strict=True)))
     result = kernel(problem, data)
@@ -72,7 +72,7 @@ def _subsampled(problem: ConvProblem, kernel: Kernel, data: Data) -> Iterator[Pa
     yield "dy of stride 1, zero in between", result, kernel(dense, {**data, "out": spread})
 
 
-def _is_strided(problem: ConvProblem, kernel: Kernel) -> bool:
+def _is_strided(problem: ConvProblem, kernel: KernelFunction) -> bool:
     return problem.strided and kernel.takes(_dense(problem))
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from bitgate.operation import Operation
-from bitgate.operation.exactness import Exactness
 from bitgate.operation.foreign.program import Driver, Program
-from bitgate.operation.insight import Insight
-from bitgate.operation.space import Space
 from bitgate.operations.convolution import spelling
 from bitgate.operations.convolution.foreign import DRIVERS, PROGRAMS, ck_profiler_line
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS
@@ -25,6 +21,11 @@ class Convolution(Operation):
     layouts = frozenset(layout for names in INPUT_LAYOUTS.values() for layout in names)
     programs: Mapping[str, Program] = PROGRAMS
     drivers: Mapping[str, Driver] = DRIVERS
+    groups: Mapping[str, str] = {
+        "exactness": "bitgate.operations.convolution.exactness:ConvolutionExactness",
+        "space": "bitgate.operations.convolution.space:ConvolutionSpace",
+        "insight": "bitgate.operations.convolution.insight:ConvolutionInsight",
+    }
 
     def __init__(self, direction: Pass) -> None:
         self.name = direction.value
@@ -42,24 +43,6 @@ class Convolution(Operation):
 
     def foreign_line(self, problem: ConvProblem) -> str | None:
         return ck_profiler_line(problem)
-
-    @cached_property
-    def exactness(self) -> Exactness:
-        from bitgate.operations.convolution.exactness import ConvolutionExactness
-
-        return ConvolutionExactness()
-
-    @cached_property
-    def space(self) -> Space:
-        from bitgate.operations.convolution.space import ConvolutionSpace
-
-        return ConvolutionSpace(self, self._direction)
-
-    @cached_property
-    def insight(self) -> Insight:
-        from bitgate.operations.convolution.insight import ConvolutionInsight
-
-        return ConvolutionInsight()
 
 
 OPERATIONS = tuple(map(Convolution, Pass))

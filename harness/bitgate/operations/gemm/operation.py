@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from bitgate.operation import Operation
-from bitgate.operation.exactness import Exactness
 from bitgate.operation.foreign.program import Driver
-from bitgate.operation.insight import Insight
-from bitgate.operation.space import Space
 from bitgate.operations.gemm import benchdnn, spelling
 from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem
 
@@ -20,6 +16,11 @@ class Gemm(Operation):
     matrices = (0, 1, 2)
     problem_type = GemmProblem
     drivers: Mapping[str, Driver] = {"matmul": Driver(benchdnn.problem, benchdnn.DEFAULTS, benchdnn.DESCRIPTOR)}
+    groups: Mapping[str, str] = {
+        "exactness": "bitgate.operations.gemm.exactness:GemmExactness",
+        "space": "bitgate.operations.gemm.space:GemmSpace",
+        "insight": "bitgate.operations.gemm.insight:GemmInsight",
+    }
 
     def parse(self, text: str, words: list[str]) -> GemmProblem:
         return spelling.parse(text, words)
@@ -29,24 +30,6 @@ class Gemm(Operation):
 
     def human(self, problem: GemmProblem) -> str:
         return spelling.human(problem)
-
-    @cached_property
-    def exactness(self) -> Exactness:
-        from bitgate.operations.gemm.exactness import GemmExactness
-
-        return GemmExactness()
-
-    @cached_property
-    def space(self) -> Space:
-        from bitgate.operations.gemm.space import GemmSpace
-
-        return GemmSpace(self)
-
-    @cached_property
-    def insight(self) -> Insight:
-        from bitgate.operations.gemm.insight import GemmInsight
-
-        return GemmInsight()
 
 
 OPERATIONS = (Gemm(),)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bitgate.diagnose import aliased_d as aliased
 from bitgate.diagnose.channel_tail import tail_along
-from bitgate.diagnose.k_tail import Reduction, lost_end
+from bitgate.diagnose.k_tail import SumOrder, lost_end
 from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.slices import slice_finding
 from bitgate.diagnose.sums import Floats, Index
@@ -38,7 +38,7 @@ def wrong_batch(scene: Scene[GemmProblem]) -> Finding | None:
 
 def k_tail(scene: Scene[GemmProblem]) -> Finding | None:
     _, _, k = scene.problem.sizes
-    by_k = Reduction("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
+    by_k = SumOrder("channel", "terms of K", k, lambda cell: terms(scene.problem, scene.inputs, cell))
     return lost_end(scene, (by_k,))
 
 

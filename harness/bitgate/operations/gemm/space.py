@@ -10,9 +10,9 @@ import numpy as np
 from bitgate.operation import ELEMENTWISE, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.contraction import with_operand_operation
-from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
+from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
-from bitgate.operation.space.row import Shape
+from bitgate.operation.space.row import ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, Way, blocks, remainder
 from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem
@@ -23,7 +23,7 @@ _SIZES = ("m", "n", "k")
 class GemmSpace(Space):
     """Lengths and choices are all there is to it; the rest follows."""
 
-    shape = Shape(r"(b\d+)?m\d+n\d+k\d+", "b2m64n64k32")
+    shape = ShapePattern(r"(b\d+)?m\d+n\d+k\d+", "b2m64n64k32")
     layouts: Mapping[str, int] = dict.fromkeys(GEMM_LAYOUTS, 0)
     drawn_apart = ("dtypes", "in_op", "wei_op")
 
@@ -47,9 +47,9 @@ class GemmSpace(Space):
             "batch": attribute("batch"),
             **{name: attribute(name) for name in _SIZES},
             "split_k": attribute("split_k"),
-            "gap": attribute("gap", Kind.FLAG),
-            "layout": Property(lambda problem: problem.layout, Kind.NAME, GEMM_LAYOUTS),
-            "op": Property(lambda problem: problem.op.name, Kind.NAME, tuple(ELEMENTWISE)),
+            "gap": attribute("gap", PropertyKind.FLAG),
+            "layout": Property(lambda problem: problem.layout, PropertyKind.NAME, GEMM_LAYOUTS),
+            "op": Property(lambda problem: problem.op.name, PropertyKind.NAME, tuple(ELEMENTWISE)),
             "dtypes": COMMON["dtypes"],
         }
 

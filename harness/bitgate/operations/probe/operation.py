@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Mapping
 
 from bitgate.operation import Operation, ProblemError
-from bitgate.operation.insight import Insight
 from bitgate.operations.probe.problem import ProbeProblem, Subject
 
 
 class Probing(Operation):
     name = "probe"
     problem_type = ProbeProblem
+    groups: Mapping[str, str] = {
+        "insight": "bitgate.operations.probe.insight:ProbeInsight",
+    }
 
     def parse(self, text: str, words: list[str]) -> ProbeProblem:
         try:
@@ -27,12 +29,6 @@ class Probing(Operation):
     def human(self, problem: ProbeProblem) -> str:
         """``probe of the platform``."""
         return f"probe of the {problem.subject}"
-
-    @cached_property
-    def insight(self) -> Insight:
-        from bitgate.operations.probe.insight import ProbeInsight
-
-        return ProbeInsight()
 
 
 OPERATIONS = (Probing(),)

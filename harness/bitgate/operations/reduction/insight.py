@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitgate.diagnose.k_tail import Reduction as Sequenced
-from bitgate.diagnose.k_tail import lost_end
+from bitgate.diagnose.k_tail import SumOrder, lost_end
 from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.sums import Floats, Index
 from bitgate.operation.finding import Finding, Rule
@@ -23,7 +22,7 @@ def row_tail(scene: Scene[ReductionProblem]) -> Finding | None:
         outer, inner = cell
         return np.asarray(scene.inputs["x"][outer, :, inner].astype(np.float64))
 
-    return lost_end(scene, (Sequenced("row", "cells of the row", scene.problem.length, row),))
+    return lost_end(scene, (SumOrder("row", "cells of the row", scene.problem.length, row),))
 
 
 class ReductionInsight(Insight):

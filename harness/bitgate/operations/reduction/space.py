@@ -10,23 +10,22 @@ import numpy as np
 from bitgate.operation import DTYPES, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.field_check import texts
-from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
+from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
-from bitgate.operation.space.row import Axis, Shape
+from bitgate.operation.space.row import AxisField, ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, blocks, remainder
-from bitgate.operations.reduction.problem import ELEMENTS, ReductionProblem, types_of
-from bitgate.operations.reduction.problem import Kind as Reduced
+from bitgate.operations.reduction.problem import ELEMENTS, Kind, ReductionProblem, types_of
 
-_KINDS = tuple(kind.value for kind in Reduced)
-_TYPES = tuple(dict.fromkeys(types_of(DTYPES[name], kind) for name in ELEMENTS for kind in Reduced))
+_KINDS = tuple(kind.value for kind in Kind)
+_TYPES = tuple(dict.fromkeys(types_of(DTYPES[name], kind) for name in ELEMENTS for kind in Kind))
 
 
 class ReductionSpace(Space):
     """Lengths, types and kinds; the rest follows."""
 
-    shape = Shape(r"(o\d+)?l\d+(i\d+)?", "o4l1000i3")
-    axes = (Axis("kinds", texts("|".join(_KINDS), f"one of {', '.join(_KINDS)}")),)
+    shape = ShapePattern(r"(o\d+)?l\d+(i\d+)?", "o4l1000i3")
+    axes = (AxisField("kinds", texts("|".join(_KINDS), f"one of {', '.join(_KINDS)}")),)
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -35,7 +34,7 @@ class ReductionSpace(Space):
             Length("length", tile=2),
             Length("inner", tile=1),
             Choice("dtypes", _TYPES),
-            Choice("kind", tuple(Reduced)),
+            Choice("kind", tuple(Kind)),
             SHARED["gap"],
             SHARED["split_k"],
         )
@@ -45,8 +44,8 @@ class ReductionSpace(Space):
         return {
             **COMMON,
             **{name: attribute(name) for name in ("outer", "length", "inner", "split_k")},
-            "gap": attribute("gap", Kind.FLAG),
-            "kind": Property(lambda problem: problem.kind.value, Kind.NAME, _KINDS),
+            "gap": attribute("gap", PropertyKind.FLAG),
+            "kind": Property(lambda problem: problem.kind.value, PropertyKind.NAME, _KINDS),
         }
 
     def keywords(self, problem: ReductionProblem) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from bitgate.errors import UsageError
 from bitgate.kernel.errors import KernelRefused
 from bitgate.operation import Problem, human
-from bitgate.operation.law import Data, Kernel, Law
+from bitgate.operation.law import Data, KernelFunction, Law
 from bitgate.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import Comparison, compare
 from bitgate.verify.evidence import Evidence, Gathering, OnRun
@@ -85,7 +85,7 @@ def _unbroken(evidence: Evidence, kernel: CaseKernel, held: str) -> Verdict:
     return replace(verdict_of(evidence, Outcome.PASS, why), shows=False)
 
 
-def _try_laws(problem: Problem, kernel: Kernel, data: Data) -> tuple[tuple[str, ...], Broken | None]:
+def _try_laws(problem: Problem, kernel: KernelFunction, data: Data) -> tuple[tuple[str, ...], Broken | None]:
     held: list[str] = []
     for law in problem.operation.insight.laws:
         if not law.applies(problem, kernel):
@@ -97,7 +97,7 @@ def _try_laws(problem: Problem, kernel: Kernel, data: Data) -> tuple[tuple[str, 
     return tuple(held), None
 
 
-def break_of(law: Law, problem: Problem, kernel: Kernel, data: Data) -> Broken | None:
+def break_of(law: Law, problem: Problem, kernel: KernelFunction, data: Data) -> Broken | None:
     """Where the law is broken, if it is. NaN equals nothing, and -0 is 0."""
     for what, left, right in law.sides(problem, kernel, data):
         sides = compare(left, right, np.asarray(left != right))

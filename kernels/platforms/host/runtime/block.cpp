@@ -24,8 +24,8 @@ RawFault noStack() {
 } // namespace
 
 BlockRunner::BlockRunner() {
-  stackOf.fill(nullptr);
   savedAt.fill(nullptr);
+  gotten.fill(nullptr);
 }
 
 void BlockRunner::begin(const Launch& l) {
@@ -34,6 +34,7 @@ void BlockRunner::begin(const Launch& l) {
   laneShift = static_cast<unsigned>(std::countr_zero(l.waveSize));
   ldsPeak = 0;
   orderIsSet = false;
+  turnsAtOnce = 1;
   wavesFirst = l.schedule.wavesFirst();
   if (indexedFor.x != l.block.x || indexedFor.y != l.block.y || indexedFor.z != l.block.z) {
     for (unsigned t = 0; t < count; ++t)
@@ -77,6 +78,7 @@ bool BlockRunner::run(uint64_t number) {
   }
   reductions[0] = reductions[1] = {};
   atBarrier = done = 0;
+  waited = false;
   epoch = 0;
   raw.kind = bitgateFaultNone;
   spunFor = 0;
@@ -87,13 +89,12 @@ bool BlockRunner::run(uint64_t number) {
 
   const FpEnvironment environment;
   enter(static_cast<unsigned>(next()));
-  Stack* const first = stacks.take(fiberMain, this);
-  if (!first) {
+  entered = stacks.take(fiberMain, this);
+  if (!entered) {
     raw = noStack();
   } else {
-    stackOf[current] = first;
     running = true;
-    bitgate_fiber_switch(&mainStack, first->sp);
+    bitgate_fiber_switch(&mainStack, entered->sp);
     running = false;
   }
   ldsPeak = std::max(ldsPeak, lds.wanted());
@@ -113,81 +114,127 @@ bool BlockRunner::run(uint64_t number) {
 
 void BlockRunner::fiberMain(void* argument) {
   BlockRunner& r = *static_cast<BlockRunner*>(argument);
-  // The stack that this code runs on: a thread that ends without waiting leaves it to the next one.
-  Stack* stack = nullptr;
+  // Threads that end without waiting leave it to the next one.
+  Stack* const stack = r.entered;
   for (;;) {
-    r.state[r.current] = State::Runnable;
+    Turns turns = r.freshTurns();
+    r.turns = &turns;
     try {
-      r.launch->invoke(r.launch->arguments);
+      r.launch->invoke(r.launch->arguments, &turns);
     } catch (...) {
       r.exceptionLeft();
     }
-    stack = r.stackOf[r.current];
-    r.exitThread();
+    if (r.turns)
+      r.noteTurns();
+    else
+      r.exitThread(r.current);
     const int following = r.next();
     if (following < 0) {
       r.stacks.give(stack);
       r.leave();
     }
     r.enter(static_cast<unsigned>(following));
-    if (r.state[r.current] == State::Fresh) {
-      r.stackOf[r.current] = stack;
+    if (r.state[r.current] == State::Fresh)
       continue;
-    }
     r.stacks.give(stack);
-    void* nowhere;
-    bitgate_fiber_switch(&nowhere, r.savedAt[r.current]);
+    const Resumption there = r.resume();
+    bitgate_fiber_leave(there.stack, there.result);
   }
+}
+
+// The turns of a stack that begins: the current thread, and as long as no thread of the launch waits more of
+// those that come next and have not begun either.
+Turns BlockRunner::freshTurns() {
+  const unsigned first = position[current];
+  unsigned last = first + 1;
+  if (!races && !waited)
+    last = std::min(first + turnsAtOnce, count);
+  return {order.data(), records.data(), index.data(), first, first, last};
+}
+
+// The threads that had their turns on the running stack have ended.
+void BlockRunner::noteTurns() {
+  const unsigned from = turns->from, to = turns->at;
+  turns->from = to;
+  turnsAtOnce = std::min(2 * turnsAtOnce, count);
+  if (!races && !waited && to == count) { // the whole block: nobody asks for one of them any more
+    std::fill_n(ready.begin(), (count + 63) / 64, 0);
+    done = count;
+    arrivals = arrivals + 1;
+    return;
+  }
+  for (unsigned at = from; at < to; ++at)
+    ready[at / 64] &= ~(1ull << at % 64);
+  setCursor(to);
+  for (unsigned at = from; at < to; ++at)
+    exitThread(order[at]);
+}
+
+// The running thread is about to wait: those before it have ended, those behind it need another stack.
+void BlockRunner::endTurns() {
+  const unsigned at = turns->at;
+  turns->last = at + 1;
+  if (turns->from != at) {
+    noteTurns();
+    current = order[at];
+    ready[at / 64] &= ~(1ull << at % 64);
+    setCursor(at + 1);
+  }
+  turnsAtOnce = 1;
+  waited = true;
+  turns = nullptr;
+}
+
+void BlockRunner::setCursor(unsigned at) {
+  cursor = at == (count + 63) / 64 * 64 ? 0 : at;
 }
 
 void BlockRunner::enter(unsigned thread) {
   current = thread;
   switches = switches + 1;
-  self = &records[thread];
-  thread_variables::threadIdx = index[thread];
+  enterThread(&records[thread], index[thread]);
 }
 
-void BlockRunner::exitThread() {
+void BlockRunner::exitThread(unsigned thread) {
   if (races)
-    settleGuesses();
-  state[current] = State::Done;
-  ++done;
+    settlePendingReads();
   arrivals = arrivals + 1;
-  const unsigned number = current >> laneShift;
+  state[thread] = State::Done;
+  ++done;
+  const unsigned number = thread >> laneShift;
   Wave& wave = waves[number];
   --wave.live;
   if (wave.arrived && static_cast<unsigned>(std::popcount(wave.arrived)) == wave.live)
     completeWave(wave, number);
 }
 
-// Parks the running thread and runs another; returns when this one is scheduled again.
-void BlockRunner::block(State waiting) {
+// Parks the running thread, whose registers are at `stack`: where to go on.
+Resumption BlockRunner::park(State waiting, void* stack) {
   if (races)
-    settleGuesses();
-  const unsigned me = current;
-  state[me] = waiting;
+    settlePendingReads();
+  state[current] = waiting;
+  savedAt[current] = stack;
   const int following = next();
   if (following < 0)
-    leave();
+    return {mainStack, nullptr};
   enter(static_cast<unsigned>(following));
-  if (current == me) {
-    state[me] = State::Runnable;
-    return;
-  }
-  if (state[current] == State::Fresh) {
-    Stack* const fresh = stackOf[current] = stacks.take(fiberMain, this);
-    if (!fresh)
-      withoutStack();
-    savedAt[current] = fresh->sp;
-  } else {
-    // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one
-    // runs.
-    const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
-    for (int line = 0; line < 4; ++line)
-      __builtin_prefetch(ahead + line * 64);
-  }
-  bitgate_fiber_switch(&savedAt[me], savedAt[current]);
-  state[me] = State::Runnable;
+  if (state[current] != State::Fresh)
+    return resume();
+  entered = stacks.take(fiberMain, this);
+  if (!entered)
+    abandon(noStack());
+  return {entered->sp, nullptr};
+}
+
+// The current thread has waited, and goes on.
+Resumption BlockRunner::resume() {
+  // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one
+  // runs.
+  const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
+  for (int line = 0; line < 4; ++line)
+    __builtin_prefetch(ahead + line * 64);
+  turns = nullptr;
+  return {savedAt[current], gotten[current]};
 }
 
 // The next thread to run, in the epoch's order; -1 when the block has ended or faulted.
@@ -202,7 +249,7 @@ int BlockRunner::next() {
         if (wavesFirst && wakesPartOfWave(order[at]))
           return next();
         ready[word] &= ~(1ull << at % 64);
-        cursor = at + 1 == words * 64 ? 0 : at + 1;
+        setCursor(at + 1);
         return order[at];
       }
       word = word + 1 == words ? 0 : word + 1;
@@ -268,10 +315,12 @@ void BlockRunner::setReady(unsigned thread) {
   ready[at / 64] |= 1ull << at % 64;
 }
 
-void BlockRunner::barrier() {
+Resumption BlockRunner::barrier(void* stack) {
+  if (turns)
+    endTurns();
   ++atBarrier;
   arrivals = arrivals + 1;
-  block(State::AtBarrier);
+  return park(State::AtBarrier, stack);
 }
 
 int BlockRunner::barrierReduce(int kind, int predicate) {
@@ -279,7 +328,7 @@ int BlockRunner::barrierReduce(int kind, int predicate) {
   reduction.count += predicate != 0;
   reduction.all &= predicate != 0;
   reduction.any |= predicate != 0;
-  barrier();
+  __bitgate_syncthreads();
   return kind == bitgateBarrierCount ? reduction.count
          : kind == bitgateBarrierAnd ? reduction.all
                                      : reduction.any;
@@ -304,14 +353,8 @@ void* BlockRunner::dynamicLds() {
   return ldsRegion(&site, launch->dynamicLds, ldsAlignment);
 }
 
-void BlockRunner::withoutStack() {
-  abandon(noStack());
-}
-
 void BlockRunner::leave() {
-  void* nowhere;
-  bitgate_fiber_switch(&nowhere, mainStack);
-  __builtin_unreachable();
+  bitgate_fiber_leave(mainStack, nullptr);
 }
 
 } // namespace bitgate_host

@@ -24,7 +24,7 @@ constexpr unsigned minWaveSize = 32;
 // What all blocks of a launch share; read-only while they run.
 struct Launch {
   const char* name;
-  void (*invoke)(void*);
+  void (*invoke)(void*, Turns*);
   void* arguments;
   dim3 grid, block;
   size_t dynamicLds;
@@ -49,10 +49,11 @@ public:
   void end();
   size_t ldsUsed() const { return ldsPeak; }
 
+  // From inside a fiber, whose registers are saved at `stack`: where to go on, and with what result.
+  Resumption barrier(void* stack);
+  Resumption waveExchange(unsigned site, uint64_t bits, void* stack);
   // From inside a fiber.
-  void barrier();
   int barrierReduce(int kind, int predicate);
-  const WaveSlots* waveExchange(unsigned site, uint64_t bits);
   void* ldsRegion(const void* site, size_t bytes, size_t alignment);
   void* dynamicLds();
   // From the callbacks of instrumented kernels, inside a fiber or not.
@@ -63,11 +64,12 @@ public:
   // For the watch, on another OS thread: how far the block has come, and that it takes too long.
   struct Progress {
     bool running = false;
-    uint64_t switches = 0; // between threads
-    uint64_t arrivals = 0; // of threads at a barrier or their end
+    uint64_t switches = 0;                // between stacks
+    uint64_t arrivals = 0;                // of threads at a barrier, and of stacks' ends
+    const ThreadRecord* thread = nullptr; // the one that runs
   };
   Progress progress() const;
-  void accuseOfSpinning(double seconds) { spunFor = seconds; }
+  void reportSpinning(double seconds) { spunFor = seconds; }
   // From its signal handler: whether the block is to be left now.
   bool spins();
 
@@ -77,7 +79,8 @@ public:
   void* landing() const { return mainStack; }
 
 private:
-  enum class State : uint8_t { Fresh, Runnable, AtBarrier, AtWave, Done };
+  // What it waits for, or did last.
+  enum class State : uint8_t { Fresh, AtBarrier, AtWave, Done };
 
   struct Wave {
     uint64_t arrived = 0; // lanes that wait at an operation
@@ -92,28 +95,33 @@ private:
   };
 
   static void fiberMain(void* self);
-  void block(State state);
+  Turns freshTurns();
+  void noteTurns();
+  void endTurns();
+  Resumption park(State waiting, void* stack);
+  Resumption resume();
+  void setCursor(unsigned at);
   int next();
   bool resolve();
   void completeWave(Wave& wave, unsigned index);
-  void exitThread();
+  void exitThread(unsigned thread);
   void enter(unsigned thread);
   void newEpoch();
   void setReady(unsigned thread);
   bool wakesPartOfWave(unsigned following);
   bool waveOpsAgree();
+  bool disagree(unsigned firstOfWave);
   [[noreturn]] void leave();
   // Kept out of line: a fiber's frames should be small, they are what a context switch pulls into the cache.
   [[noreturn, gnu::noinline, gnu::cold]] void divergent(const Wave& wave, unsigned site);
   [[noreturn, gnu::noinline, gnu::cold]] void exceptionLeft();
-  [[noreturn, gnu::noinline, gnu::cold]] void withoutStack();
   void missedBarrier();
   void reportFault();
   void spinning();
   void watchRaces();
   void forgetMeetings();
   void noteMeeting(Wave& wave, unsigned firstThread);
-  void settleGuesses();
+  void settlePendingReads();
   [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
   uint3 threadAt(unsigned linear) const;
 
@@ -124,8 +132,8 @@ private:
   unsigned laneShift = 0;
 
   std::array<State, maxBlockThreads> state;
-  std::array<Stack*, maxBlockThreads> stackOf;
-  std::array<void*, maxBlockThreads> savedAt; // stack pointers of the threads that wait
+  std::array<void*, maxBlockThreads> savedAt;           // registers of the threads that wait
+  std::array<const WaveSlots*, maxBlockThreads> gotten; // by those that waited for their wave
   std::array<ThreadRecord, maxBlockThreads> records;
   std::array<uint3, maxBlockThreads> index;
   std::array<uint16_t, maxBlockThreads> order, position;
@@ -135,6 +143,10 @@ private:
   dim3 indexedFor{0, 0, 0};
 
   unsigned cursor = 0, current = 0;
+  Turns* turns = nullptr;   // of the running stack; null once its thread has waited: it is the only one
+  unsigned turnsAtOnce = 1; // grows as long as no thread waits
+  bool waited = false;      // whether a thread of this block has
+  ThreadRecord* const* const runningThread = &self; // of this OS thread
   unsigned atBarrier = 0, done = 0;
   bool wavesFirst = false; // the launch's schedule
   uint64_t epoch = 0;
@@ -149,6 +161,7 @@ private:
   std::unique_ptr<RaceWatch> races; // null where they are not watched
   size_t ldsPeak = 0;
   void* mainStack = nullptr;
+  Stack* entered = nullptr; // the fresh one that is about to run
   volatile bool running = false;
   volatile uint64_t switches = 0, arrivals = 0;
   volatile bool inCallback = false; // of an instrumented kernel: not to be left in the middle

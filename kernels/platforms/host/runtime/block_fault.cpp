@@ -30,10 +30,11 @@ void BlockRunner::noteSignal(int kind, uint64_t address, int isWrite) {
   raw.kind = kind;
   raw.address = address;
   raw.isWrite = isWrite;
+  current = self->linear;
 }
 
 BlockRunner::Progress BlockRunner::progress() const {
-  return {running, switches, arrivals};
+  return {running, switches, arrivals, *runningThread};
 }
 
 bool BlockRunner::spins() {
@@ -48,10 +49,12 @@ void BlockRunner::spinning() {
   raw = {};
   raw.kind = bitgateFaultSpin;
   raw.isWrite = -1;
+  current = self->linear;
 }
 
 void BlockRunner::abandon(const RawFault& fault) {
   raw = fault;
+  current = self->linear;
   leave();
 }
 

@@ -7,7 +7,9 @@
 
 namespace bitgate_host {
 
-const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
+Resumption BlockRunner::waveExchange(unsigned site, uint64_t bits, void* stack) {
+  if (turns)
+    endTurns();
   const unsigned number = current >> laneShift;
   Wave& wave = waves[number];
   const unsigned lane = current & (launch->waveSize - 1);
@@ -23,11 +25,11 @@ const WaveSlots* BlockRunner::waveExchange(unsigned site, uint64_t bits) {
       // This thread is ready as well: it goes on at once, its turn in the order is the others' too.
       const unsigned at = position[current];
       ready[at / 64] &= ~(1ull << at % 64);
-      return &slots;
+      return {stack, &slots};
     }
   }
-  block(State::AtWave);
-  return &slots;
+  gotten[current] = &slots;
+  return park(State::AtWave, stack);
 }
 
 void BlockRunner::divergent(const Wave& wave, unsigned site) {
@@ -58,21 +60,31 @@ void BlockRunner::completeWave(Wave& wave, unsigned number) {
 
 // The lanes of each wave must have counted the same operations: lane 0 performs them for all.
 bool BlockRunner::waveOpsAgree() {
-  for (unsigned t = 0; t < count; ++t) {
-    const unsigned first = t & ~(launch->waveSize - 1);
-    if (records[t].waveOps == records[first].waveOps && records[t].waveOpHash == records[first].waveOpHash)
-      continue;
-    raw.kind = bitgateFaultDivergentWaveOp;
-    current = t;
-    std::snprintf(
-        raw.detail, sizeof raw.detail,
-        "divergent wave operation: by %s lane %u of wave %u took part in %u wave operations, lane 0 in %u%s",
-        done == count ? "the kernel's end" : "the barrier", records[t].lane, t >> laneShift,
-        records[t].waveOps, records[first].waveOps,
-        records[t].waveOps == records[first].waveOps ? ", of other kinds" : "");
-    return false;
+  for (unsigned first = 0; first < count; first += launch->waveSize) {
+    const unsigned end = std::min(first + launch->waveSize, count);
+    unsigned differs = 0;
+    for (unsigned t = first; t < end; ++t)
+      differs |=
+          (records[t].waveOps ^ records[first].waveOps) | (records[t].waveOpHash ^ records[first].waveOpHash);
+    if (differs)
+      return disagree(first);
   }
   return true;
+}
+
+bool BlockRunner::disagree(unsigned first) {
+  current = first;
+  while (records[current].waveOps == records[first].waveOps &&
+         records[current].waveOpHash == records[first].waveOpHash)
+    ++current;
+  raw.kind = bitgateFaultDivergentWaveOp;
+  std::snprintf(
+      raw.detail, sizeof raw.detail,
+      "divergent wave operation: by %s lane %u of wave %u took part in %u wave operations, lane 0 in %u%s",
+      done == count ? "the kernel's end" : "the barrier", records[current].lane, current >> laneShift,
+      records[current].waveOps, records[first].waveOps,
+      records[current].waveOps == records[first].waveOps ? ", of other kinds" : "");
+  return false;
 }
 
 } // namespace bitgate_host

@@ -7,32 +7,54 @@
 
 // rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such
 // slots with the entry function in r12 and its argument in rbx.
-__asm__(R"(
-    .text
-    .p2align 4
-    .globl bitgate_fiber_switch
+//
+// Barriers and wave operations save the registers as a kernel calls them, and ask the scheduler where to go
+// on. A fiber comes back elsewhere than where the last one left: a `ret` would be predicted to go where the
+// last call came from. The jump is predicted by where such jumps went before.
+#define BITGATE_SAVE_REGISTERS                                                                               \
+  "pushq %rbp\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset rbp, 0\n"                                         \
+  "pushq %rbx\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset rbx, 0\n"                                         \
+  "pushq %r12\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset r12, 0\n"                                         \
+  "pushq %r13\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset r13, 0\n"                                         \
+  "pushq %r14\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset r14, 0\n"                                         \
+  "pushq %r15\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset r15, 0\n"
+#define BITGATE_RESUME                                                                                       \
+  "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n"                                  \
+  "popq %rcx\n" /* neither a result nor kept by a callee */                                                  \
+  "jmp *%rcx\n"
+#define BITGATE_FUNCTION(name)                                                                               \
+  ".text\n .p2align 4\n .globl " #name "\n .type " #name ", @function\n" #name ":\n"
+// `place` is the register of the argument that the scheduler's function takes the stack in.
+#define BITGATE_MEETING(name, scheduler, place)                                                              \
+  __asm__(BITGATE_FUNCTION(name) ".cfi_startproc\n" BITGATE_SAVE_REGISTERS "movq %rsp, " place "\n"          \
+                                 "subq $8, %rsp\n" /* aligned to 16 at a call */                             \
+                                 ".cfi_adjust_cfa_offset 8\n"                                                \
+                                 "call " #scheduler "\n"                                                     \
+                                 "movq %rax, %rsp\n"                                                         \
+                                 "movq %rdx, %rax\n" BITGATE_RESUME ".cfi_endproc\n"                         \
+                                 ".size " #name ", .-" #name "\n")
+
+BITGATE_MEETING(__bitgate_syncthreads, bitgate_barrier, "%rdi");
+BITGATE_MEETING(__bitgate_wave_exchange, bitgate_wave_exchange, "%rdx");
+
+__asm__(BITGATE_FUNCTION(bitgate_fiber_switch) R"(
     .hidden bitgate_fiber_switch
-    .type bitgate_fiber_switch, @function
-bitgate_fiber_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
+    .cfi_startproc
+)" BITGATE_SAVE_REGISTERS R"(
+    .cfi_endproc
     movq %rsp, (%rdi)
     movq %rsi, %rsp
     .globl bitgate_fiber_resume
     .hidden bitgate_fiber_resume
 bitgate_fiber_resume:
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
+)" BITGATE_RESUME R"(
     .size bitgate_fiber_switch, .-bitgate_fiber_switch
+)" BITGATE_FUNCTION(bitgate_fiber_leave) R"(
+    .hidden bitgate_fiber_leave
+    movq %rdi, %rsp
+    movq %rsi, %rax
+)" BITGATE_RESUME R"(
+    .size bitgate_fiber_leave, .-bitgate_fiber_leave
 
     .p2align 4
     .hidden bitgate_fiber_start
@@ -67,7 +89,7 @@ Stack* mapSlab() {
     char* const low = static_cast<char*>(base) + i * slot;
     mprotect(low, stackGuard, PROT_NONE);
     // Tops at the same page offset would all fall into the same few sets of the L1 cache.
-    stacks[i] = {low + stackGuard, low + slot - (i % 16) * 256, nullptr};
+    stacks[i] = {low + stackGuard, low + slot - (i % 64) * 64, nullptr};
   }
   return stacks;
 }

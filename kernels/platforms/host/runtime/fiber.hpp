@@ -7,10 +7,18 @@
 
 namespace bitgate_host {
 
+// A stack pointer below which the callee-saved registers and an address lie, and what the call there returns.
+struct Resumption {
+  void* stack;
+  const void* result;
+};
+
 // Saves the callee-saved registers on the running stack, its pointer in *save, and continues where `load` was
 // saved.
 extern "C" void bitgate_fiber_switch(void** save, void* load);
-// The switch's second half; a signal handler returns here to leave a fiber for good.
+// Leaves the running stack for good.
+extern "C" [[noreturn]] void bitgate_fiber_leave(void* stack, const void* result);
+// Its second half: a signal handler returns here.
 extern "C" void bitgate_fiber_resume();
 
 struct Stack {

@@ -57,7 +57,7 @@ public:
                                              settings.poison,
                                              settings.ldsLimit,
                                              sharedVariablesOf(request.function),
-                                             tellsOfAccesses(request.function)} {
+                                             isInstrumented(request.function)} {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);
@@ -124,12 +124,8 @@ using namespace bitgate_host;
 
 extern "C" {
 
-hipError_t __bitgate_launch(const LaunchRequest* request, hipStream_t stream) {
-  return __bitgate_launch_with_pointers(request, nullptr, 0, stream);
-}
-
-hipError_t __bitgate_launch_with_pointers(const LaunchRequest* request, const PointerArgument* pointers,
-                                          unsigned count, hipStream_t stream) {
+hipError_t __bitgate_launch_kernel(const LaunchRequest* request, const PointerArgument* pointers,
+                                   unsigned count, hipStream_t stream) {
   BITGATE_ENTRY;
   const LaunchRequest& r = *request;
   const Settings now = settings();
@@ -151,8 +147,14 @@ hipError_t __bitgate_launch_with_pointers(const LaunchRequest* request, const Po
   return enqueue(stream, std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now));
 }
 
-void __bitgate_syncthreads(void) {
-  currentRunner()->barrier();
+// Called by __bitgate_syncthreads and __bitgate_wave_exchange (fiber.cpp), and by nobody else.
+__attribute__((used, visibility("hidden"))) Resumption bitgate_barrier(void* stack) {
+  return currentRunner()->barrier(stack);
+}
+
+__attribute__((used, visibility("hidden"))) Resumption bitgate_wave_exchange(unsigned site, uint64_t bits,
+                                                                             void* stack) {
+  return currentRunner()->waveExchange(site, bits, stack);
 }
 
 int __bitgate_syncthreads_reduce(int kind, int predicate) {
@@ -169,10 +171,6 @@ void* __bitgate_lds(size_t bytes, size_t alignment) {
 
 void* __bitgate_dynamic_lds(void) {
   return currentRunner()->dynamicLds();
-}
-
-const WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits) {
-  return currentRunner()->waveExchange(site, bits);
 }
 
 void __bitgate_assert_failed(const char* expression, const char* file, int line) {

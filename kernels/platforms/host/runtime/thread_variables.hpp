@@ -5,7 +5,6 @@
 #include "hip/host_detail/abi.hpp"
 
 namespace bitgate_host::thread_variables {
-BITGATE_THREAD_VARIABLE(uint3, threadIdx);
 BITGATE_THREAD_VARIABLE(uint3, blockIdx);
 BITGATE_THREAD_VARIABLE(dim3, blockDim);
 BITGATE_THREAD_VARIABLE(dim3, gridDim);

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bitgate.diagnose.k_tail import Reduction, lost_end
+from bitgate.diagnose.k_tail import SumOrder, lost_end
 from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.sums import Floats, Index
 from bitgate.operation.finding import Finding
@@ -18,18 +18,18 @@ def k_tail(scene: Scene[ConvProblem]) -> Finding | None:
     return lost_end(scene, _reductions(scene))
 
 
-def _reductions(scene: Scene[ConvProblem]) -> tuple[Reduction, ...]:
+def _reductions(scene: Scene[ConvProblem]) -> tuple[SumOrder, ...]:
     problem = scene.problem
 
     def flat(cell: Index) -> Floats:
         return gemm_terms(problem, terms(problem, scene.inputs, cell), cell)
 
     if problem.direction is Pass.BWD_WEIGHT:
-        return (Reduction("flat", "terms of the GEMM's K = N * outputs", problem.reduction, flat),)
+        return (SumOrder("flat", "terms of the GEMM's K = N * outputs", problem.reduction, flat),)
     letter, channels = ("K", problem.k) if problem.direction is Pass.BWD_DATA else ("C", problem.c)
     return (
-        Reduction("channel", f"channels of {letter}", channels, _by_channel(scene)),
-        Reduction("flat", f"terms of the GEMM's K = taps * {letter}", problem.reduction, flat),
+        SumOrder("channel", f"channels of {letter}", channels, _by_channel(scene)),
+        SumOrder("flat", f"terms of the GEMM's K = taps * {letter}", problem.reduction, flat),
     )
 
 

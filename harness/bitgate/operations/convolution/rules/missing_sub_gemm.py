@@ -12,8 +12,8 @@ from bitgate.diagnose.scene import Scene, holds_bits, is_zero
 from bitgate.diagnose.words import join, spell
 from bitgate.operation.finding import Finding, Role
 from bitgate.operations.convolution.decomposition import SubGemm
-from bitgate.operations.convolution.problem import ConvProblem, Pass
-from bitgate.operations.convolution.rules.owners import CellOwners, owners
+from bitgate.operations.convolution.problem import ConvProblem
+from bitgate.operations.convolution.rules.owners import CellOwners, owners, owners_of_several
 from bitgate.operations.convolution.rules.positions import wrong_positions
 
 MOST_RESIDUES = 3
@@ -30,10 +30,8 @@ class _Census:
 
 
 def missing_sub_gemm(scene: Scene[ConvProblem]) -> Finding | None:
-    if scene.problem.direction is not Pass.BWD_DATA:
-        return None
-    cells = owners(scene.problem)
-    if len(cells.gemms) < 2:
+    cells = owners_of_several(scene.problem)
+    if cells is None:
         return None
     census = _census(scene, cells)
     if census is None:

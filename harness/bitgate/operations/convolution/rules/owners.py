@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.operations.convolution.decomposition import SubGemm, axis_classes, sub_gemms
-from bitgate.operations.convolution.problem import ConvProblem
+from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,14 @@ def owners(problem: ConvProblem) -> CellOwners:
     for axis in grid:
         owner = np.where(axis < 0, -1, owner)
     return CellOwners(gemms, owner)
+
+
+def owners_of_several(problem: ConvProblem) -> CellOwners | None:
+    """None where there is one sub-GEMM, or none."""
+    if problem.direction is not Pass.BWD_DATA:
+        return None
+    cells = owners(problem)
+    return cells if len(cells.gemms) > 1 else None
 
 
 def _tilde_of_cells(problem: ConvProblem, axis: int) -> NDArray[np.int64]:

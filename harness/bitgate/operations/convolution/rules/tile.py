@@ -9,16 +9,14 @@ from bitgate.diagnose.tile_tail import tail_of_rows
 from bitgate.diagnose.words import spell
 from bitgate.operation.finding import Finding, Role
 from bitgate.operations.convolution.problem import ConvProblem, Pass
-from bitgate.operations.convolution.rules.owners import owners
+from bitgate.operations.convolution.rules.owners import owners_of_several
 from bitgate.operations.convolution.rules.positions import wrong_positions
 
 
 def sub_gemm_place(scene: Scene[ConvProblem]) -> Finding | None:
     """Only some sub-GEMMs are wrong, though computed."""
-    if scene.problem.direction is not Pass.BWD_DATA:
-        return None
-    cells = owners(scene.problem)
-    if len(cells.gemms) < 2:
+    cells = owners_of_several(scene.problem)
+    if cells is None:
         return None
     wrong = wrong_positions(scene) > 0
     if (wrong & (cells.owner < 0)).any():

@@ -30,8 +30,9 @@ class ConvolutionSpace(Space):
     lengths = rows.LENGTHS
     layouts: Mapping[str, int] = rows.LAYOUTS
 
-    def __init__(self, operation: Operation, direction: Pass) -> None:
+    def __init__(self, operation: Operation) -> None:
         super().__init__(operation)
+        direction = Pass(operation.name)
         self.direction = direction
         self.leads = direction is Pass.BWD_DATA
         self.salt = direction.code

@@ -7,6 +7,8 @@ listed: what is impossible follows from the maths of real problems (``pool.py``)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from bitgate.operation.space.factor import Factor, classes, select, spoken, union
@@ -21,6 +23,12 @@ _VECTOR = {"=0": "{} a multiple of the vector width", "!=0": "{} not a multiple 
 _LENGTH = {">= vector": "{} of at least one vector", "< vector": "{} between 2 and the vector width", "1": "{}=1"}
 
 _BWD = (Pass.BWD_DATA,)
+
+
+def _of_column(name: str, what: str, words: Mapping[str, str]) -> Factor:
+    """The batch says it by the factor's own name, and so can a table."""
+    return Factor(name, what, classes(words), lambda b, _: getattr(b, name), column=name)
+
 
 _TABLE: tuple[Factor, ...] = (
     Factor(
@@ -154,26 +162,16 @@ _TABLE: tuple[Factor, ...] = (
         spoken(_AXES, "shape"),
         lambda b, _: measures.differ(b, b.filter, b.input, b.left_pad),
     ),
-    Factor(
-        "dtypes",
-        "types of in, wei, out",
-        classes({name: name for name in DTYPE_SETS}),
-        lambda b, _: b.dtypes,
-        column="dtypes",
-    ),
-    Factor(
+    _of_column("dtypes", "types of in, wei, out", {name: name for name in DTYPE_SETS}),
+    _of_column(
         "layout",
         "memory order of the image tensors",
-        classes({"channels last": "channels last", "groups first": "groups first", "channels first": "channels first"}),
-        lambda b, _: b.layout,
-        column="layout",
+        {"channels last": "channels last", "groups first": "groups first", "channels first": "channels first"},
     ),
-    Factor(
+    _of_column(
         "wei_layout",
         "memory order of the weights",
-        classes({"c last": "weights with C last", "c before taps": "weights with C before the taps"}),
-        lambda b, _: b.wei_layout,
-        column="wei_layout",
+        {"c last": "weights with C last", "c before taps": "weights with C before the taps"},
     ),
     Factor(
         "numd",
@@ -196,12 +194,10 @@ _TABLE: tuple[Factor, ...] = (
         )
         for operand in ("in", "wei")
     ),
-    Factor(
+    _of_column(
         "gap",
         "packed tensors, or rows with a gap behind them",
-        classes({"packed": "packed tensors", "strided": "strided tensors"}),
-        lambda b, _: b.gap,
-        column="gap",
+        {"packed": "packed tensors", "strided": "strided tensors"},
     ),
     Factor(
         "split_k",

@@ -19,26 +19,26 @@ from bitgate.operations.convolution.space.batch import AXES, Batch
 SIZE = 40_000
 _SEED = 7
 
-Weights = dict[int, float]
+Odds = dict[int, float]
 
-NDIM: Weights = {2: 0.80, 3: 0.15, 1: 0.05}
-GROUPS: Weights = {1: 0.85, 2: 0.04, 4: 0.02, 8: 0.02, 32: 0.05, 64: 0.02}
-IMAGES: Weights = {1: 0.25, 2: 0.08, 4: 0.07, 8: 0.10, 16: 0.12, 32: 0.16, 64: 0.10, 128: 0.06, 256: 0.06}
-CHANNELS: Weights = {
+NDIM: Odds = {2: 0.80, 3: 0.15, 1: 0.05}
+GROUPS: Odds = {1: 0.85, 2: 0.04, 4: 0.02, 8: 0.02, 32: 0.05, 64: 0.02}
+IMAGES: Odds = {1: 0.25, 2: 0.08, 4: 0.07, 8: 0.10, 16: 0.12, 32: 0.16, 64: 0.10, 128: 0.06, 256: 0.06}
+CHANNELS: Odds = {
     1: 0.02, 3: 0.05, 4: 0.02, 6: 0.01, 12: 0.02, 16: 0.06, 24: 0.03, 32: 0.09, 36: 0.03, 48: 0.03, 64: 0.15, 96: 0.05,
     100: 0.01, 127: 0.01, 128: 0.15, 192: 0.04, 255: 0.01, 256: 0.14, 512: 0.10, 1000: 0.01, 1024: 0.05, 2048: 0.03,
 }  # fmt: skip
-FILTERS: Weights = {1: 0.42, 2: 0.04, 3: 0.40, 4: 0.03, 5: 0.05, 7: 0.05, 16: 0.01}
-STRIDES: Weights = {1: 0.72, 2: 0.22, 3: 0.01, 4: 0.03, 8: 0.01, 16: 0.01}
-DILATIONS: Weights = {1: 0.93, 2: 0.05, 4: 0.01, 6: 0.01}
-INPUTS: Weights = {
+FILTERS: Odds = {1: 0.42, 2: 0.04, 3: 0.40, 4: 0.03, 5: 0.05, 7: 0.05, 16: 0.01}
+STRIDES: Odds = {1: 0.72, 2: 0.22, 3: 0.01, 4: 0.03, 8: 0.01, 16: 0.01}
+DILATIONS: Odds = {1: 0.93, 2: 0.05, 4: 0.01, 6: 0.01}
+INPUTS: Odds = {
     1: 0.02, 2: 0.01, 7: 0.13, 13: 0.04, 14: 0.15, 25: 0.05, 28: 0.16, 50: 0.06, 56: 0.16, 100: 0.06, 112: 0.08,
     224: 0.05, 512: 0.03,
 }  # fmt: skip
-PADDING: Weights = {0: 0.40, 1: 0.50, 2: 0.06, 3: 0.03, 4: 0.01}
+PADDING: Odds = {0: 0.40, 1: 0.50, 2: 0.06, 3: 0.03, 4: 0.01}
 """0 none; 1 half the window; 2 the same total, the right side larger when it is odd; 3 one cell; 4 the whole window."""
 ISOTROPIC = 0.93
-SPLIT_K: Weights = {1: 0.7, -1: 0.1, 2: 0.1, 4: 0.06, 8: 0.04}
+SPLIT_K: Odds = {1: 0.7, -1: 0.1, 2: 0.1, 4: 0.06, 8: 0.04}
 
 
 @lru_cache(maxsize=4)
@@ -46,12 +46,12 @@ def field(direction: Pass, columns: Domains) -> Batch:
     """The sample, with the columns that a table leaves out drawn from ``columns`` (Batch codes)."""
     rng = np.random.default_rng(_SEED)
 
-    def pick(weights: Weights, *shape: int) -> Ints:
+    def pick(weights: Odds, *shape: int) -> Ints:
         values = np.array(list(weights), dtype=np.int64)
         shares = np.array(list(weights.values()))
         return rng.choice(values, shape or (SIZE,), p=shares / shares.sum())
 
-    def per_axis(weights: Weights) -> Ints:
+    def per_axis(weights: Odds) -> Ints:
         same = rng.random((SIZE, 1)) < ISOTROPIC
         return np.where(same, pick(weights, SIZE, 1), pick(weights, SIZE, AXES))
 

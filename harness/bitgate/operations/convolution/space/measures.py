@@ -7,7 +7,7 @@ import numpy as np
 from bitgate.operation import OPERAND_ELEMENTWISE
 from bitgate.operation.space.candidates import Ints
 from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import Measure, select
+from bitgate.operation.space.factor import Classifier, select
 from bitgate.operations.convolution.problem import Pass
 from bitgate.operations.convolution.space.batch import OPERATION_NAMES, Batch, every_axis, product, some_axis
 
@@ -34,7 +34,7 @@ def path(batch: Batch, constants: Constants) -> Ints:
     return select(~pointwise, pointwise & (product(batch.stride) > 1))
 
 
-def operand(column: str) -> Measure:
+def operand(column: str) -> Classifier:
     """What an operand goes through: nothing, then the operations that operands take, in order."""
     codes = [OPERATION_NAMES.index(name) for name in ("pass", *OPERAND_ELEMENTWISE)]
 
@@ -99,7 +99,7 @@ def main_loop(batch: Batch, constants: Constants) -> Ints:
     return select(most <= constants.tile[2], least > constants.tile[2])
 
 
-def tail(dimension: int) -> Measure:
+def tail(dimension: int) -> Classifier:
     """A GEMM length against its tile; GemmK counts the sub-GEMM with the most taps."""
 
     def classify(batch: Batch, constants: Constants) -> Ints:
@@ -109,7 +109,7 @@ def tail(dimension: int) -> Measure:
     return classify
 
 
-def sized(column: str) -> Measure:
+def sized(column: str) -> Classifier:
     def classify(batch: Batch, constants: Constants) -> Ints:
         values: Ints = getattr(batch, column)
         return select(values >= constants.vector, values > 1)
@@ -117,7 +117,7 @@ def sized(column: str) -> Measure:
     return classify
 
 
-def remainder(column: str) -> Measure:
+def remainder(column: str) -> Classifier:
     def classify(batch: Batch, constants: Constants) -> Ints:
         return np.asarray((getattr(batch, column) % constants.vector != 0).astype(np.int64))
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from bitgate.operation import ELEMENTWISE
 from bitgate.operation.space.field_check import numbers, texts
-from bitgate.operation.space.problem_property import COMMON, Kind, Property, attribute
-from bitgate.operation.space.row import Axis, Lengths, Shape
+from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
+from bitgate.operation.space.row import AxisField, Lengths, ShapePattern
 from bitgate.operations.convolution.decomposition import gemms_count
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 from bitgate.operations.convolution.problem import ConvProblem
 
 LAYOUTS = {name: ndim for table in (INPUT_LAYOUTS, WEIGHT_LAYOUTS) for ndim, names in table.items() for name in names}
 
-SHAPE = Shape(r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+", "g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
+SHAPE = ShapePattern(r"(g\d+)?n\d+k\d+c\d+(_[a-z0-9]+)+", "g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
 
-AXES = (Axis("weight_layouts", texts(r"[a-z]+", "gkyxc"), is_layout=True),)
+AXES = (AxisField("weight_layouts", texts(r"[a-z]+", "gkyxc"), is_layout=True),)
 
 PROPERTIES: Mapping[str, Property] = {
     "gemms_count": Property(gemms_count, stated="splits into"),
@@ -29,14 +29,14 @@ PROPERTIES: Mapping[str, Property] = {
     "k": attribute("k"),
     "c": attribute("c"),
     "split_k": attribute("split_k"),
-    "strided": attribute("strided", Kind.FLAG),
-    "dilated": Property(lambda problem: is_dilated(problem), Kind.FLAG),
-    "gap": attribute("gap", Kind.FLAG),
-    "layout": Property(lambda problem: problem.layout, Kind.NAME, tuple(LAYOUTS)),
-    "weight_layout": Property(lambda problem: problem.wei_layout, Kind.NAME, tuple(LAYOUTS)),
-    "op": Property(lambda problem: problem.op.name, Kind.NAME, tuple(ELEMENTWISE)),
+    "strided": attribute("strided", PropertyKind.FLAG),
+    "dilated": Property(lambda problem: is_dilated(problem), PropertyKind.FLAG),
+    "gap": attribute("gap", PropertyKind.FLAG),
+    "layout": Property(lambda problem: problem.layout, PropertyKind.NAME, tuple(LAYOUTS)),
+    "weight_layout": Property(lambda problem: problem.wei_layout, PropertyKind.NAME, tuple(LAYOUTS)),
+    "op": Property(lambda problem: problem.op.name, PropertyKind.NAME, tuple(ELEMENTWISE)),
     **{
-        name: attribute(name, Kind.LENGTHS)
+        name: attribute(name, PropertyKind.LENGTHS)
         for name in ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
     },
     "dtypes": COMMON["dtypes"],

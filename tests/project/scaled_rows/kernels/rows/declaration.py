@@ -43,12 +43,8 @@ def cells(tensor, pointer):
 FAMILY = KernelFamily(
     name="in_numpy",
     operations=("scaled_rows",),
-    sources=(),
     folder=Path(__file__).parent,
     platforms=("host",),
     instances=(Instance("mixed", "numpy", ("f16_f32_f16", "f16_f32_bf16_f16"), (), (), F32_ACCUMULATION),),
-    options=(),
-    supports=lambda problem, instance, options: None,
-    dispatch=lambda problem, instance, options: None,
     opens=lambda family, instance, options: InNumpy(family, instance),
 )

@@ -32,10 +32,21 @@ struct WaveSlots {
   uint64_t active;
 };
 
+// Threads of a block that run one after the other on one stack: those at the places `at` to `last` of its
+// order. Where one waits, `last` moves to behind it, and the others run on another stack.
+struct Turns {
+  const uint16_t* order;
+  ThreadRecord* records; // by thread, as are the indices
+  const uint3* index;
+  unsigned from; // those before `at` have ended, and the runtime has not noted it yet
+  unsigned at, last;
+};
+
 struct LaunchRequest {
   const char* name;
-  const void* function;       // the kernel's address, to find its library
-  void (*invoke)(void* args); // calls the kernel once with a copy of its arguments
+  const void* function; // the kernel's address, to find its library
+  void (*invoke)(void* args,
+                 Turns* turns); // calls the kernel with a copy of its arguments, once for each turn
   const void* arguments;
   size_t argumentBytes;
   dim3 grid, block;
@@ -50,6 +61,19 @@ struct PointerArgument {
 };
 
 BITGATE_THREAD_VARIABLE(ThreadRecord*, self);
+
+namespace thread_variables {
+// What a kernel sees as a constant (thread_indices.hpp).
+BITGATE_THREAD_VARIABLE(uint3, threadIdx);
+} // namespace thread_variables
+
+// From here on this thread of the block is the one that runs.
+inline void enterThread(ThreadRecord* record, const uint3& index) {
+  self = record;
+  thread_variables::threadIdx = index;
+  __asm__ volatile("" ::
+                       : "memory"); // seen by the watch for threads that spin, even if the kernel never looks
+}
 } // namespace bitgate_host
 
 extern "C" {
@@ -64,9 +88,8 @@ BITGATE_API void* __bitgate_dynamic_lds(void);
 // Waits for the wave's lanes. `site` must be the same in every lane that takes part.
 BITGATE_API const bitgate_host::WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits);
 [[noreturn]] BITGATE_API void __bitgate_assert_failed(const char* expression, const char* file, int line);
-BITGATE_API hipError_t __bitgate_launch(const bitgate_host::LaunchRequest* request, hipStream_t stream);
-// The same; the pointers among the arguments must not lead into the host's memory.
-BITGATE_API hipError_t __bitgate_launch_with_pointers(const bitgate_host::LaunchRequest* request,
-                                                      const bitgate_host::PointerArgument* pointers,
-                                                      unsigned count, hipStream_t stream);
+// The `count` pointers among the arguments must not lead into the host's memory.
+BITGATE_API hipError_t __bitgate_launch_kernel(const bitgate_host::LaunchRequest* request,
+                                               const bitgate_host::PointerArgument* pointers, unsigned count,
+                                               hipStream_t stream);
 }

@@ -14,9 +14,17 @@ template <class... Params> struct KernelCall {
   void (*kernel)(Params...);
   std::tuple<Params...> arguments;
 
-  static void invoke(void* self) {
-    auto& call = *static_cast<KernelCall*>(self);
-    std::apply(call.kernel, call.arguments);
+  static void invoke(void* self, Turns* turns) {
+    const auto& call = *static_cast<KernelCall*>(self);
+    // Called through a pointer that the compiler knows nothing of: inlined here, a kernel would take its
+    // threadIdx, which is a constant to it, for that of all turns.
+    auto* kernel = call.kernel;
+    __asm__("" : "+r"(kernel));
+    do {
+      const unsigned thread = turns->order[turns->at];
+      enterThread(&turns->records[thread], turns->index[thread]);
+      std::apply(kernel, call.arguments);
+    } while (++turns->at < turns->last);
   }
 };
 
@@ -54,7 +62,7 @@ hipError_t launch(const char* name, void (*kernel)(Params...), dim3 grid, dim3 b
       pointers[count++] = {number, value};
   };
   std::apply([&](const auto&... values) { (note(values), ...); }, call.arguments);
-  return __bitgate_launch_with_pointers(&request, pointers, count, stream);
+  return __bitgate_launch_kernel(&request, pointers, count, stream);
 }
 
 } // namespace bitgate_host

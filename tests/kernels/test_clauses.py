@@ -1,0 +1,28 @@
+"""Declaration and library refuse by the clause that clauses.toml states, and take what it says is taken."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from agreement import clauses
+
+from bitgate.operation import parse_case_id
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+STATED = [
+    (family, instance, case, clause or None)
+    for family, instances in tomllib.loads(Path(__file__).with_name("clauses.toml").read_text()).items()
+    for instance, cases in instances.items()
+    for case, clause in cases.items()
+]
+
+
+@pytest.mark.parametrize(("family", "instance", "case", "clause"), STATED)
+def test_clause(bench, family, instance, case, clause):
+    assert clauses(bench.library(family), parse_case_id(case), instance) == (clause, clause)
