@@ -18,6 +18,7 @@ from bitgate.errors import UsageError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from bitgate.history.durations import Duration
     from bitgate.history.query import Run
 
 app = typer.Typer(
@@ -191,7 +192,8 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
 @app.command()
 def durations(
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a table of durations, which plans of shards read.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write <target>.json each, anew: the tables that `ci plan` reads."),
     ] = None,
     url: Url = "",
     last: Last = 20,
@@ -200,32 +202,37 @@ def durations(
 ) -> int:
     """How long each case took, by target and class of machines: median and 95th percentile over runs.
 
-    `--out suites/durations/gfx942.json --target gfx942` writes the file that suites carry.
+    `--out suites/durations` writes the tables that suites carry; `ci plan --durations FOLDER` takes others.
     """
     from bitgate.history.durations import durations as find
 
     with _reading(url, last) as (connection, chosen):
         found = list(find(connection, chosen, target))
-    if out is not None:
-        from bitgate.cases import durations as tables
-
-        targets = sorted({one.target for one in found})
-        if len(targets) != 1:
-            raise UsageError(f"--out {out}: a file is of one target, with --target: {', '.join(targets) or 'none'}")
-        machines: dict[str, dict[str, tuple[float, ...]]] = {}
-        for one in found:
-            name = tables.name(one.case, one.family, one.instance, one.fill)
-            machines.setdefault(one.machine, {})[name] = one.samples[-tables.RUNS :]
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(tables.render({machine: tables.History(seconds) for machine, seconds in machines.items()}))
+    files = _tables(found, out) if out else []
     if as_json:
-        print(json.dumps({"durations": [one.as_json() for one in found]}))
-        return 0
-    if out is not None:
-        print(f"{out}  {len(found)} durations")
-        return 0
-    tell(words.of_durations(found))
+        print(json.dumps({"durations": [one.as_json() for one in found], "files": [str(file) for file in files]}))
+    elif out:
+        tell(f"{file}" for file in files)
+    else:
+        tell(words.of_durations(found))
     return 0
+
+
+def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
+    from tempfile import TemporaryDirectory
+
+    from bitgate.cases.recorded import note_runs
+    from bitgate.history.durations import as_verdicts
+    from bitgate.kernel.loading import with_operations
+    from bitgate.project_file import find
+
+    if not found:
+        raise UsageError(f"--out {out}: no case was compared, so nothing is known of its seconds")
+    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".durations-", dir=out) as draft:
+        files = {noted.file for noted in note_runs(as_verdicts(found), Path(draft))}
+        return sorted(file.replace(out / file.name) for file in files)
 
 
 @app.command()
