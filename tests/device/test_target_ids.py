@@ -42,7 +42,7 @@ def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str) -
         ("../x", "unknown target"),
     ],
 )
-def test_a_name_that_is_none_is_told_what_would_be_right(text: str, said: str) -> None:
+def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         target_id(text)
     assert canonical(text) == text
