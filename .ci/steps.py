@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out"
 TOOLS = ROOT / ".tox" / "tools"
+SLURM = ("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
+"""Tests start one of their own on this machine."""
 
 
 @dataclass(frozen=True)

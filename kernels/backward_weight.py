@@ -17,7 +17,7 @@ from bitgate.operation import DtypeSet
 from bitgate.operations.convolution import ConvProblem, Pass
 
 from .channels_last import channels_last
-from .clauses import Moved, broken_assertion, broken_vectors, grid_blocks, too_many_threads, wrong_types
+from .clauses import broken_assertion, broken_vectors, channel_access, grid_blocks, too_many_threads, wrong_types
 from .cpp_names import BWD_WEIGHT, types
 from .library_family import library_family
 from .limits import MAX_COORDINATE, MAX_GRID_YZ
@@ -119,10 +119,8 @@ def shared_family(
     the others a pair."""
 
     def table(dtypes: str, wave: int) -> str:
-        bits = bits_of(dtypes)
-        name = f"{'Variants' if dtypes in whole else 'Pair'}{bits}Wave{wave}"
-        vector = [] if bits == 32 else [str(min(8, 16 // DtypeSet.parse(dtypes).wei.bytes))]
-        return f"{name}<{', '.join([registrations, types(dtypes, BWD_WEIGHT), *vector])}>"
+        table = "Variants" if dtypes in whole else "Pair" if bits_of(dtypes) > 8 else "Pair8"
+        return f"{table}Wave{wave}<{registrations}, {types(dtypes, BWD_WEIGHT)}>"
 
     shared = "bitgate/implicit_gemm/bwd_weight"
     return family(
@@ -164,8 +162,8 @@ def supports(problem: ConvProblem, instance: Instance, *, atomics: bool, operati
         return refusal
     if refusal := broken_assertion(problem, instance):
         return refusal
-    moved = (Moved("out", "k", problem.k), Moved("in", "c", problem.c), Moved("wei", "c", problem.c))
-    if merge == 1 and (refusal := broken_vectors(seen.tensors, moved, instance)):
+    accesses = channel_access(problem, "out", "in", "wei")
+    if merge == 1 and (refusal := broken_vectors(seen.tensors, accesses, instance)):
         return refusal
     return _index_range(problem, instance, merge)
 

@@ -19,13 +19,19 @@ from .shape import POINTWISE, POINTWISE_STRIDE_1
 
 
 @dataclass(frozen=True)
-class Moved:
+class VectorAccess:
     """A tensor that threads move in vectors, and its dimension along which they lie: ``letter`` names it."""
 
     tensor: str
     letter: str
     length: int
     along: int = CHANNEL
+
+
+def channel_access(problem: ConvProblem, *tensors: str) -> tuple[VectorAccess, ...]:
+    """Tensors of a convolution, moved in vectors of their channels: K of the output, C of the others."""
+    letters = [("k", problem.k) if tensor == "out" else ("c", problem.c) for tensor in tensors]
+    return tuple(VectorAccess(tensor, *letter) for tensor, letter in zip(tensors, letters, strict=True))
 
 
 def wrong_types(problem: ConvProblem, instance: Instance) -> Refusal | None:
@@ -46,9 +52,11 @@ def split(problem: ConvProblem) -> Refusal | None:
     return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
 
 
-def broken_vectors(tensors: Mapping[str, Tensor], moved: Sequence[Moved], instance: Instance) -> Refusal | None:
+def broken_vectors(
+    tensors: Mapping[str, Tensor], accesses: Sequence[VectorAccess], instance: Instance
+) -> Refusal | None:
     """Each length in whole vectors, then each vector at a multiple of its size; of A, B and C in the order given."""
-    each = list(zip(moved, instance.vector or (1, 1, 1), strict=True))
+    each = list(zip(accesses, instance.vector or (1, 1, 1), strict=True))
     for one, vector in each:
         if one.length % vector:
             return Refusal(f"{one.letter}_vector", f"{one.letter.upper()} = {one.length} is not a multiple of {vector}")

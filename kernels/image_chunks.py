@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isqrt
 
+from bitgate.kernel.declaration import ANY_INTEGER, Option
 from bitgate.operation import Tensor
 from bitgate.operations.convolution import ConvProblem
 
 from .channels_last import channels_last
+
+SPLIT_N = Option(
+    "split_n_bytes",
+    ANY_INTEGER,
+    str(2**31),
+    "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many bytes.",
+)
+
+
+def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
+    """Chunks of images."""
+    return image_chunks(problem, int(options.get(SPLIT_N.name, SPLIT_N.production)))
 
 
 def image_chunks(problem: ConvProblem, threshold: int) -> int:

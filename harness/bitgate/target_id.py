@@ -2,6 +2,8 @@
 
 That is LLVM's spelling, and HIP's for a device. A colon is no part of a file's name, so results, folders and reports
 write ``gfx942_sramecc+_xnack-``; both are read wherever a target is named.
+
+``host_for_gfx942`` is the host in the place of gfx942: a lab's set-up is tried with it before its GPUs are there.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bitgate.architecture import Architecture, Platform, architecture
+from bitgate.architecture import HOST, Architecture, Platform, architecture
 from bitgate.errors import UsageError
+
+STAND_IN = "host_for_"
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,14 @@ class TargetId:
 
     architecture: Architecture
     features: tuple[tuple[str, bool], ...] = ()
+    in_place_of: str = ""
+    """The name of the target whose place the host takes, if it takes one."""
 
     @property
     def name(self) -> str:
         """What it is called in results, and on disk."""
-        return "_".join((self.architecture.name, *self._settings))
+        own = "_".join((self.architecture.name, *self._settings))
+        return f"{STAND_IN}{self.in_place_of}" if self.in_place_of else own
 
     @property
     def spelled(self) -> str:
@@ -54,6 +61,11 @@ class TargetId:
 @lru_cache(maxsize=256)
 def target_id(text: str) -> TargetId:
     """The target of a name in either spelling; UsageError says what is unknown, and what would be right."""
+    if text.startswith(STAND_IN):
+        other = target_id(text.removeprefix(STAND_IN))
+        if other.platform == "host":
+            raise UsageError(f"target '{text}': the host takes the place of a GPU's target: host_for_gfx942")
+        return TargetId(HOST, in_place_of=other.name)
     if text.startswith("sm_"):
         return TargetId(architecture(text))
     name, *stated = re.split("[:_]", text)
@@ -87,3 +99,11 @@ def runs_on(built: str, device: str) -> bool:
         return target_id(built).runs_on(target_id(device))
     except UsageError:
         return False
+
+
+def in_place_of(target: str) -> str:
+    """The target whose place the host takes under this name; empty for any other."""
+    try:
+        return target_id(target).in_place_of
+    except UsageError:
+        return ""

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem
 from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
 
-from ..clauses import Moved, broken_vectors, grid_blocks, too_many_threads, wrong_types
+from ..clauses import VectorAccess, broken_vectors, grid_blocks, too_many_threads, wrong_types
 from ..cpp_names import WAVES, types
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
@@ -60,16 +59,16 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     a, b, _ = tuple(instance.layouts[0])
     m, n, k = problem.sizes
     # What lies contiguous in A, B and C, how long it is, and its place in the logical shape.
-    moved = (
-        Moved("in", "k", k, 2) if a == "r" else Moved("in", "m", m, 1),
-        Moved("wei", "n", n, 1) if b == "r" else Moved("wei", "k", k, 2),
-        Moved("out", "n", n, 2),
+    accesses = (
+        VectorAccess("in", "k", k, 2) if a == "r" else VectorAccess("in", "m", m, 1),
+        VectorAccess("wei", "n", n, 1) if b == "r" else VectorAccess("wei", "k", k, 2),
+        VectorAccess("out", "n", n, 2),
     )
-    for one in moved:
+    for one in accesses:
         strides = problem.tensors[one.tensor].strides
         if strides[one.along] != 1:
             return Refusal("layout", f"{one.letter} of {one.tensor} is not contiguous: strides {strides}")
-    return broken_vectors(problem.tensors, moved, instance) or _index_range(problem, instance)
+    return broken_vectors(problem.tensors, accesses, instance) or _index_range(problem, instance)
 
 
 def _index_range(problem: GemmProblem, instance: Instance) -> Refusal | None:
@@ -89,7 +88,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 def _registered(dtype: str, wave: int) -> Registered:
-    return Registered(f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{types(dtype)}>", (dtype,), wave)
+    return Registered(f"InstancesWave{wave}<{types(dtype)}>", (dtype,), wave)
 
 
 GENERATED = units(

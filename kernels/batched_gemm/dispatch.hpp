@@ -70,9 +70,9 @@ int32_t check_index_range(const bitgate::GemmProblem& problem, bitgate_reason* r
 template <class Variant> int32_t supports(const bitgate::GemmRequest& request, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
   const bitgate::GemmProblem& problem = request.problem;
-  const bitgate::ProductDtypes dtypes{code_of<typename Variant::ElementA>,
-                                      code_of<typename Variant::ElementB>,
-                                      code_of<typename Variant::ElementC>, Variant::compute};
+  const bitgate::ProductDtypes dtypes{bitgate::code_of<typename Variant::ElementA>,
+                                      bitgate::code_of<typename Variant::ElementB>,
+                                      bitgate::code_of<typename Variant::ElementC>, Variant::compute};
   Clauses clauses;
   const auto check = [&](auto test) { clauses.check(test); };
   const auto vector = [&](const char* clause, const char* name, int64_t length, int elements) {

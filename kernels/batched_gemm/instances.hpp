@@ -1,5 +1,5 @@
-// The instances by the size of their elements (16: f16, bf16; 32: f32) and the lanes of a wave. One
-// translation unit makes those of one type and wave size. kernels/batched_gemm/declaration.py lists the same.
+// The instances by the lanes of a wave, stated for 16-bit elements (TilingFor). One translation unit makes
+// those of one type and wave size. kernels/batched_gemm/declaration.py lists the same.
 #pragma once
 
 #include "dispatch.hpp"
@@ -18,16 +18,10 @@ using EachLayout = Registrations<Rcr<Any>, Rcr<Vectors>, Rrr<Any>, Rrr<Vectors>,
 
 // Block tile, waves along M and N, fragment, vectors of A, B and C, lanes of a wave.
 template <class T>
-using Instances16Wave64 = EachLayout<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>,
-                                     Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>;
+using InstancesWave64 =
+    EachLayout<AnySize<T, 64>, TilingFor<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>;
 template <class T>
-using Instances16Wave32 = EachLayout<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>,
-                                     Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
-template <class T>
-using Instances32Wave64 = EachLayout<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>,
-                                     Tiling<T, Extent<128, 64, 32>, 4, 1, Small32, Vectors<4, 4, 4>>>;
-template <class T>
-using Instances32Wave32 = EachLayout<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>,
-                                     Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>;
+using InstancesWave32 =
+    EachLayout<AnySize<T, 32>, TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>;
 
 } // namespace batched_gemm

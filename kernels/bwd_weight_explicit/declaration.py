@@ -11,7 +11,7 @@ from bitgate.kernel.generated import element
 from bitgate.operation import Tensor
 from bitgate.operations.convolution import ConvProblem
 
-from ..backward_weight import Way, bits_of, family, instances
+from ..backward_weight import Way, family, instances
 from ..channels_last import channels_last
 from ..shape import POINTWISE_STRIDE_1, Shape
 
@@ -63,7 +63,7 @@ FAMILY = family(
     __file__,
     WAY,
     instances(__file__, WAY, ROWS),
-    lambda dtype, wave: f"Instances{bits_of(dtype)}Wave{wave}<{element(dtype)}>",
+    lambda dtype, wave: f"InstancesWave{wave}<{element(dtype)}>",
     supports=supports,
     dispatch=dispatch,
 )

@@ -14,8 +14,8 @@ namespace gemm = bitgate::implicit_gemm::batched_gemm;
 namespace conv = bitgate::implicit_gemm::bwd_weight;
 
 // Results of T, and the sums of slices as floats.
-template <class T> using Whole = Types<T>;
-template <class T> using Partial = Types<T, T, float>;
+template <class T> using ResultTypes = Types<T>;
+template <class T> using WorkspaceTypes = Types<T, T, float>;
 
 // One instance: the GEMM that writes dw, and the one that writes the workspace. Their tiles are the same.
 template <class ToResult_, class ToWorkspace_> struct Pair {
@@ -97,7 +97,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   } else {
     auto* workspace = static_cast<float*>(buffers.workspace);
     const conv::Cells cells = job.cells();
-    geometry.c = {int64_t{geometry.m} * geometry.n, geometry.n, 1, {}};
+    geometry.c = bitgate::packed_layout(geometry.m, geometry.n);
     bitgate::memset_async(context, "clear_workspace", workspace, 0,
                           static_cast<size_t>(conv::workspace_bytes(request)));
     launches += bitgate::launch(context, "kernel_gemm", gemm::kernel_gemm<Split>, grid, dim3(Split::block), 0,

@@ -26,9 +26,11 @@ template <class Variant_, int LoadThreads_> struct Wavelet : Variant_ {
   static constexpr int math_threads = Variant_::block;
   static constexpr int threads = load_threads + math_threads;
 
-  // Rows of sums that LDS takes at once; the rest follow in further rounds, whole rows of waves each.
+  // Rows of sums that LDS takes at once, in as many bytes on every target, so that an instance is the same on
+  // all; the rest follow in further rounds, whole rows of waves each.
+  static constexpr int most_bytes = 65536;
   static constexpr int whole = Variant_::Tile::M * Variant_::pitch_c * static_cast<int>(sizeof(Sum));
-  static constexpr int rounds = whole > 65536 ? 2 : 1;
+  static constexpr int rounds = whole > most_bytes ? 2 : 1;
   static constexpr int rows = Variant_::Tile::M / rounds;
   static_assert(rows % Variant_::wave_m == 0);
 
@@ -37,7 +39,7 @@ template <class Variant_, int LoadThreads_> struct Wavelet : Variant_ {
     Operands operands[2];
     alignas(16) Sum c[rows * Variant_::pitch_c];
   };
-  static_assert(sizeof(Lds) <= 65536, "LDS of one block");
+  static_assert(sizeof(Lds) <= BITGATE_LDS_BYTES, "LDS of one block");
 };
 
 // The load waves' way through `count` steps.

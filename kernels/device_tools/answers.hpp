@@ -1,5 +1,5 @@
 // What kernels answer: 64-bit words in device memory that were cleared before, into which blocks add their
-// shares. A largest or least value is kept as a maximum, so that zero means that there was none.
+// values. A largest or least value is kept as a maximum, so that zero means that there was none.
 #pragma once
 
 #include "bitgate/lds.hpp"
@@ -15,22 +15,22 @@ BITGATE_HD inline Word as_least(int64_t index) {
   return ~static_cast<Word>(index);
 }
 
-struct Shares {
+struct BlockValues {
   Word of_thread[block_size];
 };
 
 // The combination of all threads' values, in thread 0. Every thread of the block has to come here.
 template <class Combine> __device__ inline Word over_block(Word value, Combine combine) {
-  BITGATE_LDS(Shares, shares);
+  BITGATE_LDS(BlockValues, values);
   const unsigned thread = threadIdx.x;
-  shares.of_thread[thread] = value;
+  values.of_thread[thread] = value;
   __syncthreads();
   for (unsigned half = block_size / 2; half > 0; half /= 2) {
     if (thread < half)
-      shares.of_thread[thread] = combine(shares.of_thread[thread], shares.of_thread[thread + half]);
+      values.of_thread[thread] = combine(values.of_thread[thread], values.of_thread[thread + half]);
     __syncthreads();
   }
-  const Word whole = shares.of_thread[0];
+  const Word whole = values.of_thread[0];
   __syncthreads(); // the next call writes to the same place
   return whole;
 }

@@ -38,8 +38,8 @@ template <class Bits> BITGATE_HD inline Bits real_of(uint64_t word, int32_t dtyp
   else if constexpr (sizeof(Bits) == 4)
     return bitgate::bits_as<Bits>(counter::real32(word));
   else
-    return dtype == BITGATE_F16 ? bitgate::narrow_f16(counter::real32(word)).bits
-                                : bitgate::narrow_bf16(counter::real32(word)).bits;
+    return dtype == BITGATE_F16 ? bitgate::narrow<bitgate::f16>(counter::real32(word)).bits
+                                : bitgate::narrow<bitgate::bf16>(counter::real32(word)).bits;
 }
 
 template <class Bits>

@@ -15,9 +15,9 @@ from bitgate.operations.convolution import ConvProblem, Pass, SubGemm, gemms_cou
 
 from ..backward_data import too_large
 from ..channels_last import channels_last
-from ..clauses import Moved, broken_vectors, grid_blocks, operand_operations, too_many_threads, wrong_types
+from ..clauses import broken_vectors, channel_access, grid_blocks, operand_operations, too_many_threads, wrong_types
 from ..cpp_names import BWD_DATA, WAVES, types
-from ..image_chunks import image_chunks
+from ..image_chunks import SPLIT_N, split_n
 from ..library_family import library_family
 from ..limits import MAX_GRID_YZ
 from ..shape import Shape
@@ -70,8 +70,8 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
         return Refusal("split_k", f"split_k = {problem.split_k} is over {MAX_SPLIT_K}")
     if problem.split_k > 1 and problem.op.name != "pass":
         return Refusal("split_k_op", f"{problem.op.name} would act on each of {problem.split_k} slices by itself")
-    moved = (Moved("out", "k", problem.k), Moved("wei", "c", problem.c), Moved("in", "c", problem.c))
-    return broken_vectors(seen.tensors, moved, instance) or _index_range(problem, instance, options)
+    accesses = channel_access(problem, "out", "wei", "in")
+    return broken_vectors(seen.tensors, accesses, instance) or _index_range(problem, instance, options)
 
 
 def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
@@ -88,11 +88,6 @@ def _index_range(problem: ConvProblem, instance: Instance, options: Mapping[str,
 def split_k(problem: ConvProblem) -> int:
     """Slices of each reduction; auto is 1."""
     return max(1, problem.split_k)
-
-
-def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
-    """Chunks of images."""
-    return image_chunks(problem, int(options.get("split_n_bytes", PRODUCTION_SPLIT)))
 
 
 def takes_flat_path(problem: ConvProblem, options: Mapping[str, str]) -> bool:
@@ -148,7 +143,6 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
-PRODUCTION_SPLIT = str(2**31)
 PRODUCTION_BUCKET = "32"
 OPTIONS = (
     Option(
@@ -159,12 +153,7 @@ OPTIONS = (
         " any 2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket.",
     ),
     Option("bucket_size", ANY_INTEGER, PRODUCTION_BUCKET, "sub-GEMMs that one grouped launch takes (1 to 32)"),
-    Option(
-        "split_n_bytes",
-        ANY_INTEGER,
-        PRODUCTION_SPLIT,
-        "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many bytes.",
-    ),
+    SPLIT_N,
 )
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
+from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
 from bitgate.operations.convolution import ConvProblem, Pass
 
 from ..channels_last import channels_last
 from ..clauses import (
-    Moved,
     broken_assertion,
     broken_vectors,
+    channel_access,
     grid_blocks,
     operand_operations,
     split,
@@ -25,7 +25,7 @@ from ..clauses import (
     wrong_types,
 )
 from ..cpp_names import WAVES, types
-from ..image_chunks import image_chunks
+from ..image_chunks import SPLIT_N, split_n
 from ..library_family import library_family
 from ..limits import MAX_COORDINATE, MAX_GRID_YZ
 from ..shape import GENERAL, ODD_C, POINTWISE, POINTWISE_STRIDE_1, Shape
@@ -114,13 +114,13 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     seen = channels_last(problem)
     if seen.refusal:
         return seen.refusal
-    moved = (Moved("in", "c", problem.c), Moved("wei", "c", problem.c), Moved("out", "k", problem.k))
+    accesses = channel_access(problem, "in", "wei", "out")
     return (
         wrong_types(problem, instance)
         or operand_operations(problem)
         or split(problem)
         or broken_assertion(problem, instance)
-        or broken_vectors(seen.tensors, moved, instance)
+        or broken_vectors(seen.tensors, accesses, instance)
         or _index_range(problem, instance, split_n(problem, options))
     )
 
@@ -135,22 +135,6 @@ def _index_range(problem: ConvProblem, instance: Instance, chunks: int) -> Refus
         return Refusal("index_range", f"{problem.g} groups, {chunks} chunks: more than a grid has")
     rows = problem.n // chunks * prod(problem.output)
     return too_many_threads(grid_blocks(rows, problem.k, instance), instance)
-
-
-def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
-    """Chunks of images."""
-    return image_chunks(problem, int(options.get("split_n_bytes", PRODUCTION_SPLIT)))
-
-
-PRODUCTION_SPLIT = str(2**31)
-OPTIONS = (
-    Option(
-        "split_n_bytes",
-        ANY_INTEGER,
-        PRODUCTION_SPLIT,
-        "split-N: images are taken in equal chunks, as few as keep a chunk's input and output within this many bytes.",
-    ),
-)
 
 
 def steps(problem: ConvProblem, instance: Instance) -> int:
@@ -179,7 +163,7 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     )
 
 
-TABLES = {"f32": "Instances32", "f16": "Instances16", "bf16": "Instances16", "i8": "InstancesI8"}
+TABLES = {"f32": "Instances", "f16": "Instances", "bf16": "Instances", "i8": "InstancesI8"}
 """In C++, of groups that are no 8-bit floats."""
 
 
@@ -206,7 +190,7 @@ FAMILY = library_family(
         for dtypes, shapes in held.items()
         for shape in shapes
     ),
-    options=OPTIONS,
+    options=(SPLIT_N,),
     supports=supports,
     dispatch=dispatch,
 )

@@ -48,7 +48,7 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
 
 // Where a thread stands in the reduction: the offsets of its rows' x cells at channel 0 of a tap (-1 where
 // the tap falls into the padding), the address of w there, and the channels at which its vectors begin.
-template <class Variant> struct Standing {
+template <class Variant> struct ReadPosition {
   int64_t cells[Variant::CoverA::passes];
   const typename Variant::ElementB* w_tap;
   struct {
@@ -69,17 +69,14 @@ template <class Variant> struct Reader {
   using FactorA = typename Variant::FactorA;
   using FactorB = typename Variant::FactorB;
   using Vector = typename Variant::Vector;
-  struct Stage {
-    ChunkOf<FactorA, Vector::A> a[CoverA::passes];
-    ChunkOf<FactorB, Vector::B> b[CoverB::passes];
-  };
+  using Stage = OperandStage<Variant, CoverA, CoverB>;
 
   const Geometry& geometry;
   const Place& place;
   const RowsOfA<CoverA::passes>& rows;
   const typename Variant::ElementA* x;
   const typename Variant::ElementB* w_group;
-  Standing<Variant> at;
+  ReadPosition<Variant> at;
 
   BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
@@ -141,7 +138,7 @@ template <class Variant> struct TapByTap : Reader<Variant> {
 
   BITGATE_HD __forceinline__ void start() {
     enter_tap();
-    stand_at_channels();
+    set_channels();
   }
 
   BITGATE_HD __forceinline__ void next() {
@@ -156,7 +153,7 @@ template <class Variant> struct TapByTap : Reader<Variant> {
       }
       enter_tap();
     }
-    stand_at_channels();
+    set_channels();
   }
 
 private:
@@ -165,7 +162,7 @@ private:
     this->at.w_tap = this->w_group + tap.w_offset;
     this->find_cells(tap);
   }
-  BITGATE_HD __forceinline__ void stand_at_channels() {
+  BITGATE_HD __forceinline__ void set_channels() {
     const int32_t a = first_c + Variant::CoverA::column(this->place.thread);
     const int32_t b = first_c + Variant::CoverB::column(this->place.thread);
     this->at.a = {a, a < this->geometry.c};
@@ -181,15 +178,15 @@ template <class Variant> struct Merged : Reader<Variant> {
     return steps_of(geometry.c * taps_of(geometry), Variant::Tile::K);
   }
 
-  BITGATE_HD __forceinline__ void start() { stand_at_terms(); }
+  BITGATE_HD __forceinline__ void start() { set_terms(); }
 
   BITGATE_HD __forceinline__ void next() {
     first_term += Variant::Tile::K;
-    stand_at_terms();
+    set_terms();
   }
 
 private:
-  BITGATE_HD __forceinline__ void stand_at_terms() {
+  BITGATE_HD __forceinline__ void set_terms() {
     const int32_t terms = this->geometry.c * taps_of(this->geometry);
     const int32_t term_a = first_term + Variant::CoverA::column(this->place.thread);
     const int32_t term_b = first_term + Variant::CoverB::column(this->place.thread);

@@ -1,6 +1,6 @@
-// The instances by the size of the elements in bits (of the factors, where they are others) and the lanes of
-// a wave. One translation unit makes those of some types and one wave size;
-// kernels/grouped_fwd/declaration.py lists the same.
+// The instances by the lanes of a wave, stated for 16-bit elements (TilingFor), and those of 8-bit factors.
+// One translation unit makes those of some types and one wave size; kernels/grouped_fwd/declaration.py lists
+// the same.
 #pragma once
 
 #include "dispatch.hpp"
@@ -16,59 +16,43 @@ template <class Tiling> using Prefetched = General<Staged<2, Tiling>>;
 
 // Block tile, waves along M and N, fragment, vectors of x, w and y, lanes of a wave.
 template <class T>
-using Instances16Wave64 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>>,
-                  General<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<4, 4, 1>>>,
-                  General<Tiling<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<8, 8, 4>>>,
-                  General<Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>,
-                  Pointwise<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 8>>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 1, 1, Wide, Vectors<8, 8, 8>>>,
-                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 4>>>>;
+using InstancesWave64 =
+    Registrations<OddC<AnySize<T, 64>>,
+                  General<TilingFor<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<4, 4, 1>>>,
+                  General<TilingFor<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<8, 8, 4>>>,
+                  General<TilingFor<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>>,
+                  Pointwise<TilingFor<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 8>>>,
+                  PointwiseStride1<TilingFor<T, Extent<64, 64, 64>, 1, 1, Wide, Vectors<8, 8, 8>>>,
+                  Prefetched<TilingFor<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 4>>>>;
 template <class T>
-using Instances16Wave32 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
-                  General<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
-                  Pointwise<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
-                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 4>, 32>>>;
-template <class T>
-using Instances32Wave64 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>>,
-                  General<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<2, 2, 1>>>,
-                  General<Tiling<T, Extent<64, 32, 16>, 1, 1, Small32, Vectors<4, 4, 2>>>,
-                  General<Tiling<T, Extent<128, 64, 32>, 4, 1, Small32, Vectors<4, 4, 4>>>,
-                  Pointwise<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 4, 4>>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 1, 1, Small32, Vectors<4, 4, 4>>>,
-                  Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 4, 2>>>>;
-template <class T>
-using Instances32Wave32 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>>,
-                  General<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>,
-                  Pointwise<Tiling<T, Extent<64, 32, 16>, 2, 1, Small32, Vectors<2, 2, 2>, 32>>,
-                  PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>,
-                  Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 2>, 32>>>;
+using InstancesWave32 =
+    Registrations<OddC<AnySize<T, 32>>,
+                  General<TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
+                  Pointwise<TilingFor<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
+                  PointwiseStride1<TilingFor<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
+                  Prefetched<TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 4>, 32>>>;
 
 template <class T>
 using InstancesI8Wave64 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>,
+    Registrations<OddC<AnySize<T, 64>>,
                   General<Tiling<T, Extent<64, 32, 64>, 2, 1, Small8, Vectors<4, 4, 1>>>,
                   General<Tiling<T, Extent<128, 64, 64>, 4, 1, Small8, Vectors<16, 16, 16>>>,
                   PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<8, 8, 8>>>,
                   Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<16, 16, 8>>>>;
 template <class T>
 using InstancesI8Wave32 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
+    Registrations<OddC<AnySize<T, 32>>,
                   General<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 1>, 32>>,
                   Prefetched<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<16, 16, 8>, 32>>>;
 
 // 8-bit floats: any K and C, or vectors; of one type also prefetched.
 template <class T>
 using InstancesF8Wave64 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>,
+    Registrations<OddC<AnySize<T, 64>>,
                   General<Tiling<T, Extent<64, 32, 64>, 2, 1, Small8, Vectors<8, 8, 4>>>>;
 template <class T>
 using InstancesF8Wave32 =
-    Registrations<OddC<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
+    Registrations<OddC<AnySize<T, 32>>,
                   General<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<8, 8, 4>, 32>>>;
 template <class T>
 using PrefetchedF8Wave64 =

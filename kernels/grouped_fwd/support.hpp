@@ -41,23 +41,24 @@ int32_t check_index_range(const bitgate::ConvProblem& problem, const ConvShape& 
 
 // A is x, B is w, C is y.
 template <class Variant>
-constexpr bitgate::ProductDtypes dtypes{code_of<typename Variant::ElementA>,
-                                        code_of<typename Variant::ElementB>,
-                                        code_of<typename Variant::ElementC>, Variant::compute};
+constexpr bitgate::ProductDtypes dtypes{bitgate::code_of<typename Variant::ElementA>,
+                                        bitgate::code_of<typename Variant::ElementB>,
+                                        bitgate::code_of<typename Variant::ElementC>, Variant::compute};
 
 template <class Variant> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
   const bitgate::ConvProblem& problem = request.problem;
-  const Moved moved[3] = {{problem.in, "in", "c_vector", Vector::A, sizeof(typename Variant::ElementA)},
-                          {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
-                          {problem.out, "out", "k_vector", Vector::C, sizeof(typename Variant::ElementC)}};
+  const VectorAccess accesses[3] = {
+      {problem.in, "in", "c_vector", Vector::A, sizeof(typename Variant::ElementA)},
+      {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
+      {problem.out, "out", "k_vector", Vector::C, sizeof(typename Variant::ElementC)}};
   ConvShape shape;
   Clauses clauses{bitgate::read_conv(problem, shape, reason)};
   clauses.check([&] { return bitgate::check_dtypes(problem, dtypes<Variant>, reason); });
   clauses.check([&] { return bitgate::check_operations(problem, reason); });
   clauses.check([&] { return bitgate::check_unsplit(problem, reason); });
   clauses.check([&] { return check_specialisation(Variant::special, problem, reason); });
-  clauses.check([&] { return check_moved(moved, problem.alignment, reason); });
+  clauses.check([&] { return check_vector_access(accesses, problem.alignment, reason); });
   clauses.check(
       [&] { return check_index_range<Variant>(problem, shape, chunks_of<Variant>(request), reason); });
   return clauses.status;

@@ -11,6 +11,7 @@
 
 namespace naive_reduction {
 
+using bitgate::offset_of;
 using bitgate::Reduced;
 using bitgate::ReductionKind;
 
@@ -20,7 +21,7 @@ inline constexpr int64_t max_length = 2147483647; // a place is an i32
 
 struct Geometry {
   int64_t outer, length, inner;
-  int64_t x[3], y[2], index[2]; // strides
+  bitgate::Layout x, y, index;
 };
 
 // Is a strictly above b? NaN is above all that is none, +0 above -0.
@@ -38,19 +39,19 @@ BITGATE_HD inline bool above(int32_t a, int32_t b) {
 }
 
 // A NaN as the type's quiet one, everything else as it is.
-BITGATE_HD inline float told(float value) {
+BITGATE_HD inline float quieted(float value) {
   return value != value ? bitgate::bits_as<float>(0x7FC00000u) : value;
 }
-BITGATE_HD inline bitgate::f16 told(bitgate::f16 value) {
+BITGATE_HD inline bitgate::f16 quieted(bitgate::f16 value) {
   return (value.bits & 0x7FFF) > 0x7C00 ? bitgate::f16{0x7E00} : value;
 }
-BITGATE_HD inline bitgate::bf16 told(bitgate::bf16 value) {
+BITGATE_HD inline bitgate::bf16 quieted(bitgate::bf16 value) {
   return (value.bits & 0x7FFF) > 0x7F80 ? bitgate::bf16{0x7FC0} : value;
 }
-BITGATE_HD inline int32_t told(int32_t value) {
+BITGATE_HD inline int32_t quieted(int32_t value) {
   return value;
 }
-BITGATE_HD inline int8_t told(int8_t value) {
+BITGATE_HD inline int8_t quieted(int8_t value) {
   return value;
 }
 
@@ -61,11 +62,11 @@ __global__ void __launch_bounds__(block)
   for (int64_t result = static_cast<int64_t>(blockIdx.x) * block + threadIdx.x;
        result < geometry.outer * geometry.inner; result += stride) {
     const int64_t o = result / geometry.inner, i = result % geometry.inner;
-    const T* row = x + o * geometry.x[0] + i * geometry.x[2];
+    const T* row = x + offset_of(geometry.x, {o, 0, i});
     typename Reduced<T>::Accumulator sum = 0;
     for (int64_t l = 0; l < geometry.length; ++l)
-      sum = bitgate::reduced_sum(sum, Reduced<T>::widen(row[l * geometry.x[1]]));
-    y[o * geometry.y[0] + i * geometry.y[1]] = Reduced<T>::narrow(sum);
+      sum = bitgate::reduced_sum(sum, Reduced<T>::widen(row[offset_of(geometry.x, {.row = l})]));
+    y[offset_of(geometry.y, {o, 0, i})] = Reduced<T>::narrow(sum);
   }
 }
 
@@ -76,17 +77,17 @@ __global__ void __launch_bounds__(block) kernel_max(const T* x, T* y, int32_t* i
   for (int64_t result = static_cast<int64_t>(blockIdx.x) * block + threadIdx.x;
        result < geometry.outer * geometry.inner; result += stride) {
     const int64_t o = result / geometry.inner, i = result % geometry.inner;
-    const T* row = x + o * geometry.x[0] + i * geometry.x[2];
+    const T* row = x + offset_of(geometry.x, {o, 0, i});
     T best = row[0];
     int64_t place = 0;
     for (int64_t l = 1; l < geometry.length; ++l) {
-      const T cell = row[l * geometry.x[1]];
+      const T cell = row[offset_of(geometry.x, {.row = l})];
       if (above(Reduced<T>::widen(cell), Reduced<T>::widen(best)))
         best = cell, place = l;
     }
-    y[o * geometry.y[0] + i * geometry.y[1]] = told(best);
+    y[offset_of(geometry.y, {o, 0, i})] = quieted(best);
     if (index != nullptr)
-      index[o * geometry.index[0] + i * geometry.index[1]] = static_cast<int32_t>(place);
+      index[offset_of(geometry.index, {o, 0, i})] = static_cast<int32_t>(place);
   }
 }
 
@@ -106,13 +107,12 @@ template <class T>
 void run(const bitgate::ReductionRequest& request, const bitgate::ReductionProblem::Buffers& buffers,
          bitgate::Context& context) {
   const bitgate::ReductionProblem& problem = request.problem;
-  const auto& x = problem.x.strides;
   const Geometry geometry{problem.outer,
                           problem.length,
                           problem.inner,
-                          {x[0], x[1], x[2]},
-                          {problem.y.strides[0], problem.y.strides[1]},
-                          {problem.index.strides[0], problem.index.strides[1]}};
+                          bitgate::layout_of(problem.x),
+                          bitgate::result_layout(problem.y),
+                          bitgate::result_layout(problem.index)};
   const int64_t blocks = (problem.outer * problem.inner + block - 1) / block;
   const dim3 grid(static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks));
   const auto* const from = static_cast<const T*>(buffers.x);

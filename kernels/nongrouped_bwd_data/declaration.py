@@ -14,7 +14,15 @@ from bitgate.operation import DTYPES
 from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
 from ..backward_data import too_large
-from ..clauses import Moved, broken_vectors, grid_blocks, operand_operations, split, too_many_threads, wrong_types
+from ..clauses import (
+    broken_vectors,
+    channel_access,
+    grid_blocks,
+    operand_operations,
+    split,
+    too_many_threads,
+    wrong_types,
+)
 from ..cpp_names import BWD_DATA, WAVES, types
 from ..library_family import library_family
 from ..shape import Shape
@@ -60,9 +68,9 @@ def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str
     for tensor in (tensors["out"], tensors["wei"], tensors["in"]):
         if tensor.strides[2] != 1:
             return Refusal("layout", f"channels of {tensor.name} are {tensor.strides[2]} elements apart, not 1")
-    moved = (Moved("out", "k", problem.k), Moved("wei", "c", problem.c), Moved("in", "c", problem.c))
+    accesses = channel_access(problem, "out", "wei", "in")
     blocks = grid_blocks(sub_gemm_rows(problem), problem.c, instance)
-    return broken_vectors(tensors, moved, instance) or too_large(problem) or too_many_threads(blocks, instance)
+    return broken_vectors(tensors, accesses, instance) or too_large(problem) or too_many_threads(blocks, instance)
 
 
 def main_loop(problem: ConvProblem, instance: Instance) -> str:
@@ -90,7 +98,8 @@ def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str
 
 
 def _registered(dtype: str, wave: int) -> Registered:
-    return Registered(f"Instances{8 * DTYPES[dtype].bytes}Wave{wave}<{types(dtype, BWD_DATA)}>", (dtype,), wave)
+    table = "Instances8" if DTYPES[dtype].bytes == 1 else "Instances"
+    return Registered(f"{table}Wave{wave}<{types(dtype, BWD_DATA)}>", (dtype,), wave)
 
 
 GENERATED = units(

@@ -14,7 +14,7 @@
 
 namespace platform_probe {
 
-template <class A_, class B_, int M_, int N_, int K_, int Wave_> struct Trial {
+template <class A_, class B_, int M_, int N_, int K_, int Wave_> struct FragmentTest {
   using A = A_;
   using B = B_;
   using Fragment = bitgate::Fragment<A, B, M_, N_, K_, Wave_>;
@@ -30,64 +30,65 @@ template <class A_, class B_, int M_, int N_, int K_, int Wave_> struct Trial {
   };
 };
 
-template <class Trial>
-__global__ void __launch_bounds__(Trial::wave)
-    sum_tiles(const typename Trial::A* a, const typename Trial::B* b, const int32_t* repeats, int32_t steps,
-              typename Trial::Sum* sums) {
-  using Fragment = typename Trial::Fragment;
-  BITGATE_LDS(typename Trial::Lds, lds);
+template <class FragmentTest>
+__global__ void __launch_bounds__(FragmentTest::wave)
+    sum_tiles(const typename FragmentTest::A* a, const typename FragmentTest::B* b, const int32_t* repeats,
+              int32_t steps, typename FragmentTest::Sum* sums) {
+  using Fragment = typename FragmentTest::Fragment;
+  BITGATE_LDS(typename FragmentTest::Lds, lds);
   const int thread = static_cast<int>(threadIdx.x);
   typename Fragment::Accumulator accumulator;
   Fragment::together([&] { Fragment::clear(accumulator); });
   for (int32_t step = 0; step < steps; ++step) {
     const int64_t tile = static_cast<int64_t>(blockIdx.x) * steps + step;
-    for (int i = thread; i < Trial::M * Trial::K; i += Trial::wave)
-      lds.a[i / Trial::K * Trial::pitch_a + i % Trial::K] = a[tile * Trial::M * Trial::K + i];
-    for (int i = thread; i < Trial::K * Trial::N; i += Trial::wave)
-      lds.b[i / Trial::N * Trial::pitch_b + i % Trial::N] = b[tile * Trial::K * Trial::N + i];
+    for (int i = thread; i < FragmentTest::M * FragmentTest::K; i += FragmentTest::wave)
+      lds.a[i / FragmentTest::K * FragmentTest::pitch_a + i % FragmentTest::K] =
+          a[tile * FragmentTest::M * FragmentTest::K + i];
+    for (int i = thread; i < FragmentTest::K * FragmentTest::N; i += FragmentTest::wave)
+      lds.b[i / FragmentTest::N * FragmentTest::pitch_b + i % FragmentTest::N] =
+          b[tile * FragmentTest::K * FragmentTest::N + i];
     __syncthreads();
     const int32_t count = repeats[tile];
     Fragment::together([&] {
       typename Fragment::OperandA operand_a;
       typename Fragment::OperandB operand_b;
-      Fragment::load_a(lds.a, Trial::pitch_a, operand_a);
-      Fragment::load_b(lds.b, Trial::pitch_b, operand_b);
+      Fragment::load_a(lds.a, FragmentTest::pitch_a, operand_a);
+      Fragment::load_b(lds.b, FragmentTest::pitch_b, operand_b);
       for (int32_t repeat = 0; repeat < count; ++repeat)
         Fragment::multiply(operand_a, operand_b, accumulator);
     });
     __syncthreads();
   }
-  typename Trial::Sum* const block = sums + static_cast<int64_t>(blockIdx.x) * Trial::M * Trial::N;
+  typename FragmentTest::Sum* const block =
+      sums + static_cast<int64_t>(blockIdx.x) * FragmentTest::M * FragmentTest::N;
   Fragment::together([&] {
-    Fragment::for_each(accumulator, [&](int row, int column, typename Trial::Sum sum) {
-      block[row * Trial::N + column] = sum;
+    Fragment::for_each(accumulator, [&](int row, int column, typename FragmentTest::Sum sum) {
+      block[row * FragmentTest::N + column] = sum;
     });
   });
 }
 
-// A trial as the library lists and runs it.
+// A test as the library lists and runs it.
 struct Entry {
   bitgate_fragment_info info;
   void (*run)(const ProbeBuffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context);
 };
 
-template <class Trial>
-void run_trial(const ProbeBuffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context) {
-  context.wave_size = Trial::wave;
-  bitgate::launch(context, "sum_tiles", sum_tiles<Trial>, dim3(blocks), dim3(Trial::wave), 0,
-                  static_cast<const typename Trial::A*>(buffers.a),
-                  static_cast<const typename Trial::B*>(buffers.b), buffers.repeats, steps,
-                  static_cast<typename Trial::Sum*>(buffers.figures));
+template <class FragmentTest>
+void run_test(const ProbeBuffers& buffers, unsigned blocks, int32_t steps, bitgate::Context& context) {
+  context.wave_size = FragmentTest::wave;
+  bitgate::launch(context, "sum_tiles", sum_tiles<FragmentTest>, dim3(blocks), dim3(FragmentTest::wave), 0,
+                  static_cast<const typename FragmentTest::A*>(buffers.a),
+                  static_cast<const typename FragmentTest::B*>(buffers.b), buffers.repeats, steps,
+                  static_cast<typename FragmentTest::Sum*>(buffers.figures));
 }
 
-template <class T> inline constexpr int32_t code_of = bitgate::Number<T>::dtype;
-template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
-
-template <class Trial> Entry entry() {
-  return {{sizeof(bitgate_fragment_info), code_of<typename Trial::A>, code_of<typename Trial::B>,
-           code_of<typename Trial::Sum>, Trial::M, Trial::N, Trial::K, Trial::wave,
-           Trial::Fragment::exact_range},
-          run_trial<Trial>};
+template <class FragmentTest> Entry entry() {
+  using bitgate::code_of;
+  return {{sizeof(bitgate_fragment_info), code_of<typename FragmentTest::A>,
+           code_of<typename FragmentTest::B>, code_of<typename FragmentTest::Sum>, FragmentTest::M,
+           FragmentTest::N, FragmentTest::K, FragmentTest::wave, FragmentTest::Fragment::exact_range},
+          run_test<FragmentTest>};
 }
 
 } // namespace platform_probe

@@ -8,13 +8,13 @@
 
 namespace reduction {
 
-enum class Way { block, wave, columns };
-inline constexpr const char* way_names[] = {"block", "wave", "columns"};
+enum class Scheme { block, wave, columns };
+inline constexpr const char* scheme_names[] = {"block", "wave", "columns"};
 
-// An instance: elements, the way, and the lanes of a wave.
-template <class T, Way way_, int wave_> struct Variant {
+// An instance: elements, the scheme, and the lanes of a wave.
+template <class T, Scheme scheme_, int wave_> struct Variant {
   using Element = T;
-  static constexpr Way way = way_;
+  static constexpr Scheme scheme = scheme_;
   static constexpr int wave = wave_;
 };
 
@@ -64,36 +64,29 @@ template <class T, class Use> auto with_kind(const bitgate::ReductionProblem& pr
 template <class Variant> int64_t workspace_bytes(const bitgate::ReductionRequest& request) {
   const bitgate::ReductionProblem& problem = request.problem;
   return with_kind<typename Variant::Element>(problem, [&](auto kind) {
-    const int64_t bytes = problem.outer * problem.inner * sizeof(typename decltype(kind)::Carry);
+    const int64_t bytes = problem.outer * problem.inner * sizeof(typename decltype(kind)::Partial);
     return slices_of(problem) > 1 ? bytes : 0;
   });
 }
 
 inline Geometry geometry_of(const bitgate::ReductionProblem& problem) {
-  const auto& x = problem.x.strides;
-  const auto& y = problem.y.strides;
-  const auto& index = problem.index.strides;
   const int64_t slices = slices_of(problem);
   return {problem.outer,
           problem.length,
           problem.inner,
-          x[0],
-          x[1],
-          x[2],
-          y[0],
-          y[1],
-          index[0],
-          index[1],
+          bitgate::layout_of(problem.x),
+          bitgate::result_layout(problem.y),
+          bitgate::result_layout(problem.index),
           ceil_div(problem.length, slices),
           static_cast<int32_t>(slices)};
 }
 
 // Blocks that have a row, or a tile of columns, each at once.
 template <class Variant> int64_t blocks_of(const Geometry& geometry) {
-  switch (Variant::way) {
-  case Way::block:
+  switch (Variant::scheme) {
+  case Scheme::block:
     return results_of(geometry);
-  case Way::wave:
+  case Scheme::wave:
     return ceil_div(results_of(geometry), block / Variant::wave);
   default:
     return geometry.outer * ceil_div(geometry.inner, Variant::wave);
@@ -101,9 +94,9 @@ template <class Variant> int64_t blocks_of(const Geometry& geometry) {
 }
 
 template <class Variant, class Kind> constexpr auto kernel_of() {
-  if constexpr (Variant::way == Way::block)
+  if constexpr (Variant::scheme == Scheme::block)
     return kernel_block<Kind, Variant::wave>;
-  else if constexpr (Variant::way == Way::wave)
+  else if constexpr (Variant::scheme == Scheme::wave)
     return kernel_wave<Kind, Variant::wave>;
   else
     return kernel_columns<Kind, Variant::wave>;
@@ -117,12 +110,12 @@ void run(const bitgate::ReductionRequest& request, const bitgate::ReductionProbl
   const auto at_most = [most](int64_t blocks) {
     return static_cast<unsigned>(blocks < most ? blocks : most);
   };
-  static const std::string name = std::string("kernel_") + way_names[static_cast<int>(Variant::way)];
+  static const std::string name = std::string("kernel_") + scheme_names[static_cast<int>(Variant::scheme)];
   bitgate_dispatch_record& record = context.record;
   with_kind<typename Variant::Element>(request.problem, [&](auto of_kind) {
     using Kind = decltype(of_kind);
     auto* const y = static_cast<typename Kind::Result*>(buffers.y);
-    auto* const partials = static_cast<typename Kind::Carry*>(buffers.workspace);
+    auto* const partials = static_cast<typename Kind::Partial*>(buffers.workspace);
     if (geometry.slices > 1)
       bitgate::memset_async(context, "clear_partials", partials, 0,
                             static_cast<size_t>(results_of(geometry)) * sizeof *partials);
@@ -135,7 +128,7 @@ void run(const bitgate::ReductionRequest& request, const bitgate::ReductionProbl
                                          dim3(at_most(ceil_div(results_of(geometry), block))), dim3(block), 0,
                                          partials, y, buffers.index, geometry);
   });
-  std::snprintf(record.path, sizeof record.path, "%s", way_names[static_cast<int>(Variant::way)]);
+  std::snprintf(record.path, sizeof record.path, "%s", scheme_names[static_cast<int>(Variant::scheme)]);
   bitgate::note(record, "split_k", geometry.slices);
 }
 
@@ -145,7 +138,8 @@ template <class Variant> bitgate::ReductionInstance instance(const char* dtypes)
   using Element = typename Variant::Element;
   constexpr int wave = Variant::wave;
   static const std::string name = std::string(bitgate::dtype_name(bitgate::Reduced<Element>::code)) + "_" +
-                                  way_names[static_cast<int>(Variant::way)] + (wave == 32 ? "_w32" : "");
+                                  scheme_names[static_cast<int>(Variant::scheme)] +
+                                  (wave == 32 ? "_w32" : "");
   constexpr bool is_float = std::is_same_v<typename bitgate::Reduced<Element>::Accumulator, float>;
   bitgate::ReductionInstance made{};
   made.name = name.c_str();
@@ -155,7 +149,7 @@ template <class Variant> bitgate::ReductionInstance instance(const char* dtypes)
   made.accumulator = is_float ? "f32" : "i32";
   const int64_t tiles[][3] = {{1, 1, block}, {block / wave, 1, wave}, {1, wave, block / wave}};
   for (int i = 0; i < 3; ++i)
-    made.tile[i] = tiles[static_cast<int>(Variant::way)][i], made.vector[i] = 1;
+    made.tile[i] = tiles[static_cast<int>(Variant::scheme)][i], made.vector[i] = 1;
   made.block_size = block;
   made.wave_size = wave;
   made.supports = supports<Variant>;
@@ -167,9 +161,9 @@ template <class Variant> bitgate::ReductionInstance instance(const char* dtypes)
 // The three ways for elements of T.
 template <class T, int wave> struct Registrations {
   explicit Registrations(const char* dtypes)
-      : each{bitgate::ReductionRegistration(instance<Variant<T, Way::block, wave>>(dtypes)),
-             bitgate::ReductionRegistration(instance<Variant<T, Way::wave, wave>>(dtypes)),
-             bitgate::ReductionRegistration(instance<Variant<T, Way::columns, wave>>(dtypes))} {}
+      : each{bitgate::ReductionRegistration(instance<Variant<T, Scheme::block, wave>>(dtypes)),
+             bitgate::ReductionRegistration(instance<Variant<T, Scheme::wave, wave>>(dtypes)),
+             bitgate::ReductionRegistration(instance<Variant<T, Scheme::columns, wave>>(dtypes))} {}
   bitgate::ReductionRegistration each[3];
 };
 

@@ -2,17 +2,19 @@
 #pragma once
 
 #include "bitgate/grid.hpp"
+#include "bitgate/layout.hpp"
 
 namespace reduction {
 
 using bitgate::ceil_div;
+using bitgate::Layout;
+using bitgate::offset_of;
 
-// What a kernel is told; strides in elements. A result is counted as outer * inner + i.
+// What a kernel is given. Groups are along the outer axis, columns along the inner one; rows of x along the
+// axis that is reduced. A result is counted as outer * inner + i.
 struct Geometry {
   int64_t outer, length, inner;
-  int64_t x_outer, x_length, x_inner;
-  int64_t y_outer, y_inner;
-  int64_t index_outer, index_inner;
+  Layout x, y, index;
   int64_t slice; // cells of a row in a slice; the last ones have fewer, or none
   int32_t slices;
 };
@@ -34,26 +36,26 @@ BITGATE_HD inline Slice slice_of(const Geometry& geometry, unsigned number) {
 // x[o,0,i] of a result.
 template <class Element>
 BITGATE_HD inline const Element* row_of(const Element* x, const Geometry& geometry, int64_t result) {
-  return x + result / geometry.inner * geometry.x_outer + result % geometry.inner * geometry.x_inner;
+  return x + offset_of(geometry.x, {result / geometry.inner, 0, result % geometry.inner});
 }
 
 // y[o,i] of a result, and its index where there is one.
 template <class Kind>
-BITGATE_HD inline void store(typename Kind::Carry carry, typename Kind::Result* y, int32_t* index,
+BITGATE_HD inline void store(typename Kind::Partial partial, typename Kind::Result* y, int32_t* index,
                              const Geometry& geometry, int64_t result) {
   const int64_t o = result / geometry.inner, i = result % geometry.inner;
-  Kind::store(carry, y + o * geometry.y_outer + i * geometry.y_inner,
-              index + o * geometry.index_outer + i * geometry.index_inner);
+  Kind::store(partial, y + offset_of(geometry.y, {o, 0, i}), index + offset_of(geometry.index, {o, 0, i}));
 }
 
 // What a slice of a row came to: the result, or one of several parts, which meet in the workspace.
 template <class Kind>
-__device__ inline void deliver(typename Kind::Carry carry, typename Kind::Result* y, int32_t* index,
-                               typename Kind::Carry* partials, const Geometry& geometry, int64_t result) {
+__device__ inline void store_partial(typename Kind::Partial partial, typename Kind::Result* y, int32_t* index,
+                                     typename Kind::Partial* partials, const Geometry& geometry,
+                                     int64_t result) {
   if (geometry.slices > 1)
-    Kind::meet(partials + result, carry);
+    Kind::atomic_combine(partials + result, partial);
   else
-    store<Kind>(carry, y, index, geometry, result);
+    store<Kind>(partial, y, index, geometry, result);
 }
 
 } // namespace reduction

@@ -19,62 +19,63 @@ namespace reduction {
 inline constexpr int block = 256;
 
 // Over the lanes of a wave; each lane gets the result.
-template <class Kind, int wave> __device__ inline typename Kind::Carry over_wave(typename Kind::Carry carry) {
+template <class Kind, int wave>
+__device__ inline typename Kind::Partial over_wave(typename Kind::Partial partial) {
   for (int distance = wave / 2; distance > 0; distance /= 2)
-    carry = Kind::combine(carry, __shfl_xor(carry, distance));
-  return carry;
+    partial = Kind::combine(partial, __shfl_xor(partial, distance));
+  return partial;
 }
 
 // Over cells first, first + step, ... of a slice of the row.
 template <class Kind>
-__device__ inline typename Kind::Carry over_cells(const typename Kind::Element* row, const Geometry& geometry,
-                                                  Slice slice, int first, int step) {
-  typename Kind::Carry carry = Kind::identity();
+__device__ inline typename Kind::Partial
+over_cells(const typename Kind::Element* row, const Geometry& geometry, Slice slice, int first, int step) {
+  typename Kind::Partial partial = Kind::identity();
   for (int64_t l = slice.begin + first; l < slice.end; l += step)
-    carry = Kind::combine(carry, Kind::lift(row[l * geometry.x_length], l));
-  return carry;
+    partial = Kind::combine(partial, Kind::lift(row[offset_of(geometry.x, {.row = l})], l));
+  return partial;
 }
 
-template <class Carry, int waves> struct OfWaves {
-  Carry at[waves];
+template <class Partial, int waves> struct OfWaves {
+  Partial at[waves];
 };
 
 // Over the threads of a block; thread 0 gets the result. `lds` may be used again at once.
 template <class Kind, int wave, class Lds>
-__device__ inline typename Kind::Carry over_block(typename Kind::Carry carry, Lds& lds) {
+__device__ inline typename Kind::Partial over_block(typename Kind::Partial partial, Lds& lds) {
   constexpr int waves = block / wave;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % wave;
-  carry = over_wave<Kind, wave>(carry);
+  partial = over_wave<Kind, wave>(partial);
   if (lane == 0)
-    lds.at[thread / wave] = carry;
+    lds.at[thread / wave] = partial;
   __syncthreads(); // all waves have written
   if (thread < wave)
-    carry = over_wave<Kind, wave>(lane < waves ? lds.at[lane] : Kind::identity());
+    partial = over_wave<Kind, wave>(lane < waves ? lds.at[lane] : Kind::identity());
   __syncthreads(); // the first wave has read
-  return carry;
+  return partial;
 }
 
 template <class Kind, int wave>
 __global__ void __launch_bounds__(block)
     kernel_block(const typename Kind::Element* x, typename Kind::Result* y, int32_t* index,
-                 typename Kind::Carry* partials, Geometry geometry) {
-  using Lds = OfWaves<typename Kind::Carry, block / wave>;
+                 typename Kind::Partial* partials, Geometry geometry) {
+  using Lds = OfWaves<typename Kind::Partial, block / wave>;
   BITGATE_LDS(Lds, lds);
   const Slice slice = slice_of(geometry, blockIdx.y);
   const int thread = static_cast<int>(threadIdx.x);
   for (int64_t result = blockIdx.x; result < results_of(geometry); result += gridDim.x) {
     const auto* const row = row_of(x, geometry, result);
     const auto own = over_cells<Kind>(row, geometry, slice, thread, block);
-    const auto carry = over_block<Kind, wave>(own, lds);
+    const auto partial = over_block<Kind, wave>(own, lds);
     if (thread == 0)
-      deliver<Kind>(carry, y, index, partials, geometry, result);
+      store_partial<Kind>(partial, y, index, partials, geometry, result);
   }
 }
 
 template <class Kind, int wave>
 __global__ void __launch_bounds__(block)
     kernel_wave(const typename Kind::Element* x, typename Kind::Result* y, int32_t* index,
-                typename Kind::Carry* partials, Geometry geometry) {
+                typename Kind::Partial* partials, Geometry geometry) {
   constexpr int waves = block / wave;
   const Slice slice = slice_of(geometry, blockIdx.y);
   const int thread = static_cast<int>(threadIdx.x), lane = thread % wave;
@@ -82,39 +83,39 @@ __global__ void __launch_bounds__(block)
   for (int64_t result = first; result < results_of(geometry);
        result += static_cast<int64_t>(gridDim.x) * waves) {
     const auto* const row = row_of(x, geometry, result);
-    const auto carry = over_wave<Kind, wave>(over_cells<Kind>(row, geometry, slice, lane, wave));
+    const auto partial = over_wave<Kind, wave>(over_cells<Kind>(row, geometry, slice, lane, wave));
     if (lane == 0)
-      deliver<Kind>(carry, y, index, partials, geometry, result);
+      store_partial<Kind>(partial, y, index, partials, geometry, result);
   }
 }
 
-template <class Carry, int rows, int columns> struct OfColumns {
-  Carry at[rows][columns];
+template <class Partial, int rows, int columns> struct OfColumns {
+  Partial at[rows][columns];
 };
 
 template <class Kind, int wave>
 __global__ void __launch_bounds__(block)
     kernel_columns(const typename Kind::Element* x, typename Kind::Result* y, int32_t* index,
-                   typename Kind::Carry* partials, Geometry geometry) {
+                   typename Kind::Partial* partials, Geometry geometry) {
   constexpr int columns = wave, steps = block / wave;
-  using Lds = OfColumns<typename Kind::Carry, steps, columns>;
+  using Lds = OfColumns<typename Kind::Partial, steps, columns>;
   BITGATE_LDS(Lds, lds);
   const Slice slice = slice_of(geometry, blockIdx.y);
   const int column = static_cast<int>(threadIdx.x) % columns, step = static_cast<int>(threadIdx.x) / columns;
   const int64_t tiles = ceil_div(geometry.inner, columns);
   for (int64_t tile = blockIdx.x; tile < geometry.outer * tiles; tile += gridDim.x) {
     const int64_t o = tile / tiles, i = tile % tiles * columns + column;
-    auto carry = Kind::identity();
+    auto partial = Kind::identity();
     if (i < geometry.inner) {
-      const auto* const row = x + o * geometry.x_outer + i * geometry.x_inner;
-      carry = over_cells<Kind>(row, geometry, slice, step, steps);
+      const auto* const row = x + offset_of(geometry.x, {o, 0, i});
+      partial = over_cells<Kind>(row, geometry, slice, step, steps);
     }
-    lds.at[step][column] = carry;
+    lds.at[step][column] = partial;
     __syncthreads(); // all steps have written
     if (step == 0 && i < geometry.inner) {
       for (int other = 1; other < steps; ++other)
-        carry = Kind::combine(carry, lds.at[other][column]);
-      deliver<Kind>(carry, y, index, partials, geometry, o * geometry.inner + i);
+        partial = Kind::combine(partial, lds.at[other][column]);
+      store_partial<Kind>(partial, y, index, partials, geometry, o * geometry.inner + i);
     }
     __syncthreads(); // the first step has read
   }
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(block)
 // The results of rows whose slices have met in the workspace.
 template <class Kind>
 __global__ void __launch_bounds__(block)
-    kernel_finish(const typename Kind::Carry* partials, typename Kind::Result* y, int32_t* index,
+    kernel_finish(const typename Kind::Partial* partials, typename Kind::Result* y, int32_t* index,
                   Geometry geometry) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * block;
   for (int64_t result = static_cast<int64_t>(blockIdx.x) * block + threadIdx.x; result < results_of(geometry);

@@ -166,6 +166,35 @@ def test_an_exact_case_may_stand_for_the_predicate_in_any_spelling(judged: Judge
     assert judged(Outcome.MISMATCH, DROPPED, case=2, text=short).outcome is Outcome.MISMATCH
 
 
+FLAKY = 'flaky = "7 of 60 nights, all on node4"\nsince = 2030-01-10\nmachine = "node4*"\n'
+NODE4, NODE5 = {"host": "node4.lab"}, {"host": "node5.lab"}
+
+
+def test_a_flaky_case_is_quarantined_on_the_machines_that_the_evidence_names(judged: Judge) -> None:
+    quarantined = ENTRY + FLAKY
+    there = judged(Outcome.MISMATCH, DROPPED, text=quarantined, fingerprint=NODE4)
+    assert (there.outcome, there.green) == (Outcome.KNOWN_BUG, True)
+    assert judged(Outcome.PASS, text=quarantined, fingerprint=NODE4) == judged(Outcome.PASS, text="", fingerprint=NODE4)
+    assert judged(Outcome.MISMATCH, DROPPED, text=quarantined, fingerprint=NODE5).outcome is Outcome.MISMATCH
+    other = judged(Outcome.CRASHED, text=quarantined, fingerprint=NODE4)
+    assert not other.green
+    assert "another failure" in other.reason
+
+
+@pytest.mark.parametrize("outcome", [Outcome.MISMATCH, Outcome.PASS])
+def test_a_quarantine_that_is_over_is_red_whatever_the_case_does(judged: Judge, outcome: Outcome) -> None:
+    text = ENTRY + FLAKY
+    verdict = judged(outcome, None if outcome is Outcome.PASS else DROPPED, text=text, day=DAY_AFTER, fingerprint=NODE4)
+    assert not verdict.green
+    assert re.search("expired on 2030-01-31|was quarantined until 2030-01-31", verdict.reason)
+
+
+def test_a_bug_that_fails_each_time_may_be_one_of_a_machine(judged: Judge) -> None:
+    text = ENTRY + 'machine = ["node4*", "node7"]\n'
+    assert not judged(Outcome.PASS, text=text, fingerprint=NODE4).green
+    assert judged(Outcome.PASS, text=text, fingerprint=NODE5).green
+
+
 def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) -> None:
     for folder in ("suites", "suites/a", "kernel"):
         (tmp_path / folder).mkdir()
@@ -204,6 +233,15 @@ def test_ledgers_around_a_suite_and_beside_a_kernel_count_too(tmp_path: Path) ->
         ("where = {", "# {", "where: is missing; say which problems fail"),
         ('"toy.*"', "{}", "kernel: {} is neither a text"),
         ("expires", "options = 3\nexpires", "options: give a table"),
+        ("expires", 'flaky = "often"\nexpires', "since: is missing beside flaky; the day of that finding"),
+        ("expires", "since = 2030-01-01\nexpires", "flaky: is missing beside since; what shows that it fails now"),
+        (
+            "expires",
+            'flaky = "often"\nsince = 2029-12-31\nexpires',
+            "is 31 days after since: a flaky case is quarantined for 30",
+        ),
+        ("expires", 'flaky = "often"\nsince = 2030-02-01\nexpires', "is -1 days after since"),
+        ("expires", "machine = []\nexpires", "machine: [] is neither a text nor a list of texts"),
         ("expires", 'fill = "exct"\nexpires', "fill: 'exct' is not known; did you mean 'exact'?"),
     ],
 )

@@ -52,6 +52,61 @@ def test_no_results_at_all_still_leave_a_red_report(tmp_path: Path) -> None:
     assert JUnitXml.fromfile(str(tmp_path / "m" / "junit.xml")).errors == 1
 
 
+DRAINED = {"target": "gfx942", "why": "drained", "reason": "pool mi300-a drained: new cooling"}
+
+
+def test_a_target_without_a_machine_is_told_of_wherever_one_looks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody's defect: green, but never silently."""
+    _record(tmp_path / "results" / "host", "host")
+    gate = {"target": "gfx90a", "why": "gate", "reason": "gate nightly runs regression only"}
+    other = {"pool": "mi300-b", "targets": ["gfx942"], "state": "drained: moved"}
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(
+        json.dumps({"include": [{"target": "host"}], "absent": [DRAINED, gate], "drained": [other], "expired": []})
+    )
+    out = tmp_path / "m"
+    assert run(["ci", "merge", str(tmp_path / "results"), "--matrix", str(matrix), "--out", str(out), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["headline"].endswith("not run: gfx942 (pool mi300-a drained: new cooling)")
+    assert summary["absent"] == [{"target": "gfx942", "reason": DRAINED["reason"]}]
+    text = (out / "summary.md").read_text()
+    assert "- **not run**: gfx942: pool mi300-a drained: new cooling" in text
+    assert "pool mi300-b drained: moved (gfx942)" in text
+    assert "gfx90a" not in text
+    xml = JUnitXml.fromfile(str(out / "junit.xml"))
+    skipped = [case for suite in xml for case in suite if case.is_skipped]
+    assert [(case.classname, case.result[0].message) for case in skipped] == [
+        ("bitgate.gfx942.run", "not run: pool mi300-a drained: new cooling")
+    ]
+
+
+def test_what_is_red_is_shown_where_the_forge_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = Key("fwd_f32_nhwgc_g1n1k1c1_y1x1_h1x1_s1x1_d1x1_p0x0_q0x0", "tiled", "a", (), "exact", 0, "forward", "host")
+    said = "3 of 9 cells are wrong:\n100% zero"
+    red = Verdict(key, Outcome.MISMATCH, said, suite="s", row="suites/a,b/cases.toml:12", repro="bitgate verify x")
+    append(tmp_path / "results" / "results.jsonl", red)
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps({"include": [{"target": "host"}, {"target": "gfx90a"}], "absent": [DRAINED]}))
+    arguments = ["ci", "merge", str(tmp_path / "results"), "--matrix", str(matrix), "--out", str(tmp_path / "m")]
+    assert run([*arguments, "--annotate", "github"]) == 1
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert told == [
+        "::error title=NothingCompared::nothing was compared on gfx90a",
+        "::error file=suites/a%2Cb/cases.toml,line=12,title=MISMATCH on host%2C tiled.a::3 of 9 cells are wrong:%0A"
+        f"100%25 zero ({key.case})%0Abitgate verify x",
+        "::warning title=gfx942 did not run::pool mi300-a drained: new cooling",
+    ]
+    assert run([*arguments, "--annotate", "gitlab"]) == 1
+    first, second = json.loads((tmp_path / "m" / "codequality.json").read_text())
+    assert first["check_name"] == "NothingCompared"
+    assert second["location"] == {"path": "suites/a,b/cases.toml", "lines": {"begin": 12}}
+    assert len({first["fingerprint"], second["fingerprint"]}) == 2
+    assert run([*arguments, "--annotate", "gitlub"]) == 2
+    assert "--annotate gitlub: did you mean 'gitlab'?" in capsys.readouterr().err
+
+
 def test_a_bad_matrix_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "matrix.json").write_text("[]")
     arguments = ["ci", "merge", str(tmp_path), "--matrix", str(tmp_path / "matrix.json"), "--out", str(tmp_path / "m")]

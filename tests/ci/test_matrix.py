@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from bitgate import rooms
-from bitgate.ci.matrix import cells, github_matrix
-from bitgate.ci.targets import read_targets
+from bitgate.ci.matrix import Cell, Why, cells, jobs
+from bitgate.ci.targets import Pool, read_targets
 from bitgate.cli.main import run
 from bitgate.errors import UsageError
 
 GOOD = """
-schema = 1
+schema = 2
 [target.host]
 platform = "host"
 gate = "pull_request"
@@ -26,11 +26,13 @@ minutes = { smoke = 15, regression = 60 }
 [[pool]]
 name = "hosted"
 target = "host"
+backend = "github"
 labels = ["ubuntu-24.04"]
 state = "up"
 [[pool]]
 name = "mi300-a"
 target = "gfx942"
+backend = "github"
 labels = ["self-hosted", "gfx942"]
 state = "drained: new cooling until Friday"
 """
@@ -38,6 +40,7 @@ SECOND_POOL = """
 [[pool]]
 name = "mi300-b"
 target = "gfx942"
+backend = "github"
 labels = ["self-hosted", "mi300-b"]
 state = "up"
 """
@@ -47,6 +50,10 @@ def _file(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "targets.toml"
     path.write_text(text)
     return path
+
+
+def _envs(found: tuple[Cell, ...]) -> list[str]:
+    return [job.env for job in jobs(found)]
 
 
 def test_our_own_file_promises_the_five_gpus_and_the_host() -> None:
@@ -69,18 +76,89 @@ def test_features_of_a_target_are_read_and_no_file_is_named_with_a_colon(tmp_pat
         .replace("target.gfx942", 'target."gfx942:xnack-"')
         .replace('"gfx942"\n', '"gfx942:xnack-"\n')
     )
-    matrix = github_matrix(cells(read_targets(_file(tmp_path, text)), "regression"))
-    assert [cell["env"] for cell in matrix["include"]] == ["regression-host", "regression-gfx942_xnack-"]
+    found = cells(read_targets(_file(tmp_path, text)), "regression")
+    assert _envs(found) == ["regression-host", "regression-gfx942_xnack-"]
 
 
 def test_the_first_pool_that_is_up_serves(tmp_path: Path) -> None:
     _, gfx942 = cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "regression")
-    assert gfx942.labels == ("self-hosted", "mi300-b")
+    assert gfx942.pool is not None
+    assert gfx942.pool.name == "mi300-b"
+    assert gfx942.reason == "gate nightly, pool mi300-b; pool mi300-a drained: new cooling until Friday"
+
+
+def test_a_schema_1_file_is_read_and_its_pools_are_githubs(tmp_path: Path) -> None:
+    text = GOOD.replace("schema = 2", "schema = 1").replace('backend = "github"\n', "")
+    assert {pool.backend for pool in read_targets(_file(tmp_path, text)).pools} == {"github"}
+
+
+GENERIC = """
+[target."gfx9-4-generic"]
+platform = "amd"
+gate = "nightly"
+minutes = { smoke = 15, regression = 60 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "device", "serves"),
+    [
+        ("gfx9-4-generic", "gfx942", True),
+        ("gfx9-4-generic", "gfx950:xnack-", True),
+        ("gfx942", "gfx9-4-generic", False),
+        ("gfx942:xnack-", "gfx942", True),
+        ("gfx942:xnack-", "gfx942:xnack+", False),
+        ("gfx942", "gfx942:sramecc+:xnack-", True),
+    ],
+)
+def test_a_pool_serves_every_target_whose_code_runs_on_its_devices(
+    tmp_path: Path, target: str, device: str, serves: bool
+) -> None:
+    text = (GOOD + SECOND_POOL).replace("[target.gfx942]", f'[target."{target}"]')
+    text = text.replace('target = "gfx942"', f'target = ["{device}", "host"]')
+    (pool,) = [pool for pool in read_targets(_file(tmp_path, text)).pools if pool.name == "mi300-b"]
+    assert pool.serves(target) == serves
+
+
+@pytest.mark.parametrize(("device", "serves"), [("host", True), ("host_for_gfx942", True), ("host_for_gfx1201", False)])
+def test_what_takes_the_place_of_one_target_takes_no_other(device: str, serves: bool) -> None:
+    assert Pool("lab", (device,), "up").serves("host_for_gfx942") is serves
+
+
+def test_a_generic_target_runs_on_a_member_of_its_family(tmp_path: Path) -> None:
+    found = cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL + GENERIC)), "regression")
+    assert [(cell.target, cell.pool.name if cell.pool else "") for cell in found] == [
+        ("host", "hosted"),
+        ("gfx942", "mi300-b"),
+        ("gfx9-4-generic", "mi300-b"),
+    ]
+
+
+ON_SLURM = SECOND_POOL.replace('backend = "github"\nlabels = ["self-hosted", "mi300-b"]', 'backend = "slurm"')
+
+
+def test_every_cell_has_one_reason_and_says_of_what_kind(tmp_path: Path) -> None:
+    config = read_targets(_file(tmp_path, GOOD + ON_SLURM + GENERIC.replace("gfx9-4", "gfx11")))
+    told = {
+        (tier, cell.target): (cell.why, cell.reason)
+        for tier in ("smoke", "regression")
+        for cell in cells(config, tier, ["github"])
+    }
+    assert len(told) == 6
+    assert told["smoke", "host"] == (None, "gate pull_request, pool hosted")
+    assert told["smoke", "gfx942"] == (Why.GATE, "gate nightly runs regression only")
+    assert told["regression", "gfx942"] == (
+        Why.ELSEWHERE,
+        "pool mi300-a drained: new cooling until Friday; pool mi300-b is of slurm",
+    )
+    assert told["regression", "gfx11-generic"] == (Why.NO_POOL, "no pool serves it")
+    (_, on_any, _) = cells(config, "regression")
+    assert on_any.pool is not None
+    assert on_any.pool.backend == "slurm"
 
 
 def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
-    matrix = github_matrix(cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "smoke"))
-    assert [cell["env"] for cell in matrix["include"]] == ["smoke-host"]
+    assert _envs(cells(read_targets(_file(tmp_path, GOOD + SECOND_POOL)), "smoke")) == ["smoke-host"]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +170,24 @@ def test_the_gate_keeps_a_target_out_of_smoke(tmp_path: Path) -> None:
         ('"amd"', '"intel"', "platform = 'intel' is none of"),
         ('"amd"', '"host"', "platform = 'host': gfx942 is of amd"),
         ("target.gfx942", "target.gfx9999", "unknown target 'gfx9999'"),
-        ('target = "gfx942"', 'target = "gfx1100"', "target = 'gfx1100' is none of host, gfx942"),
+        ('target = "gfx942"', 'target = "gfx1100"', "target = 'gfx1100' serves none of host, gfx942"),
+        ('target = "gfx942"', 'target = "gfx94"', "unknown target 'gfx94'; did you mean 'gfx942'?"),
+        ('target = "gfx942"\n', "", "[[pool]] 2: target missing"),
+        ('backend = "github"\n', "", "backend missing: github, gitlab"),
+        ('backend = "github"', 'backend = "slrm"', "backend = 'slrm' is none of github"),
+        ('backend = "github"', 'backend = "slurm"', "labels are of github, gitlab, jenkins"),
+        ('backend = "github"', 'backend = "github"\nconstraint = "gfx942"', "constraint is of slurm"),
+        ('backend = "github"', 'backend = "github"\nimage = "a image"', "write NAME:TAG"),
+        ('backend = "github"', 'backend = "github"\ngpus = -1', "gpus = -1: write how many"),
+        ('backend = "github"', 'backend = "github"\ngpus = "two"', "Expected 'int', got 'str' - at '$.gpus'"),
+        ('"mi300-a"', '"hosted"', "pool hosted stands there twice"),
+        ('gate = "nightly"', 'gate = "nightly"\nfeatures = ["fp8_ocp"]', "gfx942 has no 'fp8_ocp': did you mean"),
         ("smoke = 15, ", "", "minutes needs one number each"),
         ("smoke = 15", "smoke = 0", "positive"),
         ('"drained: new cooling until Friday"', '"down"', "drained: <reason>"),
-        ('labels = ["ubuntu-24.04"]\n', "", "labels missing"),
-        ("schema = 1", "schema = 2", "this bitgate reads 1"),
-        ("schema = 1", "schema = = 1", "targets.toml"),
+        ('labels = ["ubuntu-24.04"]\n', "", "labels is a list of one or more words"),
+        ("schema = 2", "schema = 3", "this bitgate reads 1 and 2"),
+        ("schema = 2", "schema = = 2", "targets.toml"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -121,6 +210,8 @@ def test_an_empty_matrix_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = _file(tmp_path, GOOD.replace('state = "up"', 'state = "drained: moving house"'))
     assert run(["ci", "matrix", "--targets", str(path)]) == 2
     assert "no target runs smoke" in capsys.readouterr().err
+    assert run(["ci", "matrix", "--for", "jenkins", "--targets", str(_file(tmp_path, GOOD))]) == 2
+    assert "no target runs smoke on a pool of jenkins" in capsys.readouterr().err
 
 
 def test_an_unknown_tier_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import rocm_bootstrap
 from bitgate.architecture import ARCHITECTURES, architecture
 from bitgate.errors import UsageError
 from bitgate.safe_name import is_safe
-from bitgate.target_id import architecture_of, canonical, runs_on, target_id
+from bitgate.target_id import architecture_of, canonical, in_place_of, runs_on, target_id
 
 # as given -> for files, for compilers
 SPELLINGS = {
@@ -30,6 +30,17 @@ def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str) -
     assert is_safe(name)
 
 
+@pytest.mark.parametrize("other", ["gfx942", "gfx942:sramecc+:xnack-", "gfx12-generic", "sm_90"])
+def test_the_host_may_take_a_targets_place_and_keeps_its_own_nature(other: str) -> None:
+    target = target_id(f"host_for_{other}")
+    assert target.name == f"host_for_{canonical(other)}"
+    assert (target.platform, target.spelled, target.architecture) == ("host", "host", ARCHITECTURES["host"])
+    assert target.in_place_of == in_place_of(target.name) == canonical(other)
+    assert target_id(target.name) == target
+    assert is_safe(target.name)
+    assert in_place_of(other) == in_place_of("host") == in_place_of("nothing") == ""
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -40,6 +51,9 @@ def test_a_target_has_a_name_for_files_and_a_spelling_for_compilers(text: str) -
         ("gfx942:xnack+:xnack-", "'xnack-' is no feature of gfx942, on or off, once"),
         ("gfx942:", "target 'gfx942:': '' is no feature"),
         ("../x", "unknown target"),
+        ("host_for_gfx94", "unknown target 'gfx94'; did you mean 'gfx942'"),
+        ("host_for_host", "the host takes the place of a GPU's target"),
+        ("host_for_host_for_gfx942", "the host takes the place of a GPU's target"),
     ],
 )
 def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said: str) -> None:
@@ -64,6 +78,9 @@ def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said
         ("gfx12-generic", "gfx1201", True),
         ("host", "host", True),
         ("sm_90", "sm_100", False),
+        ("host_for_gfx942", "host", True),
+        ("gfx942", "host_for_gfx942", False),
+        ("host_for_gfx942", "gfx942", False),
         ("amd", "gfx942", False),  # a library that does not say for which target it was built
         ("gfx942", "a GPU of next year", False),
     ],

@@ -1,9 +1,9 @@
-"""The kernels' conversions, bit by bit: every code widens as ml_dtypes says, every rounding is the references' rule."""
+"""Types of kernels and their conversions, bit by bit: codes widen as ml_dtypes says, rounding is that of references."""
 
 from __future__ import annotations
 
 import subprocess
-from ctypes import CDLL, c_int64, c_void_p
+from ctypes import CDLL, c_char_p, c_int64, c_void_p
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,15 @@ def conversions(tmp_path_factory):
     flags = [*host_compile(compiler.kind), *(f"-I{folder}" for folder in headers)]
     subprocess.run([*compiler.command, *flags, "-shared", str(source), "-o", str(library)], check=True)
     return CDLL(str(library))
+
+
+def test_the_types_of_kernels_are_those_of_the_harness(conversions: CDLL) -> None:
+    conversions.name_of.restype = c_char_p
+    codes = range(conversions.count_dtypes())
+    table = {conversions.name_of(code).decode(): (code, conversions.bytes_of(code)) for code in codes}
+    assert table == {dtype.name: (dtype.code, dtype.bytes) for dtype in DTYPES.values()}
+    multiplied = {dtype.name: conversions.element_bytes_of(dtype.code) for dtype in DTYPES.values()}
+    assert multiplied == {name: 0 if name == "i32" else dtype.bytes for name, dtype in DTYPES.items()}
 
 
 def convert(library, name: str, values: np.ndarray, into: np.dtype) -> np.ndarray:

@@ -41,7 +41,7 @@ from bitgate.cases.expand import expand
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.run_plan import RunPlan, make
 from bitgate.cases.table import load_set, set_names
-from bitgate.ci.matrix import cells, targets_of
+from bitgate.ci.matrix import cells, expected_of
 from bitgate.ci.targets import read_targets
 from bitgate.coverage.readers import read as read_shapes
 from bitgate.errors import UsageError
@@ -117,7 +117,7 @@ def test_case_tables(try_all: Any) -> None:
 
 def test_targets(try_all: Any) -> None:
     text = (rooms.room("ci") / "targets.toml").read_text()
-    text = text[text.index("schema = 1") :]
+    text = text[text.index("schema = 2") :]
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "targets.toml", odd.bytes(text))
@@ -223,13 +223,25 @@ def test_run_plans(try_all: Any, tmp_path: Path) -> None:
 
 
 def test_matrices(try_all: Any) -> None:
-    right = {"include": [{"target": name, "env": f"smoke-{name}", "runs_on": ["a"]} for name in ("host", "gfx942")]}
+    right = {
+        "include": [{"target": name, "env": f"smoke-{name}", "runs_on": ["a"]} for name in ("host", "gfx942")],
+        "absent": [{"target": "gfx90a", "why": "drained", "reason": "pool mi200 drained: moved"}],
+        "drained": [{"pool": "mi200", "targets": ["gfx90a"], "state": "drained: moved"}],
+        "expired": ["gfx942: the gap"],
+    }
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "matrix.json", odd.json_text(right))
         if odd.draw.random() < 0.9:
-            return lambda: targets_of(path)
-        return lambda: merge([cell], cell / "out", expected_targets=targets_of(path))
+            return lambda: expected_of(path)
+
+        def merged() -> object:
+            expected = expected_of(path)
+            return merge(
+                [cell], cell / "out", expected_targets=expected.targets, absent=expected.absent, notes=expected.notes
+            )
+
+        return merged
 
     assert try_all("matrix", 1500, make_one, ANSWERS) > 600
 

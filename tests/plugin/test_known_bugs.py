@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import re
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -121,3 +123,13 @@ def test_a_known_bug_that_takes_its_worker_with_it_is_green_too(suites: Any, led
     finished = suites.run("-n1", "-k", "h8x8 or g2", OFF)
     assert finished.returncode == 0, finished.stdout
     assert suites.outcomes == ["KNOWN_BUG", "PASS"]
+
+
+@pytest.mark.parametrize(("machine", "outcomes"), [(platform.node(), ["KNOWN_BUG"] * 2), ("node4", ["MISMATCH"] * 2)])
+def test_a_quarantine_holds_on_the_machines_that_it_names(
+    suites: Any, run_here: Any, ledger: Any, machine: str, outcomes: list[str]
+) -> None:
+    quarantine = f'flaky = "7 of 60 nights"\nsince = {date.today()}\nmachine = "{machine}"\n'
+    ledger("expires = 2999-12-31", f"{quarantine}expires = {date.today() + timedelta(days=30)}")
+    run_here(OFF)
+    assert suites.outcomes == [*outcomes, "PASS"]

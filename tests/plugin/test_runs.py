@@ -72,6 +72,9 @@ def test_a_selection_is_by_exact_id(suites: Any, run_here: Any) -> None:
     (suites.folder / "ids").write_text(f"# one\n{chosen}\n")
     assert run_here("--select", "ids")[0] == 0
     assert [item.id for item in suites.plan.cases] == [chosen]
+    (suites.folder / "ids").write_text("# nothing\n")
+    code, said = run_here("--select", "ids")
+    assert code == 3, "a selection of nothing is no green run"
     (suites.folder / "ids").write_text(chosen[:-1])
     code, said = run_here("--select", "ids")
     assert code == 2

@@ -86,6 +86,18 @@ def test_a_run_that_does_not_fit_its_plan_ends_with_2(suites: Any, run_here: Any
     assert not suites.out.exists()
 
 
+def test_of_a_planned_shard_a_part_may_run_again(suites: Any, run_here: Any, plan: Path) -> None:
+    whole = json.loads(plan.read_text())
+    mine, other = (shard["cases"][0]["id"] for shard in whole["shards"])
+    for names, code in ((mine, 0), (f"{mine}\n{other}", 0), (other, 3), ("nothing", 2)):
+        (suites.folder / "select.txt").write_text(names)
+        given = ("--tier=regression", f"--plan={plan}", "--shard=1/2", f"--select={suites.folder / 'select.txt'}")
+        assert run_here(*given)[0] == code, names
+        if code == 0:
+            assert _ids(suites, "s1of2") == {mine}, "what another shard has is left to it"
+            assert Plan.read(suites.out / "s1of2" / "plan.json").whole == whole["id"]
+
+
 def test_a_damaged_plan_is_named(suites: Any, run_here: Any, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(plan.read_text())
     document["shards"][0]["cases"].pop()

@@ -58,7 +58,7 @@ find = "at_y.column < shape.k"
 replace = "at_y.column < shape.k - 1"
 """
 TARGETS = """
-schema = 1
+schema = 2
 
 [target.host]
 platform = "host"
@@ -68,6 +68,7 @@ minutes = { smoke = 5, regression = 10 }
 [[pool]]
 name = "hosted"
 target = "host"
+backend = "github"
 labels = ["ubuntu-24.04"]
 state = "up"
 """

@@ -202,8 +202,8 @@ def test_long_output_keeps_head_and_tail_within_the_limit(text: str, limit: int)
     if len(text.encode()) <= limit:
         assert short == text
     else:
-        assert short[:5] == text[:5]
-        assert short[-5:] == text[-5:]
+        assert short[:3] == text[:3]  # of four bytes each at most
+        assert short[-3:] == text[-3:]
         assert "bytes left out" in short
 
 

@@ -189,3 +189,10 @@ def test_a_record_cannot_call_itself_a_known_bug(verdict: Make, change: dict[str
     event["known_bug"] = {} if "known_bug" in change else {**entry, **change}
     with pytest.raises(RecordError, match=re.escape(words)):
         from_event(event)
+
+
+def test_cells_that_the_host_ran_in_a_gpus_place_say_so(verdict: Make, run_folder: Folder) -> None:
+    (ledger,) = read_ledgers([run_folder("host_for_gfx942", verdict(target="host_for_gfx942"))])
+    assert ledger.notes == (
+        "host_for_gfx942: the host ran these in the place of gfx942; they say nothing about gfx942",
+    )

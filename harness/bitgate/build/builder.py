@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import bitgate
 from bitgate import rooms
+from bitgate.build import artefacts as stores
 from bitgate.build import flags
+from bitgate.build.artefact import beside, folders_of
+from bitgate.build.artefacts import Artefacts
 from bitgate.build.device_code import code_object
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import from_environment, quick_build
 from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
+from bitgate.build.recipe import Asked, Recipe, generated, stem, units_of
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import (
     Compiler,
@@ -27,7 +30,7 @@ from bitgate.build.toolchain import (
 )
 from bitgate.build.unit import Unit, UnitStore
 from bitgate.cache import Cache
-from bitgate.cache.content import Contents, sha256
+from bitgate.cache.content import Contents
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.project import ours, own_kernels
@@ -42,26 +45,7 @@ _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
 RUNTIME_SONAME = "libamdhip64.so"
 """hip-python opens this name; a library with it that is loaded already is the one it gets."""
 
-
-@dataclass(frozen=True)
-class _Recipe:
-    """A library before it is built: units, how they are linked, and the folders that a shadow tree must show."""
-
-    label: str
-    file: str
-    units: tuple[Unit, ...]
-    link_flags: tuple[str, ...]
-    compiler: Compiler
-    folders: tuple[Path, ...]
-    needs_runtime: bool = False
-
-    def library(self, cache: Cache, keys: Mapping[Unit, str | None]) -> Path | None:
-        """Where the library of these objects lies; None if an object is unknown."""
-        objects = [keys[unit] for unit in self.units]
-        if None in objects:
-            return None
-        key = sha256(self.compiler.kind, self.compiler.version, self.file, *self.link_flags, *map(str, objects))
-        return cache.folder / "libraries" / key[:32] / self.file
+NATIVE = "libbitgate_native.so"
 
 
 class Builder:
@@ -69,7 +53,8 @@ class Builder:
     spelling.
 
     ``progress`` is called with one line for each step that takes time; by default the lines go to stderr. Nothing is
-    printed when everything comes from the cache. UsageError if a compiler is missing or the cache cannot be written.
+    printed when everything comes from the cache. ``artefacts``: where else libraries come from (default:
+    ``$BITGATE_ARTEFACTS``). UsageError if a compiler is missing or the cache cannot be written.
     """
 
     def __init__(
@@ -79,6 +64,7 @@ class Builder:
         *,
         arch: str | None = None,
         cache: Cache | None = None,
+        artefacts: Artefacts | None = None,
     ) -> None:
         if platform not in _COMPILERS:
             raise UsageError(f"platform '{platform}': libraries are built for {', '.join(_COMPILERS)}")
@@ -89,6 +75,9 @@ class Builder:
         self.arch = self.target.name
         self.cache = cache or Cache()
         self._progress = progress or _to_stderr
+        self.artefacts = artefacts or stores.from_environment(self._progress)
+        self._compilers: dict[Path, str] = {}
+        """Of libraries that were built elsewhere."""
 
     @cached_property
     def compiler(self) -> Compiler:
@@ -100,6 +89,11 @@ class Builder:
             return find_rocm_runtime()
         folder = own_kernels() / "platforms" / self.platform / "runtime"
         sources = sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
+        label = f"{self.platform} runtime"
+        asked = self._asked(label, RUNTIME_SONAME, sources, folder)
+        return self._library(asked, lambda: self._runtime_recipe(label, folder, sources))
+
+    def _runtime_recipe(self, label: str, folder: Path, sources: Sequence[Path]) -> Recipe:
         includes = (*self._platform_includes, folder, own_kernels() / "include")
         if self.platform == "host":
             compile_flags = flags.host_runtime(self.compiler.kind)
@@ -112,9 +106,8 @@ class Builder:
         else:
             compile_flags = flags.cuda_runtime()
             link_flags = (*flags.cuda_link(), "-Xlinker", f"-soname={RUNTIME_SONAME}")
-        label = f"{self.platform} runtime"
-        units = _units(label, sources, includes, compile_flags, self.compiler)
-        return self._build(_Recipe(label, RUNTIME_SONAME, units, link_flags, self.compiler, includes))
+        units = units_of(label, sources, includes, compile_flags, self.compiler)
+        return Recipe(label, RUNTIME_SONAME, units, link_flags, self.compiler, includes)
 
     @property
     def _platform_includes(self) -> tuple[Path, ...]:
@@ -128,13 +121,16 @@ class Builder:
 
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
-        compiler = find_host_compiler(self.cache)
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
-        includes = (folder, own_kernels() / "include")
         sources = sorted(folder.glob("*.cpp"))
-        units = _units("native", sources, includes, flags.host_compile(compiler.kind), compiler)
-        link_flags = flags.host_link(compiler.kind)
-        return self._build(_Recipe("native", "libbitgate_native.so", units, link_flags, compiler, includes))
+        folders = (folder, own_kernels() / "include")
+        asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folder)
+        return self._library(asked, lambda: self._native_recipe(sources, folders))
+
+    def _native_recipe(self, sources: Sequence[Path], includes: tuple[Path, ...]) -> Recipe:
+        compiler = find_host_compiler(self.cache)
+        units = units_of("native", sources, includes, flags.host_compile(compiler.kind), compiler)
+        return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
     def family(
         self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None, *, race: bool = False
@@ -150,7 +146,8 @@ class Builder:
                 raise BuildError(declaration.name, f"{declaration.library} is prebuilt: --race builds from sources")
             return _prebuilt(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
-        return self._build(self._recipe(declaration, race), _real_overlay(shadowing, declaration.folder))
+        overlaid = _real_overlay(shadowing, declaration.folder)
+        return self._library(self._asked_of(declaration, race), lambda: self._recipe(declaration, race), overlaid)
 
     def code_objects(
         self,
@@ -170,55 +167,51 @@ class Builder:
             raise UsageError(f"kernel family {declaration.name} is a prebuilt library: it has no sources")
         compiler = find_device_compiler(self.cache)
         unwanted = {instance.group for instance in declaration.instances} - set(groups) if groups is not None else set()
-        units = [unit for unit in self._device_units(declaration, compiler) if _stem(unit.source) not in unwanted]
+        units = [unit for unit in self._deviceunits_of(declaration, compiler) if stem(unit.source) not in unwanted]
         shadowing = _real_overlay({**from_environment(), **(overlay or {})}, declaration.folder)
         contents = Contents(self.cache, {str(real): str(other) for real, other in shadowing.items()})
         tree = SourceTree(self.cache, (own_kernels(), declaration.folder), shadowing)
         store = UnitStore(self.cache, contents, tree)
         try:
             keys = {unit: store.lookup(unit) for unit in units}
-            recipe = _Recipe(f"{declaration.name} {self.arch}", "", tuple(units), (), compiler, ())
+            recipe = Recipe(f"{declaration.name} {self.arch}", "", tuple(units), (), compiler, ())
             keys |= self._compile(recipe, keys, store)
             contents.save()
         finally:
             tree.close()
         return {
-            _stem(unit.source): code_object(
-                _stem(unit.source), store.object_path(str(keys[unit])), self.target.spelled, compiler, self.cache
+            stem(unit.source): code_object(
+                stem(unit.source), store.object_path(str(keys[unit])), self.target.spelled, compiler, self.cache
             )
             for unit in units
         }
 
-    def _device_units(self, declaration: KernelFamily, compiler: Compiler) -> tuple[Unit, ...]:
+    def _deviceunits_of(self, declaration: KernelFamily, compiler: Compiler) -> tuple[Unit, ...]:
         kernels = own_kernels()
         platforms = kernels / "platforms"
         includes = (platforms / "amd" / "include", platforms / "host" / "include", kernels / "include")
         every = {instance.group for instance in declaration.instances} | declaration.left_out
         here = {instance.group for instance in declaration.on(self.arch).instances}
         sources = [declaration.folder / source for source in declaration.sources]
-        fitting = [source for source in sources if _stem(source) not in every - here]
+        fitting = [source for source in sources if stem(source) not in every - here]
         device_flags = flags.device_code(self.target)
         folders = (*includes, declaration.folder)
-        return _units(declaration.name, fitting, folders, device_flags, compiler, _generated(declaration))
+        return units_of(declaration.name, fitting, folders, device_flags, compiler, generated(declaration))
 
     def find(self, declaration: KernelFamily) -> Path | None:
         """The family's library if it is built and up to date; builds nothing."""
         if declaration.library is not None:
             return _prebuilt(declaration)
-        recipe = self._recipe(declaration)
-        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
-        library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
-        return library if library is not None and self.cache.used(library) else None
+        return self._looked_up(self._recipe(declaration))
 
-    def compiler_line(self, declaration: KernelFamily, race: bool = False) -> str:
-        """By what the family's library is compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a prebuilt
-        one."""
+    def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
+        """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
+        prebuilt one."""
         if declaration.library is not None:
             return "unknown"
-        unit = self._recipe(declaration, race).units[0]
-        return " ".join((unit.compiler.name, *unit.flags))
+        return self._compilers.get(library) or self._recipe(declaration, race).compiler_line
 
-    def _recipe(self, declaration: KernelFamily, race: bool = False) -> _Recipe:
+    def _recipe(self, declaration: KernelFamily, race: bool = False) -> Recipe:
         name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
@@ -233,12 +226,70 @@ class Builder:
         else:
             compile_flags, link_flags = flags.hip_kernel(self.target), flags.hip_link(self.target)
         sources = [folder / source for source in declaration.sources]
-        units = _units(name, sources, includes, compile_flags, self.compiler, _generated(declaration))
+        units = units_of(name, sources, includes, compile_flags, self.compiler, generated(declaration))
         needs_runtime = self.platform != "amd"
         label = f"{name} (race)" if race else name
-        return _Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
+        return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
 
-    def _build(self, recipe: _Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
+    def _asked_of(self, declaration: KernelFamily, race: bool) -> Asked:
+        flavour = "race" if race else "quick" if self.platform == "host" and quick_build() else ""
+        sources = [declaration.folder / source for source in declaration.sources]
+        texts = generated(declaration)
+        return self._asked(declaration.name, f"lib{declaration.name}.so", sources, declaration.folder, flavour, texts)
+
+    def _asked(
+        self,
+        label: str,
+        file: str,
+        sources: Sequence[Path],
+        folder: Path,
+        flavour: str = "",
+        texts: Mapping[Path, str] | None = None,
+    ) -> Asked:
+        folders = folders_of(self.platform)
+        return Asked(label, file, self.target.spelled, flavour, tuple(sources), texts or {}, folders, folder)
+
+    def _library(self, asked: Asked, recipe: Callable[[], Recipe], overlay: Mapping[Path, Path] | None = None) -> Path:
+        """From this machine's cache, else from the store of artefacts if there is one, else built."""
+        if self.artefacts is None or overlay:
+            return self._build(recipe(), overlay)
+        contents = Contents(self.cache)
+        wanted = asked.wanted(contents)
+        found = self.artefacts.held(wanted, contents, self.cache)
+        if found is None and not self.artefacts.goes_first and (own := self._built(recipe)):
+            return own
+        found = found or self.artefacts.fetch(wanted, contents, self.cache)
+        contents.save()
+        if found is not None:
+            self._compilers[found.path] = found.artefact.compiler
+            return found.path
+        own_recipe = recipe()
+        library = self._build(own_recipe)
+        if self.artefacts.pushes:
+            contents.forget()
+            reached = self._reached(own_recipe)
+            others = beside(reached, asked.sources, asked.folders, wanted, contents)
+            self.artefacts.push(wanted, library, own_recipe.compiler_line, others)
+        return library
+
+    def _built(self, recipe: Callable[[], Recipe]) -> Path | None:
+        """What this machine built of today's sources; None without a compiler, too."""
+        try:
+            return self._looked_up(recipe())
+        except UsageError:
+            return None
+
+    def _looked_up(self, recipe: Recipe) -> Path | None:
+        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
+        return library if library is not None and self.cache.used(library) else None
+
+    def _reached(self, recipe: Recipe) -> list[str]:
+        """The files that its units were compiled from."""
+        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        return [path for unit in recipe.units for path in store.reached(unit)]
+
+    def _build(self, recipe: Recipe, overlay: Mapping[Path, Path] | None = None) -> Path:
         """Look up or compile every unit, then look up or link the library of their keys."""
         contents = Contents(self.cache, {str(real): str(other) for real, other in (overlay or {}).items()})
         tree = SourceTree(self.cache, recipe.folders, overlay or {})
@@ -257,7 +308,7 @@ class Builder:
         finally:
             tree.close()
 
-    def _compile(self, recipe: _Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
+    def _compile(self, recipe: Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
         todo = [
             unit for unit in recipe.units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))
         ]
@@ -276,7 +327,7 @@ class Builder:
 
         return compile_all(todo, store, threads, report)
 
-    def _link(self, library: Path, recipe: _Recipe, objects: Sequence[Path]) -> None:
+    def _link(self, library: Path, recipe: Recipe, objects: Sequence[Path]) -> None:
         needs: list[str] = []
         if recipe.needs_runtime:
             runtime = self.runtime()
@@ -299,39 +350,6 @@ class Builder:
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
-
-
-def _units(
-    label: str,
-    sources: Sequence[Path],
-    includes: tuple[Path, ...],
-    flags_: tuple[str, ...],
-    compiler: Compiler,
-    generated: Mapping[Path, str] | None = None,
-) -> tuple[Unit, ...]:
-    """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
-    texts = generated or {}
-    if not sources:
-        raise UsageError(f"{label}: {includes[0].parent} holds no sources: reinstall bitgate, or run from a checkout")
-    for source in sources:
-        if source not in texts and not source.is_file():
-            raise UsageError(f"{label}: source {source} does not exist")
-    return tuple(
-        Unit(
-            f"{label} {_stem(source).removeprefix(label + '_')}", source, includes, flags_, compiler, texts.get(source)
-        )
-        for source in sources
-    )
-
-
-def _generated(declaration: KernelFamily) -> dict[Path, str]:
-    """Text by the place where the source would lie."""
-    return {declaration.folder / name: text for name, text in declaration.generated.items()}
-
-
-def _stem(source: Path) -> str:
-    """``naive_conv_f16`` of ``naive_conv_f16.hip.cpp``."""
-    return source.name.partition(".")[0]
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:

@@ -77,6 +77,12 @@ class UnitStore:
                 return str(entry["object"])
         return None
 
+    def reached(self, unit: Unit) -> list[str]:
+        """The files that the object of today's contents was compiled from."""
+        key = self.lookup(unit)
+        entries = (entry for entry in self._entries(unit) if entry["object"] == key)
+        return [local(name) for entry in entries for name, _ in entry["files"]]
+
     def compile(self, unit: Unit, processes: Processes) -> str | None:
         """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
 

@@ -118,6 +118,7 @@ class Cache:
             ("objects/*", KEEP_DAYS),
             ("libraries/*/*", KEEP_DAYS),
             ("generated/*", KEEP_DAYS),
+            ("artefacts/*", KEEP_DAYS),
             ("tmp/*", 1),
         ):
             for path in self.folder.glob(pattern):

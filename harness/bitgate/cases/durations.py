@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,7 +21,11 @@ from typing import Any
 from filelock import FileLock
 
 from bitgate import rooms
+from bitgate.cache.content import sha256
+from bitgate.cases.length import Length
+from bitgate.cases.plan import PlannedItem
 from bitgate.device.targets import Target
+from bitgate.errors import UsageError
 from bitgate.operation import Problem
 from bitgate.record import Verdict
 
@@ -48,18 +52,35 @@ class Pace:
 
 UNHEARD_OF = Pace(0.01, 2e-9)
 """Before anything is recorded: the host's kernels on a common machine; it only orders work."""
+LATE = 0.95
+"""The share of runs in which a case was done by its ``late`` seconds."""
+LATE_IF_UNKNOWN = 3.0
+"""Times the estimate, where no run recorded the case."""
 
 
 @dataclass(frozen=True)
 class Durations:
-    """What is known on one class of machines: seconds by ``name``, paces by family."""
+    """What is known on one class of machines: seconds by ``name``, paces by family; ``late``: the 95th percentile of
+    what the runs took."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     paces: Mapping[str, Pace] = field(default_factory=dict)
+    late: Mapping[str, float] = field(default_factory=dict)
 
     def estimate(self, case: str, family: str, instance: str, fill: str, work: int) -> float:
         recorded = self.seconds.get(name(case, family, instance, fill))
         return self.paces.get(family, self._typical).seconds(work) if recorded is None else recorded
+
+    def length(self, items: Iterable[PlannedItem]) -> Length:
+        """How long these cases take on one worker: by what was recorded, else by their estimates."""
+        seconds = late = longest = 0.0
+        for item in items:
+            key = item.key
+            recorded = self.late.get(name(key.case, key.kernel, key.instance, key.fill))
+            seconds += item.seconds
+            late += max(item.seconds, LATE_IF_UNKNOWN * item.seconds if recorded is None else recorded)
+            longest = max(longest, item.seconds)
+        return Length(round(seconds, 3), round(late, 3), round(longest, 3))
 
     @cached_property
     def _typical(self) -> Pace:
@@ -76,7 +97,8 @@ class History:
     @property
     def durations(self) -> Durations:
         seconds = {key: median(samples) for key, samples in self.seconds.items()}
-        return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()})
+        late = {key: percentile(samples, LATE) for key, samples in self.seconds.items()}
+        return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()}, late)
 
 
 def work_of(problem: Problem) -> int:
@@ -106,6 +128,19 @@ def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durati
     return known
 
 
+def stated(target: str, folder: Path, shelves: Sequence[Path]) -> Durations:
+    """What the table of this folder says of a target, of all machines, and what the suites carry where it is silent:
+    the same wherever it is asked. UsageError if there is no such folder, or its table is damaged: who names it means
+    it."""
+    path = folder / f"{target}.json"
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder of durations; `bitgate ci durations` writes one")
+    histories = _read(path)
+    if path.is_file() and not histories:
+        raise UsageError(f"{path}: no table of durations; write it anew with `bitgate ci durations`")
+    return _over(carried(target, shelves), _merged(_known(histories)))
+
+
 def carried(target: str, shelves: Sequence[Path]) -> Durations:
     """What the suites of these folders carry, of all machines: the same wherever it is asked."""
     known = Durations()
@@ -116,9 +151,13 @@ def carried(target: str, shelves: Sequence[Path]) -> Durations:
 
 def remember(target: str, machine: str, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> None:
     """Note the seconds of a run in the cache; ``work`` by case, for the paces. Writes all or nothing."""
-    path = _own_file(target)
+    note(_own_file(target), machine, verdicts, work)
+
+
+def note(path: Path, machine: str, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> None:
+    """Add a run to the table in this file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
+    with FileLock(_lock_of(path)):
         known = _read(path)
         known[machine] = learn(known.get(machine, History()), verdicts, work)
         draft = path.with_suffix(".draft")
@@ -170,22 +209,32 @@ def _lines(table: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key])}" for key in sorted(table)) + "\n}"
 
 
+def percentile(samples: Sequence[float], share: float) -> float:
+    """The smallest of the samples that so large a share of them does not exceed: of seven the 95th percentile is the
+    largest."""
+    ordered = sorted(samples)
+    return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+
 def _middle(paces: Iterable[Pace]) -> Pace:
     known = list(paces)
     return Pace(median(pace.base for pace in known), median(pace.per_flop for pace in known))
 
 
 def _merged(machines: Iterable[Durations]) -> Durations:
-    """The medians over several classes of machines."""
+    """The medians over several classes of machines; of what is late, the latest."""
     seconds: dict[str, list[float]] = defaultdict(list)
     paces: dict[str, list[Pace]] = defaultdict(list)
+    late: dict[str, float] = {}
     for durations in machines:
         for key, value in durations.seconds.items():
             seconds[key].append(value)
         for family, pace in durations.paces.items():
             paces[family].append(pace)
+        for key, value in durations.late.items():
+            late[key] = max(value, late.get(key, 0.0))
     middle = {key: median(values) for key, values in seconds.items()}
-    return Durations(middle, {family: _middle(values) for family, values in paces.items()})
+    return Durations(middle, {family: _middle(values) for family, values in paces.items()}, late)
 
 
 def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator[Durations]:
@@ -193,7 +242,7 @@ def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator
 
 
 def _over(below: Durations, above: Durations) -> Durations:
-    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces})
+    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, {**below.late, **above.late})
 
 
 def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
@@ -203,6 +252,13 @@ def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
 
 def _own_file(target: str) -> Path:
     return rooms.cache_dir() / "durations" / f"{target}.json"
+
+
+def _lock_of(path: Path) -> Path:
+    """In the cache: a folder of tables is committed, and a lock beside them would be too."""
+    folder = rooms.cache_dir() / "durations"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{path.stem}.{sha256(str(path.resolve()))[:8]}.lock"
 
 
 def _read(path: Path) -> dict[str, History]:

@@ -32,6 +32,8 @@ FAILURES = tuple(outcome for outcome in Outcome if outcome.is_kernels)
 """Verdicts that a bug of a kernel may have. A lost case or device is none."""
 DIAGNOSED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC)
 """Those that say nothing without a diagnosis."""
+QUARANTINE_DAYS = 30
+"""For a case that fails now and then. A bug that must fail each time hides nothing else, and may take longer."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,23 @@ def _entry(row: Mapping[str, Any], path: Path, line: int) -> dict[str, Any]:
         raise UsageError(
             f"{origin}: kind: is missing; say as what a {fields['verdict']} is diagnosed: {', '.join(KINDS)}"
         )
+    _check_quarantine(fields, origin)
     return fields
+
+
+def _check_quarantine(fields: dict[str, Any], origin: str) -> None:
+    since = fields.pop("since", None)
+    if ("flaky" in fields) != (since is not None):
+        lacking, there = ("since", "flaky") if since is None else ("flaky", "since")
+        raise UsageError(f"{origin}: {lacking}: is missing beside {there}; {_WHY[lacking]}")
+    if since is None:
+        return
+    days = (fields["expires"] - since).days
+    if not 0 <= days <= QUARANTINE_DAYS:
+        raise UsageError(
+            f"{origin}: expires: {fields['expires']} is {days} days after since: a flaky case is quarantined for"
+            f" {QUARANTINE_DAYS} days at most"
+        )
 
 
 _WHY = {
@@ -112,8 +130,10 @@ _WHY = {
     "owner": "who mends it",
     "ticket": "where it is written down",
     "expires": "until when it may fail, a date such as 2030-01-31",
+    "flaky": "what shows that it fails now and then only, such as '7 of 60 nights, on node4 alone'",
+    "since": f"the day of that finding: expires is at most {QUARANTINE_DAYS} days later",
 }
-_PLURALS = {"kernel": "kernels", "target": "targets", "case": "cases", "fill": "fills"}
+_PLURALS = {"kernel": "kernels", "target": "targets", "machine": "machines", "case": "cases", "fill": "fills"}
 
 
 # ---------------------------------------------------------------------------------------- what a field may hold
@@ -252,4 +272,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "owner": _text,
     "ticket": _text,
     "expires": _date,
+    "flaky": _text,
+    "since": _date,
+    "machine": _texts,
 }

@@ -41,6 +41,10 @@ class KnownBug:
     cases: frozenset[str] = frozenset()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fills: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    """Globs of host names, on which alone it fails; none: on all."""
+    flaky: str = ""
+    """What shows that it fails now and then: then a case that does not fail says nothing against the entry."""
 
     @property
     def failure(self) -> str:
@@ -62,6 +66,9 @@ class KnownBug:
             and (not self.cases or planned.case in self.cases)
             and all(wanted.fits(planned.problem) for wanted in self.where.values())
         )
+
+    def is_of(self, machine: str) -> bool:
+        return not self.machines or any(fnmatchcase(machine, glob) for glob in self.machines)
 
     def records(self, verdict: Verdict) -> bool:
         """Did the case fail as recorded? The kind is the diagnosis' first, which tells most."""
@@ -95,10 +102,13 @@ class KnownBugs:
         if verdict.outcome.is_unanswered or verdict.known_bug:
             return verdict
         ledgers = {**self.by_suite.get(planned.suite, {}), **self.of_all}
-        covering = [bug for bugs in ledgers.values() for bug in bugs if bug.covers(planned)]
+        day = today or datetime.now(timezone.utc).date()
+        machine = verdict.fingerprint.get("host", "")
+        covering = [bug for bugs in ledgers.values() for bug in bugs if bug.covers(planned) and bug.is_of(machine)]
+        if verdict.green:
+            covering = [bug for bug in covering if not bug.flaky or day > bug.expires]
         if not covering:
             return verdict
-        day = today or datetime.now(timezone.utc).date()
         failing = [bug for bug in covering if bug.records(verdict)]
         excusing = next((bug for bug in failing if day <= bug.expires), None)
         if excusing is not None:
@@ -120,6 +130,8 @@ def _objection(verdict: Verdict, failing: list[KnownBug], covering: list[KnownBu
             f"{named} expired on {bug.expires}: mend the kernel, or say until when in 'expires'; it still fails as"
             f" recorded: {_said(verdict)}"
         )
+    if verdict.green and bug.flaky:
+        return f"{named} was quarantined until {bug.expires}: remove the entry, or say in it why it is flaky still"
     if verdict.green:
         return f"{named} did not fail: if it is mended, remove the entry; if it never was about this case, narrow it"
     kinds = verdict.diagnosis.kinds if verdict.diagnosis else ()

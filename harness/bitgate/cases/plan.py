@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from bitgate.cases.length import Length
 from bitgate.cases.shard import ShardText
 from bitgate.outside import Name, NameOrNone, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
 from bitgate.record.key import FIELDS, Key, stated
@@ -78,6 +79,8 @@ class Plan:
     """``2/6``: these are the cases of the second of six shards; empty: of the whole target."""
     whole: str = ""
     """Of a shard: the hash of the plan that it is a part of."""
+    length: Length | None = None
+    """Of a shard of a run plan: how long it takes, by what was recorded when it was planned."""
 
     @cached_property
     def id(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import Any
 
 from msgspec import NODEFAULT, Struct, structs
 
+from bitgate.cases.length import Length
 from bitgate.cases.plan import Plan, PlanError, PlannedItem, items_of
 from bitgate.cases.shard import Shard, ShardText, split
 from bitgate.errors import UsageError
-from bitgate.outside import Name, OddInput, Short, parse_json, read_bytes, shaped
+from bitgate.outside import Name, OddInput, Seconds, Short, parse_json, read_bytes, shaped
 
 SCHEMA = 1
 KIND = "bitgate run plan"
@@ -67,7 +68,13 @@ class RunPlan:
             "commit": self.commit,
             "created": self.created,
             "shards": [
-                {"target": plan.target, "shard": plan.shard, "id": plan.id, "cases": [*map(_brief, plan.cases)]}
+                {
+                    "target": plan.target,
+                    "shard": plan.shard,
+                    "id": plan.id,
+                    "length": asdict(plan.length) if plan.length else None,
+                    "cases": [*map(_brief, plan.cases)],
+                }
                 for plan in self.shards
             ],
         }
@@ -85,11 +92,24 @@ class RunPlan:
             raise PlanError(f"{path}: {error}; write it with `bitgate ci plan`") from None
 
 
-def make(tier: str, plans: Iterable[Plan], counts: Mapping[str, int], commit: str = "") -> RunPlan:
-    """The plans of whole targets, each split into its number of shards."""
+def make(
+    tier: str,
+    plans: Iterable[Plan],
+    counts: Mapping[str, int],
+    commit: str = "",
+    length: Callable[[str, Iterable[PlannedItem]], Length] | None = None,
+) -> RunPlan:
+    """The plans of whole targets, each split into its number of shards; ``length``: how long cases take on a target."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     shards = tuple(
-        Plan(plan.tier, plan.target, cases, now, f"{number}/{counts.get(plan.target, 1)}")
+        Plan(
+            plan.tier,
+            plan.target,
+            cases,
+            now,
+            f"{number}/{counts.get(plan.target, 1)}",
+            length=length(plan.target, cases) if length else None,
+        )
         for plan in plans
         for number, cases in enumerate(split(plan.cases, counts.get(plan.target, 1)), 1)
     )
@@ -104,11 +124,18 @@ def whole_id(tier: str, target: str, parts: Iterable[Iterable[PlannedItem]]) -> 
     return RunPlan(tier, tuple(plans)).id
 
 
+class _LengthShape(Struct):
+    seconds: Seconds
+    late: Seconds
+    longest: Seconds
+
+
 class _ShardShape(Struct):
     target: Name
     shard: ShardText
     id: Short
     cases: list[dict[str, Any]]
+    length: _LengthShape | None = None
 
 
 class _RunShape(Struct):
@@ -129,7 +156,8 @@ def _read(document: Any) -> RunPlan:
     for shard in shape.shards:
         Shard.parse(shard.shard)
         cases = tuple(map(_node, items_of({**case, "target": shard.target} for case in shard.cases)))
-        plan = Plan(shape.tier, shard.target, cases, shape.created, shard.shard, shape.id)
+        length = Length(**structs.asdict(shard.length)) if shard.length else None
+        plan = Plan(shape.tier, shard.target, cases, shape.created, shard.shard, shape.id, length)
         if plan.id != shard.id:
             raise OddInput(f"{shard.target} {shard.shard}: its id is not that of its cases: edited, or cut short")
         plans.append(plan)

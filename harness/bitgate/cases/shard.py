@@ -4,8 +4,10 @@ finds the same parts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
+from math import ceil
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from bitgate.cases.plan import PlannedItem
 
 MOST = 1000
+
+GRAIN = 10
+"""A problem that takes longer than this part of a shard is cut."""
+LEAST_WEIGHT = 1000
+"""Microseconds: what a case takes that only has to be refused."""
 
 ShardText = Annotated[str, msgspec.Meta(pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?\Z")]
 
@@ -53,25 +60,75 @@ class Shard:
 
 
 def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, ...], ...]:
-    """The cases of each shard, in the plan's order. All tests of one problem go together, which then makes its inputs
-    and references once; the dearest problem goes first, each to the shard that has least so far.
+    """The cases of each shard, in the plan's order, whatever order that is: the dearest problem first, each to the
+    shard that has least so far. All tests of one problem go together, which then makes its inputs and references once,
+    unless it takes more than a ``GRAIN``-th of a shard: then it is cut. So the longest shard is no longer than the mean
+    and a ``GRAIN``-th of it, or than the mean and the longest case.
 
-    UsageError if there are fewer problems than shards: an empty shard compares nothing.
+    UsageError if there are fewer problems, those that were cut counted as their pieces, than shards: an empty shard
+    compares nothing.
     """
     cases = list(items)
-    seconds: dict[str, float] = {}
-    for item in cases:
-        seconds[item.key.case] = seconds.get(item.key.case, 0.0) + item.seconds
-    if len(seconds) < count:
-        raise UsageError(f"{count} shards for {len(seconds)} problems: one would compare nothing; ask for fewer")
-    loads = [0.0] * count
+    pieces = _pieces(cases, count)
+    if len(pieces) < count:
+        raise UsageError(f"{count} shards for {len(pieces)} problems: one would compare nothing; ask for fewer")
+    loads = [(0, index) for index in range(count)]
     place: dict[str, int] = {}
-    for name in sorted(seconds, key=lambda name: (-seconds[name], name)):
-        # A case of no estimate weighs a little, or all of them would go to one shard.
-        least = loads.index(min(loads))
-        place[name] = least
-        loads[least] += max(seconds[name], 1e-3)
-    return _parts(cases, [place[item.key.case] for item in cases], count)
+    for piece in sorted(pieces, key=lambda piece: (-piece.weight, piece.ids)):
+        load, least = loads[0]
+        heapreplace(loads, (load + piece.weight, least))
+        place |= dict.fromkeys(piece.ids, least)
+    return _parts(cases, [place[item.id] for item in cases], count)
+
+
+def count_for(items: Sequence[PlannedItem], shard_seconds: float, setup_seconds: float) -> int:
+    """How many shards there must be for each to take ``shard_seconds`` on one worker, of which every one spends
+    ``setup_seconds`` before its first case. UsageError if no time is left for cases, or it takes too many shards."""
+    if shard_seconds <= setup_seconds:
+        raise UsageError(
+            f"--shard-seconds {shard_seconds:g}: the set-up of a shard alone takes {setup_seconds:g} s; ask for more"
+        )
+    count = max(1, ceil(sum(map(_weight, items)) / 1e6 / (shard_seconds - setup_seconds)))
+    if count > MOST:
+        raise UsageError(f"--shard-seconds {shard_seconds:g}: {count} shards, more than {MOST}; ask for longer ones")
+    while count > 1 and (pieces := len(_pieces(items, count))) < count:
+        count = max(1, pieces)
+    return count
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What goes to one shard together: a problem's cases, or some of them. ``weight`` in microseconds: whole numbers,
+    whose sum is the same in any order."""
+
+    weight: int
+    ids: tuple[str, ...]
+
+
+def _weight(item: PlannedItem) -> int:
+    """A case of no estimate weighs a little, or all of them would go to one shard."""
+    return max(round(item.seconds * 1e6), LEAST_WEIGHT)
+
+
+def _pieces(cases: Sequence[PlannedItem], count: int) -> list[_Piece]:
+    problems: dict[str, list[PlannedItem]] = {}
+    for item in cases:
+        problems.setdefault(item.key.case, []).append(item)
+    most = sum(map(_weight, cases)) / count / GRAIN
+    return [piece for problem in problems.values() for piece in _cut(problem, most)]
+
+
+def _cut(problem: Iterable[PlannedItem], most: float) -> Iterator[_Piece]:
+    """Pieces of at most this weight, or of one case: of one fill while they can be, which shares its data."""
+    weight, ids = 0, list[str]()
+    for item in sorted(problem, key=lambda item: (item.key.fill, item.id)):
+        own = _weight(item)
+        if ids and weight + own > most:
+            yield _Piece(weight, tuple(ids))
+            weight, ids = 0, []
+        weight += own
+        ids.append(item.id)
+    yield _Piece(weight, tuple(ids))
 
 
 def _parts(cases: Sequence[PlannedItem], places: Sequence[int], count: int) -> tuple[tuple[PlannedItem, ...], ...]:

@@ -20,10 +20,18 @@ else:
 
 DEFAULT_SET = "case"
 
+Part = tuple[Path, str, int]
+"""File, set and number, from 1, of a row as it is written."""
+
 
 def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[Row, ...]:
     """The rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
-    return tuple(make_row(fields, origin) for fields, origin in _fields_of_set(path.resolve(), set_name, ()))
+    return tuple(make_row(fields, origin) for fields, origin, _ in _fields_of_set(path.resolve(), set_name, ()))
+
+
+def parts_of_set(path: Path, set_name: str) -> list[tuple[Origin, tuple[Part, ...]]]:
+    """Where each row of a set stands, and what it is made of: itself, and the rows that include it."""
+    return [(origin, parts) for _, origin, parts in _fields_of_set(path.resolve(), set_name, ())]
 
 
 def loads(path: Path) -> tuple[Path, ...]:
@@ -36,23 +44,27 @@ def set_names(path: Path) -> tuple[str, ...]:
     return tuple(_document(path.resolve())[0])
 
 
-def _fields_of_set(path: Path, set_name: str, within: tuple[str, ...]) -> list[tuple[dict[str, Any], Origin]]:
+def _fields_of_set(
+    path: Path, set_name: str, within: tuple[str, ...]
+) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
     sets, defaults, text, _ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:
         raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
     if set_name not in sets:
         raise UsageError(f"{path}: has no [[{set_name}]]; {near(set_name, sets)}")
-    found: list[tuple[dict[str, Any], Origin]] = []
+    found: list[tuple[dict[str, Any], Origin, tuple[Part, ...]]] = []
     for number, own in enumerate(sets[set_name], 1):
         origin = Origin(path, _line(text, set_name, number), set_name, name_of(own, number))
+        part = (path, set_name, number)
         if "include" not in own:
-            found.append(({**defaults, **own}, origin))
+            found.append(({**defaults, **own}, origin, (part,)))
             continue
         other, other_set = _included(own["include"], origin)
         # An including row has the last word, but only on what it states itself: its file's defaults stay at home.
         over = {name: value for name, value in own.items() if name not in ("include", "name")}
-        found += [({**fields, **over}, row) for fields, row in _fields_of_set(other, other_set, (*within, here))]
+        included = _fields_of_set(other, other_set, (*within, here))
+        found += [({**fields, **over}, row, (*parts, part)) for fields, row, parts in included]
     return found
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from bitgate.errors import UsageError
-
-if TYPE_CHECKING:
-    from bitgate.project import Project
+from bitgate.cli import ci_plan, ci_select, submit
+from bitgate.errors import UsageError, near
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Job matrix, plan of shards, and merging of results."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Job matrix, plan of shards, selection by changed files, whole nights, and merging of results.",
 )
+app.command("plan")(ci_plan.plan)
+app.command("select")(ci_select.select)
+app.command("durations")(ci_plan.durations)
+app.command("submit")(submit.submit)
 
 
 @app.command()
@@ -27,87 +31,55 @@ def matrix(
     shards: Annotated[
         list[str] | None, typer.Option(metavar="N|TARGET=N", help="Jobs of every target, or of one; repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the matrix for a workflow, on one line.")] = False,
+    forge: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="github|gitlab|jenkins",
+            help="Print the jobs of its pools as it takes them: strategy.matrix, a child pipeline, a list.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what `ci merge --matrix` reads: jobs, and what has none.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the jobs of all pools as one JSON document.")] = False,
 ) -> int:
     """The job matrix of a tier: which targets run, where, and why the others do not."""
-    from bitgate.ci.matrix import cells, github_matrix, shard_counts
+    from bitgate.ci.forges import FORMS, github
+    from bitgate.ci.matrix import BACKENDS, cells, document, jobs, shard_counts
     from bitgate.ci.targets import read_targets
     from bitgate.project_file import find
 
+    if forge and forge not in FORMS:
+        raise UsageError(f"--for {forge}: {near(forge, FORMS)}")
+    if forge and as_json:
+        raise UsageError("--for and --json: each has the whole of stdout: give one of them")
     project = find()
     tier = tier or project.tiers[0]
     project.check_tier(tier)
     path = targets_file or project.ci_targets
-    found = cells(read_targets(path, project.tiers), tier)
+    config = read_targets(path, project.tiers)
+    found = cells(config, tier, [forge] if forge else BACKENDS)
     if not any(cell.runs for cell in found):
-        raise UsageError(f"{path}: no target runs {tier}: an empty matrix would pass without comparing anything")
+        of = f" on a pool of {forge}" if forge else ""
+        raise UsageError(f"{path}: no target runs {tier}{of}: an empty matrix would pass without comparing anything")
+    counts = shard_counts(shards or [], [cell.target for cell in found])
     for cell in found:
         line = f"{cell.target:<8} {cell.tier}  {'run ' if cell.runs else 'skip'}  {cell.reason}"
-        typer.echo(line, err=as_json)
-    if as_json:
-        counts = shard_counts(shards or [], [cell.target for cell in found])
-        typer.echo(json.dumps(github_matrix(found, counts), separators=(",", ":")))
+        typer.echo(line, err=as_json or bool(forge))
+    if out:
+        _write(out, json.dumps(document(config, found, counts), indent=1) + "\n")
+    if as_json or forge:
+        typer.echo(FORMS.get(forge, github)(jobs(found, counts)), nl=False)
     return 0
 
 
-@app.command()
-def plan(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
-    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
-    target: Annotated[
-        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
-    ] = None,
-    matrix_file: Annotated[
-        Path | None, typer.Option("--matrix", help="What `ci matrix --json` printed. Default: the matrix of the tier.")
-    ] = None,
-    shards: Annotated[
-        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
-    ] = None,
-    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
-    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
-    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
-) -> int:
-    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
-
-    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
-    is missing. No GPU is needed.
-    """
-    from bitgate.ci.matrix import shard_counts, targets_of
-    from bitgate.cli.planning import make_run_plan
-    from bitgate.cli.whose import tell_whose
-    from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
-    from bitgate.target_id import target_id
-
-    project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
-    tier = tier or project.tiers[0]
-    project.check_tier(tier)
-    tell_whose(project)
-    if suites is None:
-        project.tables()  # without a suite pytest would not know our options
-    targets = [target_id(name).name for name in target or []]
-    targets = targets or (targets_of(matrix_file) if matrix_file else _of_tier(tier, project))
-    counts = shard_counts(shards or [], targets)
-    made = make_run_plan(tier, targets, counts, project, kernel)
-    made.write(out)
-    cases = {name: sum(len(part.cases) for part in made.of(name)) for name in made.targets}
-    if as_json:
-        parts = [{"target": part.target, "shard": part.shard, "cases": len(part.cases)} for part in made.shards]
-        document = {"file": str(out), "id": made.id, "tier": tier, "commit": made.commit, "shards": parts}
-        typer.echo(json.dumps({"plan": document}))
-        return 0
-    for name, count in cases.items():
-        typer.echo(f"{name:<8} {count} cases in {counts[name]} shards")
-    typer.echo(f"{out}  {sum(cases.values())} cases; plan {made.id[:12]}")
-    return 0
-
-
-def _of_tier(tier: str, project: Project) -> list[str]:
-    from bitgate.ci.matrix import cells
-    from bitgate.ci.targets import read_targets
-
-    return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @app.command()
@@ -116,29 +88,66 @@ def merge(
     out: Annotated[Path, typer.Option(help="Folder for one junit.xml a target, the merged one, and summary.md.")],
     matrix_file: Annotated[
         Path | None,
-        typer.Option("--matrix", help="What `ci matrix --json` printed: a target of it without results is red."),
+        typer.Option("--matrix", help="What `ci matrix --out` wrote: a target of it without results is red."),
     ] = None,
     plan_file: Annotated[
         Path | None,
         typer.Option("--plan", help="What `ci plan` wrote: each of its cases must have exactly one verdict."),
     ] = None,
+    built: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What `compile --manifest` wrote: no other build may have run; repeatable."),
+    ] = None,
+    annotate: Annotated[
+        str,
+        typer.Option(
+            metavar="github|gitlab", help="Say what is red where the forge shows it: ::error lines, codequality.json."
+        ),
+    ] = "",
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Merge the results of all jobs: every planned case ends with exactly one verdict, a missing one is LOST.
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
+    from bitgate.cases.built import Built
     from bitgate.cases.plan import PlanError
     from bitgate.cases.run_plan import RunPlan
-    from bitgate.ci.matrix import targets_of
+    from bitgate.ci.annotations import FORGES, github_lines, write_quality
+    from bitgate.ci.matrix import Expected, expected_of
     from bitgate.cli.report import print_summary
     from bitgate.report import merge as merge_results
+    from bitgate.report.run_finding import RunFinding
 
+    if annotate and annotate not in FORGES:
+        raise UsageError(f"--annotate {annotate}: {near(annotate, FORGES)}")
     try:
         plan = RunPlan.read(plan_file) if plan_file else None
     except PlanError as error:
         raise UsageError(f"--plan {error}") from None
-    expected = targets_of(matrix_file) if matrix_file else []
-    summary = merge_results(paths, out, expected_targets=expected, plan=plan)
+    expected = expected_of(matrix_file) if matrix_file else Expected()
+    summary = merge_results(
+        paths,
+        out,
+        expected_targets=expected.targets,
+        plan=plan,
+        built=[Built.read(path) for path in built or []],
+        absent=expected.absent,
+        findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
+        notes=expected.notes,
+    )
     print_summary(summary, out, as_json)
-    return summary.exit_code
+    if annotate == "github":
+        for line in github_lines(summary):
+            typer.echo(line, err=as_json)
+    elif annotate == "gitlab":
+        write_quality(summary, out)
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember(paths, history)
+    return summary.exit_code or remembered

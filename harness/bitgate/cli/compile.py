@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.build import Builder, BuildError, device_report
+from bitgate import checkout
+from bitgate.build import Builder, BuildError, device_report, overlay
+from bitgate.build.artefacts import Artefacts
 from bitgate.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
+from bitgate.cache.store import StoreError
+from bitgate.cases.built import Built, BuiltLibrary
 from bitgate.device import targets
+from bitgate.device.tools_abi import family as tools_family
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
@@ -44,9 +50,19 @@ def compile_(
     target: Annotated[str, typer.Option(help="host, or a gfx target; the best one present by default.")] = "",
     kernel: Annotated[str, typer.Option(help="Only families with an instance that this glob matches.")] = "",
     load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
+    tier: Annotated[str, typer.Option(help="Only what the cases of this tier run on.")] = "",
+    artefacts: Annotated[
+        str, typer.Option(metavar="URL", help="Store that others take the libraries from: a folder, s3://... (fsspec).")
+    ] = "",
+    manifest: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what they are, with hashes, for `ci merge --built`.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Build the shared libraries of kernel families, or device code alone for a gfx target without ROCm.
+
+    With --artefacts they go into a store, with all else that a run needs, unless it has them of these sources: then
+    `bitgate run --artefacts URL` needs no compiler.
 
     Exit code 1 if a kernel does not compile, or a matrix kernel comes out without matrix instructions.
     """
@@ -54,7 +70,11 @@ def compile_(
     name, platform = wanted.name, wanted.platform
     chosen: dict[str, KernelFamily] = {}
     instances: dict[str, set[str]] = {}
-    for family, instance in _asked(kernel, with_operations(find().loading(to_load(load))), name):
+    project = with_operations(find().loading(to_load(load)))
+    wanted_too = _of_tier(tier, name, project) if tier else None
+    for family, instance in _asked(kernel, project, name):
+        if wanted_too is not None and family.name not in wanted_too:
+            continue
         chosen[family.name] = family
         instances.setdefault(family.name, set()).add(instance.group)
     families = [family for family in chosen.values() if platform in family.platforms]
@@ -64,11 +84,17 @@ def compile_(
     if not families:
         raise UsageError(f"nothing to build: {', '.join(chosen)}: these kernels are no libraries")
     report = _Report(name)
-    builder = Builder("host") if platform == "host" else Builder(platform, arch=name)
+    store = _store(artefacts, manifest)
+    builder = Builder(platform, arch=None if platform == "host" else name, artefacts=store)
     device_only = platform == "amd" and _without_rocm(builder)
+    if store:
+        families = _all_that_runs(families, project, platform, device_only, name)
     if platform != "amd":
         begun = time.monotonic()
         report.objects.append(_library("runtime", name, builder.runtime(), begun))
+    if store:
+        begun = time.monotonic()
+        report.objects.append(_library("native", "host", builder.native(), begun))
     for family in families:
         try:
             if platform != "amd":
@@ -78,9 +104,62 @@ def compile_(
                 _device_code(builder, family, instances[family.name], device_only, report)
         except BuildError as error:
             report.fail(family.name, str(error), error.output)
+    if store:
+        _list(store, name, project, manifest, report)
     _print(report, json_)
     if report.failures:
         raise typer.Exit(1)
+
+
+def _of_tier(tier: str, target: str, project: Project) -> frozenset[str]:
+    """The families that the tier's cases run on."""
+    from bitgate.cli.cases import make_plan
+
+    return frozenset(item.key.kernel for item in make_plan(tier, target, project).cases)
+
+
+def _store(url: str, manifest: Path | None) -> Artefacts | None:
+    if not url:
+        if manifest:
+            raise UsageError("--manifest says what is in a store: give --artefacts too")
+        return None
+    if overlay.from_environment() or overlay.quick_build():
+        raise UsageError(
+            f"--artefacts: {overlay.VARIABLE} or {overlay.QUICK} is set: others are not to run such kernels"
+        )
+    store = Artefacts(url, pushes=True, progress=lambda line: print(line, file=sys.stderr, flush=True))
+    try:
+        store.store.make()
+    except StoreError as error:
+        raise UsageError(f"--artefacts {error}") from None
+    return store
+
+
+def _all_that_runs(
+    families: list[KernelFamily], project: Project, platform: str, device_only: bool, target: str
+) -> list[KernelFamily]:
+    """With what a GPU's cases are filled, compared and verified with."""
+    if device_only:
+        raise UsageError(f"--artefacts: no HIP compiler for {target} here, and device code alone is nothing that runs")
+    if platform == "host":
+        return families
+    named = {family.name for family in families}
+    every = registry.families(project, target).values()
+    references = [f for f in every if f.is_reference and f.is_built and f.name not in named and platform in f.platforms]
+    return [*families, *references, tools_family()]
+
+
+def _list(store: Artefacts, target: str, project: Project, manifest: Path | None, report: _Report) -> None:
+    libraries = tuple(
+        BuiltLibrary(one.label, one.target, one.file, one.flavour, one.sha256, one.size, one.compiler)
+        for one in sorted(store.listed.values(), key=lambda one: one.label)
+    )
+    report.notes.append(
+        f"{store.url}: {len(libraries)} libraries, {sum(one.size for one in libraries) / 2**20:.1f} MiB"
+    )
+    if manifest:
+        Built(target, checkout.commit(project.suites[0]), libraries).write(manifest)
+        report.notes.append(f"{manifest}: what they are")
 
 
 def _asked(kernel: str, project: Project, target: str) -> list[tuple[KernelFamily, Instance]]:

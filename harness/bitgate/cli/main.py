@@ -32,6 +32,10 @@ COMMANDS: dict[str, str] = {
     "capsule": "bitgate.cli.capsule",
     "report": "bitgate.cli.report",
     "ci": "bitgate.cli.ci",
+    "history": "bitgate.cli.history",
+    "triage": "bitgate.cli.triage",
+    "bisect": "bitgate.cli.bisect",
+    "submit": "bitgate.cli.submit",
 }
 
 

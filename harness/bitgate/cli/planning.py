@@ -5,37 +5,82 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from bitgate import checkout
+from bitgate.cases import durations
+from bitgate.cases.durations import Durations
+from bitgate.cases.length import SETUP_SECONDS
 from bitgate.cases.plan import Plan
 from bitgate.cases.run_plan import RunPlan, make
+from bitgate.cases.shard import count_for
+from bitgate.ci.matrix import shard_counts
 from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
 from bitgate.errors import UsageError
 from bitgate.project import Project
+from bitgate.target_id import canonical, target_id
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Into how many shards a target is split: as stated, else by how long one is to take, else not at all."""
+
+    stated: Mapping[str, int] = field(default_factory=dict)
+    shard_seconds: float | None = None
+    setup_seconds: float = SETUP_SECONDS
+
+    @classmethod
+    def of(
+        cls, shards: Sequence[str], targets: Sequence[str], shard_seconds: float | None, setup_seconds: float
+    ) -> Sizes:
+        """From the command line. UsageError if it says both of one target."""
+        if shard_seconds is None:
+            return cls(shard_counts(shards, targets))
+        if general := [text for text in shards if "=" not in text]:
+            raise UsageError(f"--shards {general[0]} and --shard-seconds: give one of them, or --shards TARGET=N")
+        named = {canonical(text.rpartition("=")[0]) for text in shards}
+        counts = {name: count for name, count in shard_counts(shards, targets).items() if name in named}
+        return cls(counts, shard_seconds, setup_seconds)
+
+    def count(self, plan: Plan) -> int:
+        if plan.target in self.stated or self.shard_seconds is None:
+            return self.stated.get(plan.target, 1)
+        return count_for(plan.cases, self.shard_seconds, self.setup_seconds)
 
 
 def make_run_plan(
     tier: str,
     targets: Sequence[str],
-    counts: Mapping[str, int],
+    sizes: Sizes,
     project: Project,
     kernel: str = "",
+    recorded: Path | None = None,
 ) -> RunPlan:
-    """What runs of a tier on these targets will plan, in shards. UsageError for what such a run would refuse."""
-    from bitgate.target_id import target_id
-
+    """What runs of a tier on these targets will plan, in shards, by the durations in the folder ``recorded`` or else by
+    what this machine and the suites know. UsageError for what such a run would refuse."""
     names = dict.fromkeys(target_id(target).name for target in targets)
-    plans = [_collected(tier, name, project, kernel) for name in names]
+    known = {name: _durations(name, project, recorded) for name in names}
+    plans = [_collected(tier, name, project, kernel, recorded) for name in names]
     if empty := [plan.target for plan in plans if not plan.cases]:
         raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
-    return make(tier, plans, counts, checkout.commit(project.suites[0]))
+    counts = {plan.target: sizes.count(plan) for plan in plans}
+    commit = checkout.commit(project.suites[0])
+    return make(tier, plans, counts, commit, lambda target, cases: known[target].length(cases))
 
 
-def _collected(tier: str, target: str, project: Project, kernel: str) -> Plan:
+def _durations(target: str, project: Project, recorded: Path | None) -> Durations:
+    if recorded is None:
+        return durations.load(target, shelves=project.shelves)
+    return durations.stated(target, recorded, project.shelves)
+
+
+def _collected(tier: str, target: str, project: Project, kernel: str, recorded: Path | None) -> Plan:
     import pytest
 
     where = suites_and_root(project)
     stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--load": list(map(str, project.added))}
+    stated["--case-durations"] = [str(recorded or "")]
     arguments = [f"{name}={value}" for name, values in stated.items() for value in values if value]
     keeper = Keeper()
     said = io.StringIO()

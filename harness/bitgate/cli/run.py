@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -43,6 +44,13 @@ def run(
     ] = None,
     shard: Annotated[str, typer.Option(metavar="I/N", help="Only the I-th of N parts of the tier.")] = "",
     plan: Annotated[str, typer.Option(metavar="FILE", help="What `bitgate ci plan` wrote: who runs what.")] = "",
+    artefacts: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Libraries from this store, where `bitgate compile --artefacts` put them."),
+    ] = "",
+    fetch_only: Annotated[
+        bool, typer.Option("--fetch-only", help="Run nothing that is not from the store; needs no compiler.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document on stdout; pytest talks on stderr.")
     ] = False,
@@ -69,7 +77,7 @@ def run(
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
     arguments += ["--resume"] * resume + ["--race"] * race + [f"-n{workers}", "-q", *QUIET, "-p", PLUGIN]
     keeper = Keeper()
-    with _talking_on_stderr(as_json):
+    with _libraries_from(artefacts, fetch_only), _talking_on_stderr(as_json):
         code = int(pytest.main(arguments, plugins=[keeper]))
     if as_json:
         summary = keeper.run.summary if keeper.run else None
@@ -93,6 +101,23 @@ class Keeper:
         from bitgate.plugin.run import RUN
 
         self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _libraries_from(store: str, only: bool) -> Iterator[None]:
+    """In the environment: workers, and the processes that kernels run in, build too. UsageError for what cannot be."""
+    from bitgate.build import artefacts
+
+    before = dict(os.environ)
+    os.environ.update({artefacts.VARIABLE: store} if store else {})
+    os.environ.update({artefacts.ONLY: "1"} if only else {})
+    try:
+        artefacts.from_environment(print)
+        yield
+    finally:
+        for name in (artefacts.VARIABLE, artefacts.ONLY):
+            os.environ.pop(name, None)
+        os.environ.update({name: before[name] for name in (artefacts.VARIABLE, artefacts.ONLY) if name in before})
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bitgate.architecture import ARCHITECTURES
+from bitgate.build import artefacts
 from bitgate.build.flags import ARCHITECTURE
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import find_cuda_compiler
@@ -116,6 +117,8 @@ def _nvidia() -> list[Target]:
 
 
 def _cuda_obstacle() -> str:
+    if artefacts.is_configured():
+        return ""
     try:
         find_cuda_compiler()
     except UsageError as error:

@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 
 from bitgate.operation import Dtype
 
-_NAN = {"f8ocp": 0x7F, "bf8ocp": 0x7E, "f8fnuz": 0x80, "bf8fnuz": 0x80}
-"""The canonical NaN of the 8-bit floats."""
-
 
 def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     """``values`` in ``dtype``'s storage type."""
@@ -34,12 +31,14 @@ def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     with np.errstate(over="ignore"):
         result: NDArray[Any] = np.asarray(values.astype(dtype.numpy))
     if dtype.is_float8:
-        result.view(np.uint8)[np.isnan(result)] = _NAN[dtype.name]
+        result.view(np.uint8)[np.isnan(result)] = dtype.nan
     return result
 
 
 def largest(dtype: Dtype) -> float:
-    """The largest finite number of a float type."""
+    """The largest finite number of a type."""
+    if not dtype.is_float:
+        return float(dtype.exact_integer)
     return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 

@@ -12,8 +12,8 @@ from threading import Event
 from typing import Any
 
 from bitgate import rooms
+from bitgate.ci.select_includes import families_reached
 from bitgate.faults.fault import Fault
-from bitgate.faults.reach import families_reached
 from bitgate.faults.tier_run import TierRun, run_tier
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import families
@@ -136,7 +136,7 @@ def _reached(fault: Fault, project: Project) -> list[str]:
     mine = loaded_names(project.runs_on)
     every = [family for family in families(project).values() if not mine or family.name in mine]
     named = fault.family if project.is_ours else ""  # an owner's folder need not have its family's name
-    reached = (named,) if named else families_reached(fault.file, every, project.root)
+    reached = (named,) if named else families_reached(project.root / fault.file, every)
     return [f"--kernel={','.join(reached)}"] if 0 < len(reached) < len(every) else []
 
 

@@ -220,10 +220,15 @@ def _descriptor_of(process: int) -> int:
 
 def kill_descendants(token: str) -> None:
     """Kill every process whose environment holds the token, until none is left."""
-    needle = f"{TOKEN}={token}".encode()
+    kill_marked(TOKEN, token)
+
+
+def kill_marked(variable: str, value: str) -> None:
+    """Kill every process that began with this variable of this value, until none is left."""
+    needle = f"{variable}={value}".encode()
     end = time.monotonic() + GOODBYE_SECONDS
     while time.monotonic() < end:  # a busy machine takes its time over the dead
-        found = [pid for pid in _processes() if needle in _environment(pid)]
+        found = [pid for pid in _processes() if needle in _environment(pid).split(b"\0")]
         if not found:
             return
         for pid in found:

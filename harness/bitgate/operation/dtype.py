@@ -15,7 +15,8 @@ class Dtype:
     """One element type.
 
     ``mantissa`` counts significant bits with the hidden one (0 for integers), ``exact_integer`` is the largest m such
-    that every integer in [-m, m] is representable, ``code`` is the value of ``enum bitgate_dtype`` in abi.h.
+    that every integer in [-m, m] is representable, ``code`` is the value of ``enum bitgate_dtype`` in abi.h, ``nan``
+    the bits of an 8-bit float's canonical NaN.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Dtype:
     mantissa: int
     exact_integer: int
     numpy: np.dtype[Any]
+    nan: int = 0
 
     @property
     def is_float(self) -> bool:
@@ -39,14 +41,14 @@ class Dtype:
         return np.dtype(f"u{self.bytes}")
 
     def __hash__(self) -> int:
-        return hash(self.name)  # of six fields it is the one that tells them apart
+        return hash(self.name)  # of its fields it is the one that tells them apart
 
     def __str__(self) -> str:
         return self.name
 
 
-def _float(name: str, code: int, bytes_: int, mantissa: int, storage: Any) -> Dtype:
-    return Dtype(name, code, bytes_, mantissa, 2**mantissa, np.dtype(storage))
+def _float(name: str, code: int, bytes_: int, mantissa: int, storage: Any, nan: int = 0) -> Dtype:
+    return Dtype(name, code, bytes_, mantissa, 2**mantissa, np.dtype(storage), nan)
 
 
 DTYPES: dict[str, Dtype] = {
@@ -57,10 +59,10 @@ DTYPES: dict[str, Dtype] = {
         _float("f16", 2, 2, 11, np.float16),
         _float("bf16", 3, 2, 8, ml_dtypes.bfloat16),
         Dtype("i8", 4, 1, 0, 127, np.dtype(np.int8)),
-        _float("f8ocp", 5, 1, 4, ml_dtypes.float8_e4m3fn),
-        _float("bf8ocp", 6, 1, 3, ml_dtypes.float8_e5m2),
-        _float("f8fnuz", 7, 1, 4, ml_dtypes.float8_e4m3fnuz),
-        _float("bf8fnuz", 8, 1, 3, ml_dtypes.float8_e5m2fnuz),
+        _float("f8ocp", 5, 1, 4, ml_dtypes.float8_e4m3fn, 0x7F),
+        _float("bf8ocp", 6, 1, 3, ml_dtypes.float8_e5m2, 0x7E),
+        _float("f8fnuz", 7, 1, 4, ml_dtypes.float8_e4m3fnuz, 0x80),
+        _float("bf8fnuz", 8, 1, 3, ml_dtypes.float8_e5m2fnuz, 0x80),
         Dtype("i32", 9, 4, 0, 2**31 - 1, np.dtype(np.int32)),
     )
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from bitgate.errors import UsageError
@@ -33,6 +34,11 @@ def add(operation: Operation, place: str) -> None:
 def places() -> tuple[str, ...]:
     """The files that state the added operations."""
     return tuple(place for _, place in _added.values())
+
+
+def stated_in(file: Path) -> tuple[str, ...]:
+    """Names of the added operations that a file states."""
+    return tuple(name for name, (_, place) in _added.items() if Path(place) == file)
 
 
 @lru_cache(maxsize=1)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import floor, log2
 
 import numpy as np
 
+from bitgate.exact.rounding import largest
+from bitgate.operation import Dtype
 from bitgate.platform_probe.workbench import Deviation, Fragment, Tiles, Workbench
 
-_EXPONENT = {"i8": 6, "f8ocp": 8, "f8fnuz": 7, "bf8ocp": 15, "bf8fnuz": 15, "f16": 15}
-"""The largest power of two of an operand; 2^30 will do for the others."""
+MOST_EXPONENT = 30
+"""Of an operand's power of two, where its type has larger ones."""
 
 LONG = 32
 """Multiplications."""
@@ -97,7 +100,12 @@ def _is_worth_it(fragment: Fragment, power: int, way: str, sign: int) -> bool:
 
 
 def _exponents(fragment: Fragment) -> tuple[int, int]:
-    return _EXPONENT.get(fragment.a.name, 30), _EXPONENT.get(fragment.b.name, 30)
+    return _exponent(fragment.a), _exponent(fragment.b)
+
+
+def _exponent(dtype: Dtype) -> int:
+    """The largest power of two that an operand may hold."""
+    return min(MOST_EXPONENT, floor(log2(largest(dtype))))
 
 
 def _term(fragment: Fragment, power: int) -> _Term:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.operation import DTYPES
+from bitgate.operation import DTYPES, Dtype
 from bitgate.platform_probe.workbench import Deviation, Fragment, Tiles, Workbench
 
 Sums = NDArray[np.float64]
@@ -24,8 +24,6 @@ Sums = NDArray[np.float64]
 DIGITS = 2
 BASE = 8
 QUESTIONS = ("row", "column", "k")
-
-_FLAVOURS = {"f8ocp": "f8fnuz", "f8fnuz": "f8ocp", "bf8ocp": "bf8fnuz", "bf8fnuz": "bf8ocp"}
 
 
 def lanes(bench: Workbench) -> Iterator[Deviation]:
@@ -99,13 +97,21 @@ def _counted_twice(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
 
 def _other_flavour(fragment: Fragment, a: Tiles, b: Tiles) -> Sums | None:
     """The same bytes, read as the other kind of 8-bit float."""
-    if not {fragment.a.name, fragment.b.name} & set(_FLAVOURS):
+    if not (fragment.a.is_float8 or fragment.b.is_float8):
         return None
     read = [
-        tile.view(DTYPES[_FLAVOURS.get(dtype.name, dtype.name)].numpy).astype(np.float64)
+        tile.view(_of_other_flavour(dtype).numpy).astype(np.float64)
         for tile, dtype in ((a, fragment.a), (b, fragment.b))
     ]
     return read[0] @ read[1]
+
+
+def _of_other_flavour(dtype: Dtype) -> Dtype:
+    """OCP's type of the same layout for an FNUZ one, and the reverse; of other types the type itself."""
+    if not dtype.is_float8:
+        return dtype
+    other = dtype.name.replace("ocp", "fnuz") if dtype.name.endswith("ocp") else dtype.name.replace("fnuz", "ocp")
+    return DTYPES[other]
 
 
 def _says(what: str) -> Callable[[Fragment], str]:
@@ -113,8 +119,8 @@ def _says(what: str) -> Callable[[Fragment], str]:
 
 
 def _says_flavour(fragment: Fragment) -> str:
-    dtype = fragment.a if fragment.a.name in _FLAVOURS else fragment.b
-    return f"the bytes of {dtype} are read as {_FLAVOURS[dtype.name]}"
+    dtype = fragment.a if fragment.a.is_float8 else fragment.b
+    return f"the bytes of {dtype} are read as {_of_other_flavour(dtype)}"
 
 
 _EXPLANATIONS: tuple[tuple[Callable[[Fragment, Tiles, Tiles], Sums | None], Callable[[Fragment], str]], ...] = (

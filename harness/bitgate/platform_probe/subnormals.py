@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import ml_dtypes
 import numpy as np
 
 from bitgate.architecture import FLUSHED, KEPT
+from bitgate.exact.rounding import smallest
 from bitgate.platform_probe.workbench import Deviation, Fragment, Workbench
 from bitgate.target_id import architecture_of
 
@@ -46,13 +46,13 @@ def _declared(target: str, fragment: Fragment) -> str:
 def _treatment(bench: Workbench, fragment: Fragment, operand: str) -> str:
     """The smallest subnormal of one operand meets a power of two of the other."""
     dtype = fragment.a if operand == "A" else fragment.b
-    smallest = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)  # type: ignore[no-untyped-call]
+    least = smallest(dtype)
     factor = 2.0 ** _LIFT.get(dtype.name, 0)
     a = np.zeros((1, 1, fragment.m, fragment.k))
     b = np.zeros((1, 1, fragment.k, fragment.n))
-    a[..., 0], b[..., 0, :] = (smallest, factor) if operand == "A" else (factor, smallest)
+    a[..., 0], b[..., 0, :] = (least, factor) if operand == "A" else (factor, least)
     sums = bench.sums(fragment, a, b).astype(np.float64)
-    wrong = sums[sums != smallest * factor]
+    wrong = sums[sums != least * factor]
     if not wrong.size:
         return KEPT
-    return FLUSHED if (sums == 0).all() else f"taken for others ({smallest * factor:g} became {wrong[0]:g})"
+    return FLUSHED if (sums == 0).all() else f"taken for others ({least * factor:g} became {wrong[0]:g})"

@@ -12,6 +12,7 @@ from bitgate.cases.plan import Plan, repeated
 from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE, near
 from bitgate.cases.table import load_set
+from bitgate.ci.targets import tolerated_by
 from bitgate.errors import UsageError
 from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
@@ -59,6 +60,7 @@ class Collecting:
             rows = load_set(ask.table, ask.set_name)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
             self.run.known_bugs.add_project(self.run.project)
+            self.run.tolerated = tolerated_by(self.run.project, self.run.target.name)
             ask.check(rows)
             self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
         return self.planned[name]
@@ -88,9 +90,12 @@ class Collecting:
         self._check_unique()
         # A kernel glob may leave a test without a case, for which pytest then makes an item of its own.
         items[:] = [item for item in items if item.get_closest_marker(MARK) is None or planned_test(item)]
-        self._keep_selected(config, items)
+        if not self.run.whole:
+            self._keep_selected(config, items)
         yield  # -m and -k take their pick
         whole = self._keep_shard(config, items)
+        if self.run.whole:  # what is selected of a planned shard runs again: all of it must be here
+            self._keep_selected(config, items)
         items.sort(key=self._rank)
         self._make_plan(items, whole)
         _deselect(config, items, [item for item in items if self._is_done(item)])
@@ -102,7 +107,7 @@ class Collecting:
             raise pytest.UsageError(f"{twice[0]} is planned by {' and '.join(where)}; an id stands for one test only")
 
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        if not self.run.select:
+        if self.run.select is None:
             return
         ids = {test.id for test in self.run.tests.values()}
         if unknown := sorted(self.run.select - ids):
@@ -111,7 +116,7 @@ class Collecting:
 
     def _is_selected(self, item: pytest.Item) -> bool:
         test = planned_test(item)
-        return test is not None and test.id in self.run.select
+        return test is not None and test.id in (self.run.select or ())
 
     def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> str:
         """Only what is this shard's; the hash of the plan that it is a part of, if it is of one."""

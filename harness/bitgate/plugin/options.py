@@ -51,6 +51,13 @@ def add(parser: pytest.Parser) -> None:
     add("--shard", dest="bitgate_shard", default="", metavar="I/N", help="Only the I-th of N parts of the tier")
     add("--plan", dest="bitgate_plan", default="", metavar="FILE", help="What bitgate ci plan wrote: who runs what")
     add(
+        "--case-durations",
+        dest="bitgate_case_durations",
+        default="",
+        metavar="FOLDER",
+        help="Estimates by the table <target>.json in this folder, which `bitgate ci durations` wrote",
+    )
+    add(
         "--case-timeout",
         dest="bitgate_case_timeout",
         metavar="SECONDS",
@@ -84,6 +91,8 @@ def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
         "--in-process",
         "--shard",
         "--plan",
+        "--case-durations",
+        "--case-timeout",
     ]
     for argument in arguments:
         name = argument.partition("=")[0]

@@ -16,11 +16,14 @@ from filelock import FileLock
 
 from bitgate import rooms
 from bitgate.cases.known_bugs import KnownBugs
+from bitgate.cases.length import patience
 from bitgate.cases.plan import Plan, PlanError, PlannedItem
 from bitgate.cases.planning import Setting, for_table, row_of
 from bitgate.cases.run_plan import RunPlan
 from bitgate.cases.shard import Shard
 from bitgate.cases.table import loads
+from bitgate.ci.tolerated import Tolerated
+from bitgate.ci.tolerated import judged as tolerated_or_not
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.project import Project
@@ -30,10 +33,6 @@ from bitgate.verify.planned import PlannedCase
 if TYPE_CHECKING:
     from bitgate.report import Summary
     from bitgate.verify.process import CaseProcess, ThisProcess
-
-PATIENCE_SECONDS = 300.0
-PATIENCE = 20
-"""Times the estimate."""
 
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
@@ -67,7 +66,8 @@ class Run:
     timeout: float | None
     """Seconds that a case may take, if stated."""
     resume: bool
-    select: frozenset[str]
+    select: frozenset[str] | None
+    """The ids that are to run; None: all."""
     worker: str
     is_worker: bool
     is_controller: bool
@@ -82,6 +82,8 @@ class Run:
     """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedCase] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
+    tolerated: tuple[Tolerated, ...] = ()
+    """The gaps that the project's targets file allows this target."""
     plan: Plan | None = None
     done: Done = frozenset()
     """What a resumed run need not run again."""
@@ -126,8 +128,8 @@ class Run:
         return test.kernel.family.is_probe
 
     def patience(self, test: PlannedCase) -> float:
-        """Seconds after which the case counts as hung. Hosts are shared, so it is far more than it should take."""
-        return self.timeout or max(PATIENCE_SECONDS, PATIENCE * test.seconds)
+        """Seconds after which the case counts as hung."""
+        return self.timeout or patience(test.seconds)
 
     def placed(self, verdict: Verdict, test: PlannedCase, node_id: str) -> Verdict:
         """The verdict with where it belongs, and as a known bug if it is one: the spine does not know which test of
@@ -142,7 +144,7 @@ class Run:
             row=test.row,
             run=stamp,
         )
-        return self.known_bugs.judged(verdict, test)
+        return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
 
     def write_reports(self) -> None:
         """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session

@@ -1,6 +1,6 @@
 """Verdicts and the events that record them. Merging them needs no HIP."""
 
-from bitgate.record.event import BadLine, RecordError, append, from_event, read, scan, to_event
+from bitgate.record.event import BadLine, RecordError, append, append_line, from_event, read, scan, to_event
 from bitgate.record.key import Key
 from bitgate.record.making import DeviceOfRecord, verdict_on
 from bitgate.record.outcome import Outcome
@@ -30,6 +30,7 @@ __all__ = [
     "Stamp",
     "Verdict",
     "append",
+    "append_line",
     "from_event",
     "read",
     "scan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -121,11 +122,20 @@ def _stamp(run: dict[str, Any] | None) -> Stamp | None:
 
 def append(path: Path, verdict: Verdict) -> None:
     """Append one event in one write, at once; concurrent writers on one file do not interleave (O_APPEND)."""
-    line = (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode()
+    append_line(path, (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode())
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """The whole line or nothing of it. OSError where that cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        written = os.write(descriptor, line)
+        try:
+            written = os.write(descriptor, line)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            written = 0
         if written != len(line):
             _take_back(descriptor, written)
             raise OSError(f"{path}: the disk is full; free space and run again with --resume")

@@ -17,6 +17,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import Attr, FinalResult, FloatAttr
 
 from bitgate.record import UNKNOWN, Verdict
+from bitgate.report.absent import Absent
 from bitgate.report.cells import cell_lines
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.names import TestName, test_names
@@ -114,14 +115,17 @@ def document(ledger: Ledger, budget: int = BUDGET) -> Document:
     return xml
 
 
-def merged(files: Iterable[Path], findings: Sequence[RunFinding] = ()) -> Document:
-    """The suites of several JUnit files in one document, in order, and what is wrong with the whole run."""
+def merged(files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[Absent] = ()) -> Document:
+    """The suites of several JUnit files in one document, in order; what is wrong with the whole run, and which targets
+    had no machine."""
     xml = Document("bitgate")
     for file in files:
         for suite in Document.fromfile(str(file)):
             xml.add_testsuite(suite)
     if findings:
         xml.add_testsuite(_about_the_run("night", "", findings))
+    for one in absent:
+        xml.add_testsuite(_did_not_run(one))
     xml.update_statistics()
     return xml
 
@@ -260,11 +264,24 @@ def _system_out(entry: Entry) -> str:
     return "\n".join(f"{name}={one_line(value, 4000)}" for name, value in pairs.items() if value not in ("", None))
 
 
-def _nothing_compared(ledger: Ledger) -> Suite:
-    suite = Suite(f"bitgate.run.{ledger.target}")
-    suite.timestamp = ledger.started
+def _suite_of_run(name: str, target: str, started: str = "") -> Suite:
+    suite = Suite(f"bitgate.run.{name}")
+    suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
     suite.hostname = UNKNOWN
-    suite.add_property("gpu.target", ledger.target)
+    suite.add_property("gpu.target", one_line(target))
+    return suite
+
+
+def _did_not_run(absent: Absent) -> Suite:
+    suite = _suite_of_run(absent.target, absent.target)
+    case = Case("test_a_machine_was_there", f"bitgate.{absent.target}.run", 0.0)
+    case.result = Skipped(one_line(f"not run: {absent.reason}", MESSAGE), "no_machine")
+    suite.add_testcases([case])
+    return suite
+
+
+def _nothing_compared(ledger: Ledger) -> Suite:
+    suite = _suite_of_run(ledger.target, ledger.target, ledger.started)
     case = Case("test_something_was_compared", f"bitgate.{ledger.target}.run", 0.0)
     case.result = Error(
         f"nothing was compared on {ledger.target}: a run that compares nothing proves nothing", "NothingCompared"
@@ -274,10 +291,7 @@ def _nothing_compared(ledger: Ledger) -> Suite:
 
 
 def _about_the_run(where: str, started: str, findings: Sequence[RunFinding]) -> Suite:
-    suite = Suite(f"bitgate.run.{where}.whole")
-    suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
-    suite.hostname = UNKNOWN
-    suite.add_property("gpu.target", one_line(where))
+    suite = _suite_of_run(f"{where}.whole", where, started)
     for number, finding in enumerate(findings, 1):
         case = Case(f"test_run_is_whole[{finding.kind.lower()}_{number}]", f"bitgate.{where}.run", 0.0)
         result = Error(one_line(finding.sentence, 4096), finding.kind)

@@ -14,6 +14,7 @@ from bitgate.report import wholeness
 from bitgate.report.attempts import Entry, Settled, Try, jobs_of, settle
 from bitgate.report.run_finding import RunFinding, some
 from bitgate.report.source import PLAN, RESULTS, Source, find_sources
+from bitgate.target_id import in_place_of
 
 __all__ = ["PLAN", "RESULTS", "Entry", "Ledger", "Night", "read_ledgers", "read_night"]
 
@@ -32,6 +33,10 @@ class Ledger:
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run on this target: red, whatever the entries say."""
+
+    @property
+    def has_results(self) -> bool:
+        return any(entry.verdict.outcome is not Outcome.LOST for entry in self.entries)
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def _ledger(
         plan=whole.id if whole else " ".join(dict.fromkeys(plan.id for plan in plans)),
         started=min((source.started for source in sources), default=whole.created if whole else ""),
         shards=tuple(sorted({f"{s.shard.index}of{s.shard.count}" for s in sources if s.shard})),
-        notes=(*notes, *(note for source in sources for note in _strays(source))),
+        notes=(*_stand_in(target), *notes, *(note for source in sources for note in _strays(source))),
         findings=(*_duplicated(target, own, settled), *findings),
     )
 
@@ -121,6 +126,11 @@ def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequenc
             f" ({files}), the first is {min(cases)}: give the results of one of them",
             target,
         )
+
+
+def _stand_in(target: str) -> Iterable[str]:
+    if other := in_place_of(target):
+        yield f"{target}: the host ran these in the place of {other}; they say nothing about {other}"
 
 
 def _strays(source: Source) -> Iterable[str]:

@@ -10,13 +10,17 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bitgate.cases.built import Built
 from bitgate.cases.run_plan import RunPlan
 from bitgate.errors import UsageError
 from bitgate.project import templates
 from bitgate.report import junit
+from bitgate.report.absent import Absent
 from bitgate.report.ledger import PLAN, RESULTS, Ledger, Night, read_night
+from bitgate.report.run_finding import RunFinding
 from bitgate.report.summary import Summary, summarise
 from bitgate.report.text import code, legal, literal, one_line
+from bitgate.report.wholeness import not_built
 
 JUNIT = "junit.xml"
 SUMMARY = "summary.md"
@@ -44,26 +48,43 @@ def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False, 
 
 
 def merge(
-    paths: Sequence[Path], out_dir: Path, *, expected_targets: Sequence[str] = (), plan: RunPlan | None = None
+    paths: Sequence[Path],
+    out_dir: Path,
+    *,
+    expected_targets: Sequence[str] = (),
+    plan: RunPlan | None = None,
+    built: Sequence[Built] = (),
+    absent: Sequence[Absent] = (),
+    findings: Sequence[RunFinding] = (),
+    notes: Sequence[str] = (),
 ) -> Summary:
     """Merge results of several targets and shards: ``<target>/junit.xml`` each, one junit.xml and one summary.md.
 
     A target of ``expected_targets`` without any result gets an empty ledger, which is red. With the plan of the run
-    each case of it ends with exactly one verdict, and each verdict must be in it.
+    each case of it ends with exactly one verdict, and each verdict must be in it. With what was ``built`` for a target
+    its verdicts must be of these libraries. A target of ``absent`` had no
+    machine: it is told of, as skipped.
     """
     if plan and (strangers := sorted(set(expected_targets) - set(plan.targets))):
         raise UsageError(
             f"the matrix has {', '.join(strangers)}, which the plan does not have: both must be of one run"
         )
     night = read_night(paths, may_be_empty=bool(expected_targets), plan=plan)
-    found = {ledger.target: ledger for ledger in night.ledgers}
-    absent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
-    ledgers = [*found.values(), *absent.values()]
+    gone = {one.target for one in absent}
+    found = {ledger.target: ledger for ledger in night.ledgers if ledger.target not in gone or ledger.has_results}
+    silent = {target: Ledger(target, "", (), started=_now()) for target in expected_targets if target not in found}
+    ledgers = [*found.values(), *silent.values()]
+    strange = (
+        finding
+        for ledger in ledgers
+        for finding in not_built(ledger.target, (entry.verdict for entry in ledger.entries), built)
+    )
+    findings = (*findings, *night.findings, *strange)
     files = [out_dir / ledger.target / JUNIT for ledger in ledgers]
     for ledger, file in zip(ledgers, files, strict=True):
         junit.write(junit.document(ledger), file)
-    junit.write(junit.merged(files, night.findings), out_dir / JUNIT)
-    summary = summarise(ledgers, night.findings)
+    junit.write(junit.merged(files, findings, absent), out_dir / JUNIT)
+    summary = summarise(ledgers, findings, absent=absent, notes=notes)
     _write_summary(summary, out_dir)
     return summary
 

@@ -15,6 +15,7 @@ KINDS: dict[str, str] = {
     "OtherTier": "results of different tiers",
     "OtherCommit": "results of different commits",
     "OtherBuild": "different builds of one kernel library",
+    "ExpiredGap": "a gap of a target that should be filled by now",
 }
 
 SHOWN = 3

@@ -51,8 +51,13 @@ class Source:
 def find_sources(paths: Sequence[Path], *, may_be_empty: bool = False) -> tuple[Source, ...]:
     """From results files, or folders that hold some at any depth. UsageError if a path does not exist, or holds none
     and ``may_be_empty`` is not set."""
-    files = sorted({file.resolve() for path in paths for file in _results_files(path, may_be_empty)})
+    files = results_files(paths, may_be_empty=may_be_empty)
     return tuple({source.content: source for source in map(read_source, files)}.values())
+
+
+def results_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> list[Path]:
+    """Of ``find_sources``, each once."""
+    return sorted({file.resolve() for path in paths for file in _results_files(path, may_be_empty)})
 
 
 def _results_files(path: Path, may_be_empty: bool) -> Iterable[Path]:

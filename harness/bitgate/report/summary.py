@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitgate.record import Outcome, Verdict
+from bitgate.report.absent import Absent, absent_words
 from bitgate.report.cells import cell_lines
 from bitgate.report.ledger import Entry, Ledger
 from bitgate.report.result import sentence_of
@@ -91,6 +92,8 @@ class Summary:
     notes: tuple[str, ...] = ()
     findings: tuple[RunFinding, ...] = ()
     """What is wrong with the run itself."""
+    absent: tuple[Absent, ...] = ()
+    """Targets that are promised and had no machine."""
     interrupted: bool = False
 
     @property
@@ -147,7 +150,7 @@ class Summary:
         silent = [row.target for row in self.targets if not row.compared]
         if silent and self.exit_code != 3:
             said += f"; nothing was compared on {', '.join(silent)}"
-        return said + (f"; {first_words(self.findings)}" if self.findings else "")
+        return "; ".join(filter(None, (said, absent_words(self.absent), first_words(self.findings))))
 
     def as_json(self) -> dict[str, Any]:
         """The document of ``--json``, under its key ``summary``."""
@@ -170,11 +173,19 @@ class Summary:
             "environment": self.environment,
             "notes": list(self.notes),
             "findings": [dict(vars(finding)) for finding in self.findings],
+            "absent": [dict(vars(one)) for one in self.absent],
         }
 
 
-def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *, interrupted: bool = False) -> Summary:
-    """Count the entries of ledgers, one a target; ``findings`` are those of the whole run."""
+def summarise(
+    ledgers: Sequence[Ledger],
+    findings: Sequence[RunFinding] = (),
+    *,
+    absent: Sequence[Absent] = (),
+    notes: Sequence[str] = (),
+    interrupted: bool = False,
+) -> Summary:
+    """Count the entries of ledgers, one a target; ``findings`` and ``notes`` are those of the whole run."""
     entries = [entry for ledger in ledgers for entry in ledger.entries]
     counts = Counter(entry.verdict.outcome for entry in entries)
     return Summary(
@@ -186,8 +197,9 @@ def summarise(ledgers: Sequence[Ledger], findings: Sequence[RunFinding] = (), *,
         known=tuple(_known(entry.verdict for entry in entries)),
         changed=tuple(_changed(entry) for entry in entries if entry.changed),
         environment={ledger.target: environment for ledger in ledgers if (environment := _environment(ledger))},
-        notes=tuple(note for ledger in ledgers for note in ledger.notes),
+        notes=(*notes, *(note for ledger in ledgers for note in ledger.notes)),
         findings=(*findings, *(finding for ledger in ledgers for finding in ledger.findings)),
+        absent=tuple(absent),
         interrupted=interrupted,
     )
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
+from bitgate.cases.built import Built, strangers
 from bitgate.cases.run_plan import RunPlan
 from bitgate.record import UNKNOWN, Verdict
 from bitgate.report.attempts import Settled
@@ -139,6 +140,14 @@ def _builds(target: str, settled: Sequence[Settled]) -> Iterator[RunFinding]:
         if any(not (one <= other or other <= one) for one, other in combinations(by_job.values(), 2)):
             named = some(build for builds in by_job.values() for build in builds)
             yield RunFinding("OtherBuild", f"{target}: jobs ran different builds of {kernel}: {named}", target)
+
+
+def not_built(target: str, verdicts: Iterable[Verdict], built: Sequence[Built]) -> Iterator[RunFinding]:
+    """Libraries that were not built for this run: a machine made its own, or kept one of another day."""
+    plain = (verdict for verdict in verdicts if verdict.key.schedule != RACE)
+    ran = {(one.key.kernel, str(one.fingerprint.get(BUILD, UNKNOWN))) for one in plain}
+    for kernel, build in strangers(target, (pair for pair in ran if pair[1] != UNKNOWN), built):
+        yield RunFinding("OtherBuild", f"{target}: {kernel} ran as {build}, which is not what was built for it", target)
 
 
 def _unplanned(target: str, verdicts: Sequence[Verdict], plan: RunPlan) -> Iterator[RunFinding]:

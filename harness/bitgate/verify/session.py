@@ -237,7 +237,7 @@ class Session:
             return fingerprint(self.target, places, build=self.runner(plain).content_key, device=device)
         if not isinstance(library, KernelLibrary):
             return fingerprint(self.target, places, device=device)
-        build, compiler = content_of(library.path), self.builder.compiler_line(family, race=race)
+        build, compiler = content_of(library.path), self.builder.compiler_line(family, library.path, race=race)
         return fingerprint(self.target, places, build=build, compiler=compiler, device=device)
 
     def clock(self) -> float:

@@ -54,12 +54,16 @@ template <> struct Float8<bf8fnuz> {
   static constexpr bool infinite = false, fnuz = true;
 };
 
+template <class T> inline constexpr bool is_float8 = requires { Float8<T>::bias; };
+
 // 2 to the power of `exponent`, for exponents of normal f32.
 BITGATE_HD inline float power_of_two(int exponent) {
   return bits_as<float>(static_cast<uint32_t>(exponent + 127) << 23);
 }
 
-template <class T> BITGATE_HD inline float widen_f8(T value) {
+template <class T>
+  requires is_float8<T>
+BITGATE_HD inline float widen(T value) {
   using Format = Float8<T>;
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x80) << 24;
   const uint32_t code = value.bits & 0x7Fu;
@@ -76,7 +80,7 @@ template <class T> BITGATE_HD inline float widen_f8(T value) {
   return bits_as<float>(sign | magnitude);
 }
 
-template <class T> BITGATE_HD inline T narrow_f8(float value) {
+template <class T> BITGATE_HD inline T narrow(float value) {
   using Format = Float8<T>;
   constexpr int dropped = 23 - Format::mantissa;
   const uint32_t bits = bits_as<uint32_t>(value);

@@ -16,7 +16,7 @@ inline __m256 widen8(const bf16* from) {
   const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
 }
-// As widen_f8 (float8.hpp), without branches.
+// As widen (float8.hpp), without branches.
 template <class T>
   requires requires { Float8<T>::bias; }
 inline __m256 widen8(const T* from) {

@@ -6,7 +6,7 @@
 // (fragment_steps.hpp).
 #pragma once
 
-#include "bitgate/fragment_steps.hpp"
+#include "bitgate/fragment_lanes.hpp"
 
 namespace bitgate {
 namespace detail {
@@ -59,53 +59,11 @@ BITGATE_MFMA_F8(f8ocp, bf8ocp)
 #undef BITGATE_MFMA_FRAGMENT
 #undef BITGATE_MFMA_RUN
 
-template <class A, class B, int M, int N, int K> struct MfmaFragment {
-  using Instruction = Mfma<A, B, M, N, K>;
-  using Sum = typename Number<A>::Accumulator;
-
-  static constexpr int wave = 64;
-  static constexpr int per_lane = K * M / wave; // operand elements a lane holds
-  static constexpr int sums = M * N / wave;
-  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(A));
-
-  struct OperandA {
-    A values[per_lane];
-  };
-  struct OperandB {
-    B values[per_lane];
-  };
-  struct Accumulator {
-    typename Instruction::sum_type values;
-  };
-  static constexpr int64_t exact_range = exact_range_of<Sum>;
-
-  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  template <class Tile>
-  static __device__ __forceinline__ void load_a(const Tile& tile, int pitch, OperandA& a) {
-    const int lane = __lane_id(), row = lane % M, first = lane / M * per_lane;
-#pragma unroll
-    for (int e = 0; e < per_lane; ++e)
-      a.values[e] = tile[row * pitch + first + e];
-  }
-  template <class Tile>
-  static __device__ __forceinline__ void load_b(const Tile& tile, int pitch, OperandB& b) {
-    const int lane = __lane_id(), column = lane % N, first = lane / N * per_lane;
-#pragma unroll
-    for (int e = 0; e < per_lane; ++e)
-      b.values[e] = tile[(first + e) * pitch + column];
-  }
-  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = Sum(0); }
-  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
-                                                  Accumulator& accumulator) {
-    using Operand = typename Instruction::operand_type;
-    accumulator.values = Instruction::run(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
-  }
-  template <class Visit>
-  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
-    const int lane = __lane_id(), column = lane % N;
-#pragma unroll
-    for (int r = 0; r < sums; ++r)
-      visit(4 * (wave / N * (r / 4) + lane / N) + r % 4, column, accumulator.values[r]);
+template <int M, int N, int K> struct MfmaLanes {
+  static constexpr int per_lane = K * M / 64;
+  static __device__ __forceinline__ int first_k(int lane) { return lane / M * per_lane; }
+  static __device__ __forceinline__ int row(int lane, int r) {
+    return 4 * (64 / N * (r / 4) + lane / N) + r % 4;
   }
 };
 
@@ -120,6 +78,7 @@ struct Fragment : SteppedFragment<A, B, M, N, K, Wave, 16> {
 };
 template <class A, class B, int M, int N, int K>
   requires detail::HasMfma<A, B, M, N, K>
-struct Fragment<A, B, M, N, K, 64> : detail::MfmaFragment<A, B, M, N, K> {};
+struct Fragment<A, B, M, N, K, 64>
+    : detail::LaneFragment<A, B, M, N, 64, detail::Mfma<A, B, M, N, K>, detail::MfmaLanes<M, N, K>> {};
 
 } // namespace bitgate

@@ -13,23 +13,23 @@ namespace bitgate {
 namespace detail {
 
 // What the elements of an operand are multiplied as where they have no instruction.
-template <class T> struct Through {
+template <class T> struct Widened {
   using type = T;
-  static __device__ __forceinline__ T exactly(T value) { return value; }
+  static __device__ __forceinline__ T widen(T value) { return value; }
 };
 template <class T>
-  requires requires { Float8<T>::bias; }
-struct Through<T> {
+  requires is_float8<T>
+struct Widened<T> {
   using type = bf16;
-  static __device__ __forceinline__ bf16 exactly(T value) {
-    return {static_cast<uint16_t>(bits_as<uint32_t>(widen_f8(value)) >> 16)}; // the lower half is zero
+  static __device__ __forceinline__ bf16 widen(T value) {
+    return {static_cast<uint16_t>(bits_as<uint32_t>(bitgate::widen(value)) >> 16)}; // the lower half is zero
   }
 };
 
 // A tile in LDS that is read as the wider type.
 template <class T> struct WidenedTile {
   const T* tile;
-  __device__ __forceinline__ auto operator[](int index) const { return Through<T>::exactly(tile[index]); }
+  __device__ __forceinline__ auto operator[](int index) const { return Widened<T>::widen(tile[index]); }
 };
 
 } // namespace detail
@@ -37,8 +37,8 @@ template <class T> struct WidenedTile {
 // M x N x K as K / Step fragments of M x N x Step.
 template <class A, class B, int M, int N, int K, int Wave, int Step> struct SteppedFragment {
   using Inner =
-      Fragment<typename detail::Through<A>::type, typename detail::Through<B>::type, M, N, Step, Wave>;
-  static_assert(K % Step == 0 && (K > Step || !std::is_same_v<typename detail::Through<A>::type, A>),
+      Fragment<typename detail::Widened<A>::type, typename detail::Widened<B>::type, M, N, Step, Wave>;
+  static_assert(K % Step == 0 && (K > Step || !std::is_same_v<typename detail::Widened<A>::type, A>),
                 "the target has no matrix instruction for these types and extents");
   using Sum = typename Inner::Sum;
   using Accumulator = typename Inner::Accumulator;

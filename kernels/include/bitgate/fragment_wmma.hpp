@@ -9,21 +9,21 @@
 // (fragment_steps.hpp). f32 is 16xNx4 by fma (fragment_fma.hpp): there is no WMMA of f32.
 #pragma once
 
-#include "bitgate/fragment_steps.hpp"
+#include "bitgate/fragment_lanes.hpp"
 
 namespace bitgate {
 namespace detail {
 
-// Wmma: what differs between the generations. The host's pass of the compiler sees the types and no builtin.
+// What differs between the generations. The host's pass of the compiler sees the types and no builtin.
 #if BITGATE_WMMA == 12
-struct Wmma {
+struct WmmaLanes {
   static constexpr int per_lane = 8;
   static __device__ __forceinline__ int first_k(int lane) { return lane / 16 * 8; }
   static __device__ __forceinline__ int row(int lane, int r) { return lane / 16 * 8 + r; }
 };
 #define BITGATE_WMMA_BUILTIN(types) __builtin_amdgcn_wmma_##types##_w32_gfx12
 #elif BITGATE_WMMA == 11
-struct Wmma {
+struct WmmaLanes {
   static constexpr int per_lane = 16;
   static __device__ __forceinline__ int first_k(int) { return 0; }
   static __device__ __forceinline__ int row(int lane, int r) { return 2 * r + lane / 16; }
@@ -33,9 +33,9 @@ struct Wmma {
 #error "bitgate: fragments are written for WMMA of generation 11 and 12"
 #endif
 
-using Halves = __attribute__((ext_vector_type(Wmma::per_lane))) _Float16;
-using Shorts = __attribute__((ext_vector_type(Wmma::per_lane))) short;
-using Bytes = __attribute__((ext_vector_type(Wmma::per_lane / 4))) int; // four elements each
+using Halves = __attribute__((ext_vector_type(WmmaLanes::per_lane))) _Float16;
+using Shorts = __attribute__((ext_vector_type(WmmaLanes::per_lane))) short;
+using Bytes = __attribute__((ext_vector_type(WmmaLanes::per_lane / 4))) int; // four elements each
 using Floats8 = __attribute__((ext_vector_type(8))) float;
 using Ints8 = __attribute__((ext_vector_type(8))) int;
 
@@ -71,10 +71,6 @@ BITGATE_WMMA_FRAGMENT(bf8ocp, bf8ocp, Bytes, Floats8, BITGATE_WMMA_BUILTIN(f32_1
 #undef BITGATE_WMMA_RUN
 #undef BITGATE_WMMA_BUILTIN
 
-__device__ __forceinline__ int wave_lane() {
-  return static_cast<int>(__lane_id());
-}
-
 template <class A, class B, int M, int N, int K>
 concept HasWmma = M == 16 && N == 16 && K == 16 && requires { typename WmmaOf<A, B>::operand_type; };
 
@@ -87,53 +83,8 @@ struct Fragment : SteppedFragment<A, B, M, N, K, Wave, 16> {
 
 template <class A, class B, int M, int N, int K>
   requires detail::HasWmma<A, B, M, N, K>
-struct Fragment<A, B, M, N, K, 32> {
-  using Instruction = detail::WmmaOf<A, B>;
-  using Sum = typename Number<A>::Accumulator;
-  static constexpr int per_lane = detail::Wmma::per_lane;
-  static constexpr int sums = M * N / 32;
-  static_assert(sizeof(typename Instruction::operand_type) == per_lane * sizeof(A));
-
-  struct OperandA {
-    A values[per_lane];
-  };
-  struct OperandB {
-    B values[per_lane];
-  };
-  struct Accumulator {
-    typename Instruction::sum_type values;
-  };
-  static constexpr int64_t exact_range = exact_range_of<Sum>;
-
-  template <class Work> static __device__ __forceinline__ void together(Work work) { work(); }
-  template <class Tile>
-  static __device__ __forceinline__ void load_a(const Tile& tile, int pitch, OperandA& a) {
-    const int lane = detail::wave_lane(), row = lane % M, first = detail::Wmma::first_k(lane);
-#pragma unroll
-    for (int e = 0; e < per_lane; ++e)
-      a.values[e] = tile[row * pitch + first + e];
-  }
-  template <class Tile>
-  static __device__ __forceinline__ void load_b(const Tile& tile, int pitch, OperandB& b) {
-    const int lane = detail::wave_lane(), column = lane % N, first = detail::Wmma::first_k(lane);
-#pragma unroll
-    for (int e = 0; e < per_lane; ++e)
-      b.values[e] = tile[(first + e) * pitch + column];
-  }
-  static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = Sum(0); }
-  static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
-                                                  Accumulator& accumulator) {
-    using Operand = typename Instruction::operand_type;
-    accumulator.values = Instruction::run(bits_as<Operand>(a), bits_as<Operand>(b), accumulator.values);
-  }
-  template <class Visit>
-  static __device__ __forceinline__ void for_each(const Accumulator& accumulator, Visit visit) {
-    const int lane = detail::wave_lane(), column = lane % N;
-#pragma unroll
-    for (int r = 0; r < sums; ++r)
-      visit(detail::Wmma::row(lane, r), column, accumulator.values[r]);
-  }
-};
+struct Fragment<A, B, M, N, K, 32>
+    : detail::LaneFragment<A, B, M, N, 32, detail::WmmaOf<A, B>, detail::WmmaLanes> {};
 
 } // namespace bitgate
 

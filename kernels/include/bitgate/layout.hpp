@@ -26,6 +26,11 @@ BITGATE_HD constexpr int64_t offset_of(const Layout& layout, const Cell& cell) n
          cell.at[0] * layout.spatial[0] + cell.at[1] * layout.spatial[1] + cell.at[2] * layout.spatial[2];
 }
 
+// A matrix of `rows` x `columns` a group, without gaps.
+BITGATE_HD constexpr Layout packed_layout(int64_t rows, int64_t columns) noexcept {
+  return {rows * columns, columns, 1, {0, 0, 0}};
+}
+
 // The strides of the tensor's first three dimensions, and of `ndim` spatial ones behind them.
 inline Layout layout_of(const bitgate_tensor& tensor, int ndim = 0) noexcept {
   Layout layout{tensor.strides[0], tensor.strides[1], tensor.strides[2], {0, 0, 0}};

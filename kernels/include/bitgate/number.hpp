@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "bitgate/abi.h"
 #include "bitgate/bits.hpp"
@@ -37,7 +38,7 @@ BITGATE_HD inline float widen(bf16 value) {
   return bits_as<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
-BITGATE_HD inline f16 narrow_f16(float value) {
+template <> BITGATE_HD inline f16 narrow<f16>(float value) {
 #if defined(BITGATE_PLATFORM_HOST)
   return {_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
 #elif defined(BITGATE_PLATFORM_NVIDIA)
@@ -47,7 +48,7 @@ BITGATE_HD inline f16 narrow_f16(float value) {
 #endif
 }
 
-BITGATE_HD inline bf16 narrow_bf16(float value) {
+template <> BITGATE_HD inline bf16 narrow<bf16>(float value) {
   const uint32_t bits = bits_as<uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) // NaN: keep it one, quiet
     return {static_cast<uint16_t>(bits >> 16 | 0x40u)};
@@ -63,57 +64,52 @@ BITGATE_HD inline int8_t narrow_i8(double value) {
 }
 
 // Number<T>: Accumulator sums products of T, Epilogue is the type in which element-wise operations act.
+// ElementOf<code>: the T of a code of enum bitgate_dtype.
 template <class T> struct Number;
+template <int32_t code> struct ElementOf;
 
-template <> struct Number<double> {
-  using Accumulator = double;
-  using Epilogue = double;
-  static constexpr int dtype = BITGATE_F64;
-  BITGATE_HD static double widen(double v) { return v; }
-  BITGATE_HD static double narrow(double v) { return v; }
+// A type in which its own sums and operations are taken.
+template <class T> struct WideNumber {
+  using Accumulator = T;
+  using Epilogue = T;
+  BITGATE_HD static T widen(T v) { return v; }
+  BITGATE_HD static T narrow(T v) { return v; }
 };
-template <> struct Number<float> {
+
+// A type narrower than f32, in which its sums and operations are taken.
+template <class T> struct NarrowNumber {
   using Accumulator = float;
   using Epilogue = float;
-  static constexpr int dtype = BITGATE_F32;
-  BITGATE_HD static float widen(float v) { return v; }
-  BITGATE_HD static float narrow(float v) { return v; }
+  BITGATE_HD static float widen(T v) { return bitgate::widen(v); }
+  BITGATE_HD static T narrow(float v) { return bitgate::narrow<T>(v); }
 };
-template <> struct Number<f16> {
-  using Accumulator = float;
-  using Epilogue = float;
-  static constexpr int dtype = BITGATE_F16;
-  BITGATE_HD static float widen(f16 v) { return bitgate::widen(v); }
-  BITGATE_HD static f16 narrow(float v) { return narrow_f16(v); }
-};
-template <> struct Number<bf16> {
-  using Accumulator = float;
-  using Epilogue = float;
-  static constexpr int dtype = BITGATE_BF16;
-  BITGATE_HD static float widen(bf16 v) { return bitgate::widen(v); }
-  BITGATE_HD static bf16 narrow(float v) { return narrow_bf16(v); }
-};
-template <> struct Number<int8_t> {
+
+template <class T> struct IntegerNumber {
   using Accumulator = int32_t;
   using Epilogue = double; // holds every i32 exactly
-  static constexpr int dtype = BITGATE_I8;
-  BITGATE_HD static int32_t widen(int8_t v) { return v; }
-  BITGATE_HD static int8_t narrow(double v) { return narrow_i8(v); }
+  BITGATE_HD static int32_t widen(T v) { return v; }
+  BITGATE_HD static T narrow(double v) { return narrow_i8(v); }
 };
 
-// What the four 8-bit floats share.
-struct AnyFloat8 {};
-template <class T, int code> struct NumberF8 : AnyFloat8 {
-  using Accumulator = float;
-  using Epilogue = float;
-  static constexpr int dtype = code;
-  BITGATE_HD static float widen(T v) { return widen_f8(v); }
-  BITGATE_HD static T narrow(float v) { return narrow_f8<T>(v); }
-};
-template <> struct Number<f8ocp> : NumberF8<f8ocp, BITGATE_F8_OCP> {};
-template <> struct Number<bf8ocp> : NumberF8<bf8ocp, BITGATE_BF8_OCP> {};
-template <> struct Number<f8fnuz> : NumberF8<f8fnuz, BITGATE_F8_FNUZ> {};
-template <> struct Number<bf8fnuz> : NumberF8<bf8fnuz, BITGATE_BF8_FNUZ> {};
+#define BITGATE_NUMBER(T, code, Rules)                                                                       \
+  template <> struct Number<T> : Rules<T> {                                                                  \
+    static constexpr int dtype = code;                                                                       \
+  };                                                                                                         \
+  template <> struct ElementOf<code> : std::type_identity<T> {};
+BITGATE_NUMBER(double, BITGATE_F64, WideNumber)
+BITGATE_NUMBER(float, BITGATE_F32, WideNumber)
+BITGATE_NUMBER(f16, BITGATE_F16, NarrowNumber)
+BITGATE_NUMBER(bf16, BITGATE_BF16, NarrowNumber)
+BITGATE_NUMBER(int8_t, BITGATE_I8, IntegerNumber)
+BITGATE_NUMBER(f8ocp, BITGATE_F8_OCP, NarrowNumber)
+BITGATE_NUMBER(bf8ocp, BITGATE_BF8_OCP, NarrowNumber)
+BITGATE_NUMBER(f8fnuz, BITGATE_F8_FNUZ, NarrowNumber)
+BITGATE_NUMBER(bf8fnuz, BITGATE_BF8_FNUZ, NarrowNumber)
+#undef BITGATE_NUMBER
+
+// The code of a type, of sums of integers too.
+template <class T> inline constexpr int32_t code_of = Number<T>::dtype;
+template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
 
 // a * b + c with one rounding.
 BITGATE_HD inline float fused(float a, float b, float c) {

@@ -22,8 +22,6 @@ struct Types {
                                        Number<Compute>::dtype};
 };
 
-template <class T> inline constexpr bool is_float8 = std::is_base_of_v<AnyFloat8, Number<T>>;
-
 // What an element is multiplied as. Matrix instructions take f8 beside bf8, so these stay as they are.
 template <class Element, class Compute>
 using FactorOf = std::conditional_t<is_float8<Element> && is_float8<Compute>, Element, Compute>;

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "bitgate/dtype.hpp"
+#include "bitgate/layout.hpp"
 #include "bitgate/number.hpp"
 #include "bitgate/problem.hpp"
 #include "bitgate/record.hpp"
@@ -38,6 +39,11 @@ struct ReductionProblem {
   // What a record says unless the kernel knows better.
   static void begin(bitgate_dispatch_record& record) noexcept { note(record, "split_k", 1); }
 };
+
+// Of y and index, which have no rows.
+inline Layout result_layout(const bitgate_tensor& tensor) noexcept {
+  return {tensor.strides[0], 0, tensor.strides[1], {0, 0, 0}};
+}
 
 // What a reduction makes of elements of type T.
 template <class T> struct Reduced {

@@ -7,6 +7,12 @@
 
 namespace bitgate::implicit_gemm {
 
+// What a thread moves of one step, in registers: its vectors of A and of B as factors.
+template <class Tiling, class CoverA, class CoverB> struct OperandStage {
+  ChunkOf<typename Tiling::FactorA, CoverA::vector> a[CoverA::passes];
+  ChunkOf<typename Tiling::FactorB, CoverB::vector> b[CoverB::passes];
+};
+
 // What a thread keeps of the rows of A that it loads, computed once: where their cells lie at tap 0.
 template <int passes> struct RowsOfA {
   struct {

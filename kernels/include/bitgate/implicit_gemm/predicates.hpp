@@ -44,7 +44,7 @@ inline int32_t check_alignment(const bitgate_tensor& tensor, const char* name, i
 }
 
 // A tensor in the vectors that threads move of it: `clause` names its channels, k_vector or c_vector.
-struct Moved {
+struct VectorAccess {
   const bitgate_tensor& tensor;
   const char* name;
   const char* clause;
@@ -52,16 +52,17 @@ struct Moved {
 };
 
 // k_vector, c_vector, alignment, for the three tensors in the order in which they are given.
-inline int32_t check_moved(const Moved (&tensors)[3], int promised, bitgate_reason* reason) {
+inline int32_t check_vector_access(const VectorAccess (&tensors)[3], int promised, bitgate_reason* reason) {
   Clauses clauses;
-  for (const Moved& moved : tensors)
+  for (const VectorAccess& access : tensors)
     clauses.check([&] {
-      const char* dimension = moved.clause[0] == 'k' ? "K" : "C";
-      return check_vector(moved.clause, dimension, moved.tensor.lengths[2], moved.vector, reason);
+      const char* dimension = access.clause[0] == 'k' ? "K" : "C";
+      return check_vector(access.clause, dimension, access.tensor.lengths[2], access.vector, reason);
     });
-  for (const Moved& moved : tensors)
+  for (const VectorAccess& access : tensors)
     clauses.check([&] {
-      return check_alignment(moved.tensor, moved.name, moved.vector, moved.element_bytes, promised, reason);
+      return check_alignment(access.tensor, access.name, access.vector, access.element_bytes, promised,
+                             reason);
     });
   return clauses.status;
 }

@@ -57,7 +57,7 @@ __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread,
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
   using Sum = typename Tiling::Sum;
-  static_assert(sizeof(typename Tiling::Lds) <= 65536, "LDS of one block");
+  static_assert(sizeof(typename Tiling::Lds) <= BITGATE_LDS_BYTES, "LDS of one block");
   Sum* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
   Fragment::together([corner, &sums] {
     for (int i = 0; i < Tiling::repeat_m; ++i)

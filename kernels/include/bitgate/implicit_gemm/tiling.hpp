@@ -19,7 +19,7 @@ template <int M_, int N_, int K_> struct Extent {
 using Wide = Extent<32, 32, 8>;
 using Small = Extent<16, 16, 16>;
 using Small32 = Extent<16, 16, 4>; // of f32
-using Small8 = Extent<16, 16, 32>; // of 8 bits
+using Small8 = Extent<16, 16, 32>; // of 8 bits, in waves of 64
 // Elements that a thread moves at once of A, of B and of the result, each along the dimension that is
 // contiguous in memory.
 template <int A_, int B_, int C_> struct Vectors {
@@ -85,19 +85,6 @@ template <int Rows, int Columns, int Vector, int Block> struct Cover {
   static BITGATE_HD int row(int thread, int pass) { return thread / lanes + pass * rows; }
 };
 
-template <class T> inline constexpr int32_t code_of = Number<T>::dtype;
-template <> inline constexpr int32_t code_of<int32_t> = BITGATE_I32;
-
-template <int32_t code> struct ElementOf;
-template <> struct ElementOf<BITGATE_F32> : std::type_identity<float> {};
-template <> struct ElementOf<BITGATE_F16> : std::type_identity<f16> {};
-template <> struct ElementOf<BITGATE_BF16> : std::type_identity<bf16> {};
-template <> struct ElementOf<BITGATE_I8> : std::type_identity<int8_t> {};
-template <> struct ElementOf<BITGATE_F8_OCP> : std::type_identity<f8ocp> {};
-template <> struct ElementOf<BITGATE_BF8_OCP> : std::type_identity<bf8ocp> {};
-template <> struct ElementOf<BITGATE_F8_FNUZ> : std::type_identity<f8fnuz> {};
-template <> struct ElementOf<BITGATE_BF8_FNUZ> : std::type_identity<bf8fnuz> {};
-
 // Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as. By their
 // codes, so that a kernel's symbol says them: bitgate.build.matrix_check looks for them there.
 template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> struct TypesOf {
@@ -156,6 +143,30 @@ struct Tiling {
     alignas(16) Sum c[Tile::M * pitch_c];
   };
 };
+
+// A tiling of 16-bit factors, or the same for 32 bits: half as many k in a tile and elements in a vector, so
+// that both are as many bytes. Vectors of C have 16 bytes at most, whatever C's type is.
+template <class Types> inline constexpr bool has_wide_factors = sizeof(typename Types::FactorA) == 4;
+template <class Types> constexpr int as_many_bytes(int elements) {
+  return has_wide_factors<Types> && elements > 1 ? elements / 2 : elements;
+}
+template <class Types> constexpr int vector_of_c(int elements) {
+  constexpr int most = 16 / static_cast<int>(sizeof(typename Types::C));
+  return as_many_bytes<Types>(elements) < most ? as_many_bytes<Types>(elements) : most;
+}
+template <class Types, class Tile, int WavesM, int WavesN, class Fragment, class Vector, int Wave = 64>
+using TilingFor = Tiling<
+    Types, Extent<Tile::M, Tile::N, as_many_bytes<Types>(Tile::K)>, WavesM, WavesN,
+    std::conditional_t<has_wide_factors<Types>, Small32, Fragment>,
+    Vectors<as_many_bytes<Types>(Vector::A), as_many_bytes<Types>(Vector::B), vector_of_c<Types>(Vector::C)>,
+    Wave>;
+
+// The tiling that each family has for problems of any size: a small tile, and no vectors.
+template <class Types, int Wave>
+using AnySize =
+    TilingFor<Types, Extent<32, 32, 32>, Wave == 64 ? 1 : 2, Wave == 64 ? 1 : 2,
+              std::conditional_t<sizeof(typename Types::FactorA) == 1 && Wave == 64, Small8, Small>,
+              Vectors<1, 1, 1>, Wave>;
 
 // Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.
 template <class Tiling> std::string tiling_name() {

@@ -197,7 +197,7 @@ void BlockRunner::enter(unsigned thread) {
 
 void BlockRunner::exitThread(unsigned thread) {
   if (races)
-    settleGuesses();
+    settlePendingReads();
   arrivals = arrivals + 1;
   state[thread] = State::Done;
   ++done;
@@ -211,7 +211,7 @@ void BlockRunner::exitThread(unsigned thread) {
 // Parks the running thread, whose registers are at `stack`: where to go on.
 Resumption BlockRunner::park(State waiting, void* stack) {
   if (races)
-    settleGuesses();
+    settlePendingReads();
   state[current] = waiting;
   savedAt[current] = stack;
   const int following = next();

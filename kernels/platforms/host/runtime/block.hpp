@@ -69,7 +69,7 @@ public:
     const ThreadRecord* thread = nullptr; // the one that runs
   };
   Progress progress() const;
-  void accuseOfSpinning(double seconds) { spunFor = seconds; }
+  void reportSpinning(double seconds) { spunFor = seconds; }
   // From its signal handler: whether the block is to be left now.
   bool spins();
 
@@ -121,7 +121,7 @@ private:
   void watchRaces();
   void forgetMeetings();
   void noteMeeting(Wave& wave, unsigned firstThread);
-  void settleGuesses();
+  void settlePendingReads();
   [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
   uint3 threadAt(unsigned linear) const;
 

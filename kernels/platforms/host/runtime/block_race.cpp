@@ -63,11 +63,11 @@ void BlockRunner::noteMeeting(Wave& wave, unsigned firstThread) {
       races->lastMeeting[firstThread + lane] = wave.meetings;
 }
 
-// The running thread stops here: what it read and has not updated since was no guess.
-void BlockRunner::settleGuesses() {
-  if (!races->shadow.guesses.empty()) {
-    const RaceShadow::Guess guess = races->shadow.guesses.front();
-    raced(guess.access, guess.found);
+// The running thread stops here: what it read and has not updated since is a race after all.
+void BlockRunner::settlePendingReads() {
+  if (!races->shadow.pendingReads.empty()) {
+    const RaceShadow::PendingRead pending = races->shadow.pendingReads.front();
+    raced(pending.access, pending.found);
   }
 }
 

@@ -240,7 +240,7 @@ hipError_t hipGetSymbolAddress(void** pointer, const void* symbol) {
   BITGATE_ENTRY;
   if (!pointer || !symbol)
     return finish(hipErrorInvalidValue);
-  knowSymbol(symbol);
+  registerSymbol(symbol);
   *pointer = const_cast<void*>(symbol);
   return hipSuccess;
 }

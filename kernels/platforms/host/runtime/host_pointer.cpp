@@ -43,7 +43,7 @@ bool isHostPointer(const volatile void* pointer) {
   return address >= nullPages && !findBufferNear(address) && isMapped(address) && !isKnownSymbol(address);
 }
 
-void knowSymbol(const void* symbol) {
+void registerSymbol(const void* symbol) {
   struct Search {
     uint64_t address;
     Segment found;

@@ -8,6 +8,6 @@ namespace bitgate_host {
 bool isHostPointer(const volatile void* pointer);
 
 // The address of a __device__ variable has been handed out: its library's data may be pointed into.
-void knowSymbol(const void* symbol);
+void registerSymbol(const void* symbol);
 
 } // namespace bitgate_host

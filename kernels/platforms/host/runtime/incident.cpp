@@ -1,41 +1,25 @@
 #include "incident.hpp"
 
-#include <array>
-#include <mutex>
+#include "hip/host_detail/incident_log.hpp"
 
 namespace bitgate_host {
-namespace {
 
-constexpr uint64_t kept = 64;
-
-std::mutex guard;
-std::array<BitgateHostFault, kept> latest; // under guard, as the count
-uint64_t count = 0;
-
-} // namespace
+static IncidentLog<BitgateHostFault> incidents;
 
 void noteIncident(const BitgateHostFault& fault) {
-  std::lock_guard lock(guard);
-  latest[count++ % kept] = fault;
+  incidents.add(fault);
 }
 
 } // namespace bitgate_host
 
-using namespace bitgate_host;
-
 extern "C" {
 
 uint64_t bitgateHostIncidents(void) {
-  std::lock_guard lock(guard);
-  return count;
+  return bitgate_host::incidents.count();
 }
 
 int bitgateHostIncident(uint64_t number, BitgateHostFault* fault) {
-  std::lock_guard lock(guard);
-  if (!fault || number >= count || number + kept < count)
-    return 1;
-  *fault = latest[number % kept];
-  return 0;
+  return fault && bitgate_host::incidents.read(number, *fault) ? 0 : 1;
 }
 
 } // extern "C"

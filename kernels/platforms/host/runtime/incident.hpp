@@ -1,5 +1,5 @@
-// What went wrong since the library was loaded: faults of kernels, and calls whose work was not done. The
-// list only grows: whoever asks afterwards learns what the program in between read, cleared and did not tell.
+// What went wrong since the library was loaded: faults of kernels, and calls whose work was not done
+// (IncidentLog).
 #pragma once
 
 #include "bitgate_host.h"

@@ -57,7 +57,7 @@ public:
                                              settings.poison,
                                              settings.ldsLimit,
                                              sharedVariablesOf(request.function),
-                                             tellsOfAccesses(request.function)} {
+                                             isInstrumented(request.function)} {
     if (!arguments)
       throw std::bad_alloc();
     std::memcpy(arguments.get(), request.arguments, request.argumentBytes);

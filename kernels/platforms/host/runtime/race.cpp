@@ -41,7 +41,7 @@ void RaceShadow::beginLaunch() {
 
 void RaceShadow::beginBlock() {
   acquired.clear();
-  guesses.clear();
+  pendingReads.clear();
   fenced = false;
 }
 
@@ -203,9 +203,9 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
   if (access.atomic && !region->lds)
     synchronise(access.address, at.block);
   if (access.atomic && access.write)
-    std::erase_if(guesses, [&](const Guess& guess) {
-      return guess.access.address < access.address + access.bytes &&
-             access.address < guess.access.address + guess.access.bytes;
+    std::erase_if(pendingReads, [&](const PendingRead& pending) {
+      return pending.access.address < access.address + access.bytes &&
+             access.address < pending.access.address + pending.access.bytes;
     });
   const RaceSlot now{static_cast<uint32_t>(reinterpret_cast<uint64_t>(access.from)),
                      at.block,
@@ -228,11 +228,12 @@ std::optional<RaceFound> RaceShadow::note(const RaceAccess& access, const RacePl
         continue;
       if (access.write || !writer.atomic)
         return found(writer, true);
-      guesses.push_back({access, found(writer, true)});
+      pendingReads.push_back({access, found(writer, true)});
     }
     if (access.atomic && access.write)
       for (RaceSlot& reader : cell.readers)
-        reader.atomic |= reader.block == at.block && reader.thread == at.thread; // it was a guess
+        reader.atomic |=
+            reader.block == at.block && reader.thread == at.thread; // the read before it was pending
     if (access.write)
       for (const RaceSlot& reader : cell.readers)
         if (races(reader, region->lds, access, at, order))

@@ -76,11 +76,11 @@ public:
   // A plain read of a cell that others update with atomics is no race where the same thread goes on to update
   // it with one, as in `seen = *cell; do ... while (atomicCAS(cell, ...) != ...)`. Those that are open until
   // then, of the thread that runs.
-  struct Guess {
+  struct PendingRead {
     RaceAccess access;
     RaceFound found;
   };
-  std::vector<Guess> guesses;
+  std::vector<PendingRead> pendingReads;
   void fence() { fenced = true; }
 
 private:
@@ -126,6 +126,6 @@ private:
 };
 
 // Whether the kernel's library is instrumented.
-bool tellsOfAccesses(const void* kernel);
+bool isInstrumented(const void* kernel);
 
 } // namespace bitgate_host

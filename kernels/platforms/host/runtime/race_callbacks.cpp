@@ -53,7 +53,7 @@ inline void noteAtomic(const volatile void* address, uint64_t bytes, bool write,
 
 } // namespace
 
-bool tellsOfAccesses(const void* kernel) {
+bool isInstrumented(const void* kernel) {
   return instrumented().contain(kernel);
 }
 

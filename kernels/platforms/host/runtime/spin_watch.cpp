@@ -19,7 +19,7 @@ constexpr auto period = std::chrono::milliseconds(100);
 // Lanes that meet again and again do something, if they come to no barrier: they are given longer.
 constexpr double patienceWithWaves = 4;
 
-struct Watched {
+struct WatchedRunner {
   BlockRunner* runner;
   pthread_t thread;
   BlockRunner::Progress seen{};
@@ -34,7 +34,7 @@ struct Watched {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
 
-  void look(double limit) {
+  void check(double limit) {
     const BlockRunner::Progress at = runner->progress();
     const double time = now();
     // Threads that have their turns on one stack end without a switch.
@@ -45,7 +45,7 @@ struct Watched {
       sinceSwitch = time;
     seen = at;
     if (limit > 0 && (time - sinceSwitch >= limit || time - sinceArrival >= patienceWithWaves * limit)) {
-      runner->accuseOfSpinning(std::max(time - sinceSwitch, time - sinceArrival));
+      runner->reportSpinning(std::max(time - sinceSwitch, time - sinceArrival));
       pthread_kill(thread, spinSignal());
     }
   }
@@ -64,7 +64,7 @@ public:
   }
   void remove(BlockRunner& runner) {
     std::lock_guard lock(guard);
-    std::erase_if(watched, [&](const Watched& w) { return w.runner == &runner; });
+    std::erase_if(watched, [&](const WatchedRunner& w) { return w.runner == &runner; });
   }
 
 private:
@@ -84,13 +84,13 @@ private:
       std::this_thread::sleep_for(period);
       const double limit = spinLimitOf(settings());
       std::lock_guard lock(guard);
-      for (Watched& runner : watched)
-        runner.look(limit);
+      for (WatchedRunner& runner : watched)
+        runner.check(limit);
     }
   }
 
   std::mutex guard;
-  std::vector<Watched> watched;
+  std::vector<WatchedRunner> watched;
   pid_t process = 0;
 };
 

@@ -1,26 +1,16 @@
 #include "incident.hpp"
 
-#include <array>
 #include <cstdio>
-#include <mutex>
 #include <string_view>
 
 #include "bitgate_nvidia.h"
 #include "cuda.hpp"
+#include "hip/host_detail/incident_log.hpp"
 
 namespace bitgate_nvidia {
 namespace {
 
-constexpr uint64_t kept = 64;
-
-std::mutex guard;
-std::array<BitgateNvidiaIncident, kept> latest; // under guard, as the count
-uint64_t count = 0;
-
-void add(const BitgateNvidiaIncident& incident) {
-  std::lock_guard lock(guard);
-  latest[count++ % kept] = incident;
-}
+bitgate_host::IncidentLog<BitgateNvidiaIncident> incidents;
 
 // A context that had one of these does nothing any more.
 bool endsTheContext(cudaError_t error) {
@@ -65,13 +55,13 @@ void note(cudaError_t error, const char* call, const void* address) {
                   cudaGetErrorString(error));
   else
     std::snprintf(incident.text, sizeof incident.text, "%s: %s", call, cudaGetErrorString(error));
-  add(incident);
+  incidents.add(incident);
 }
 
 void note(const char* text) {
   BitgateNvidiaIncident incident{};
   std::snprintf(incident.text, sizeof incident.text, "%s", text);
-  add(incident);
+  incidents.add(incident);
 }
 
 } // namespace bitgate_nvidia
@@ -81,16 +71,11 @@ using namespace bitgate_nvidia;
 extern "C" {
 
 uint64_t bitgateNvidiaIncidents(void) {
-  std::lock_guard lock(guard);
-  return count;
+  return incidents.count();
 }
 
 int bitgateNvidiaIncident(uint64_t number, BitgateNvidiaIncident* incident) {
-  std::lock_guard lock(guard);
-  if (incident == nullptr || number >= count || number + kept < count)
-    return 1;
-  *incident = latest[number % kept];
-  return 0;
+  return incident != nullptr && incidents.read(number, *incident) ? 0 : 1;
 }
 
 } // extern "C"

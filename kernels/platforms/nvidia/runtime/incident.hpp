@@ -1,5 +1,4 @@
-// What went wrong since the library was loaded. The list only grows: whoever asks afterwards learns what the
-// program in between read, cleared and did not tell.
+// What went wrong since the library was loaded (IncidentLog).
 #pragma once
 
 #include <cuda_runtime_api.h>

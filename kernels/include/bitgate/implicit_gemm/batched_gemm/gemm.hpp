@@ -69,10 +69,7 @@ template <class Variant> struct Steps {
   using FactorA = typename Variant::FactorA;
   using FactorB = typename Variant::FactorB;
   static constexpr bool turn_a = Variant::a == Order::column, turn_b = Variant::b == Order::column;
-  struct Stage {
-    ChunkOf<FactorA, ReadA::vector> a[ReadA::passes];
-    ChunkOf<FactorB, ReadB::vector> b[ReadB::passes];
-  };
+  using Stage = OperandStage<Variant, ReadA, ReadB>;
 
   Matrix<typename Variant::ElementA> a;
   Matrix<typename Variant::ElementB> b;

@@ -76,10 +76,7 @@ template <class Tiling> struct Steps {
   using FactorA = typename Tiling::FactorA;
   using FactorB = typename Tiling::FactorB;
   using Vector = typename Tiling::Vector;
-  struct Stage {
-    ChunkOf<FactorA, Vector::A> a[CoverA::passes];
-    ChunkOf<FactorB, Vector::B> b[CoverB::passes];
-  };
+  using Stage = OperandStage<Tiling, CoverA, CoverB>;
 
   const Geometry& geometry;
   const SubGemm& gemm;

@@ -58,10 +58,11 @@ constexpr ProductDtypes dtypes{code_of<typename Tiling::ElementC>, code_of<typen
 // k_vector, c_vector, alignment.
 template <class Tiling> int32_t check_vectors(const ConvProblem& problem, bitgate_reason* reason) {
   using Vector = typename Tiling::Vector;
-  const Moved moved[3] = {{problem.out, "out", "k_vector", Vector::A, sizeof(typename Tiling::ElementA)},
-                          {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Tiling::ElementB)},
-                          {problem.in, "in", "c_vector", Vector::C, sizeof(typename Tiling::ElementC)}};
-  return check_moved(moved, problem.alignment, reason);
+  const VectorAccess accesses[3] = {
+      {problem.out, "out", "k_vector", Vector::A, sizeof(typename Tiling::ElementA)},
+      {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Tiling::ElementB)},
+      {problem.in, "in", "c_vector", Vector::C, sizeof(typename Tiling::ElementC)}};
+  return check_vector_access(accesses, problem.alignment, reason);
 }
 
 } // namespace bitgate::implicit_gemm::bwd_data

@@ -198,9 +198,9 @@ template <class Variant_, bool operations> struct TwoStages {
 };
 
 // `dtypes` in canonical spelling; it lives as long as the program.
-template <class Way> ConvInstance instance(const char* dtypes) {
-  static const std::string name = name_of<typename Way::Variant>(dtypes);
-  return describe_any_layout<typename Way::Variant, Way>(name.c_str(), "bwd_weight", dtypes);
+template <class Path> ConvInstance instance(const char* dtypes) {
+  static const std::string name = name_of<typename Path::Variant>(dtypes);
+  return describe_any_layout<typename Path::Variant, Path>(name.c_str(), "bwd_weight", dtypes);
 }
 
 // An instance for each variant.

@@ -49,10 +49,7 @@ template <class Variant, int Threads> class Source {
   using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
 
 public:
-  struct Stage {
-    ChunkOf<A, Vector::A> a[CoverA::passes];
-    ChunkOf<B, Vector::B> b[CoverB::passes];
-  };
+  using Stage = OperandStage<Variant, CoverA, CoverB>;
 
   BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
                                     int thread, const typename Variant::ElementA* dy,
@@ -151,13 +148,14 @@ __device__ __forceinline__ void for_each_vector(const typename Variant::Sum* til
 }
 
 // A cell of the tile in dw; is_kept: of merged groups, it is one of the same group.
-struct Kept {
+struct ResultCell {
   Cell cell;
   bool is_kept;
 };
 
 template <class Variant>
-__device__ __forceinline__ Kept kept_at(const Geometry& geometry, const Place& place, int32_t k, int32_t n) {
+__device__ __forceinline__ ResultCell result_cell(const Geometry& geometry, const Place& place, int32_t k,
+                                                  int32_t n) {
   const Column column = column_at(geometry, n);
   Cell cell = cell_of(place.group, k, column.f);
   if constexpr (Variant::merge > 1)
@@ -183,7 +181,7 @@ store_result(const typename Variant::Sum* tile, const Geometry& geometry, const 
   static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
   for_each_vector<Variant, Threads, Rows>(
       tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-        const Kept at = kept_at<Variant>(geometry, place, k, n);
+        const ResultCell at = result_cell<Variant>(geometry, place, k, n);
         if (!at.is_kept)
           return;
         typename Variant::ElementC values[vector];
@@ -200,40 +198,43 @@ __device__ __forceinline__ void add_to_result(const typename Variant::Sum* tile,
   using C = typename Variant::ElementC;
   constexpr int vector = Variant::Vector::C;
   if constexpr (sizeof(C) > 1)
-    for_each_vector<Variant, Threads, Rows>(tile, geometry, place, thread,
-                                            [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-                                              const Kept at = kept_at<Variant>(geometry, place, k, n);
-                                              if (!at.is_kept)
-                                                return;
-                                              C values[vector];
-                                              round_vector(sums, values);
-                                              atomic_add(dw + dw_offset(geometry, at.cell), values);
-                                            });
+    for_each_vector<Variant, Threads, Rows>(
+        tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
+          const ResultCell at = result_cell<Variant>(geometry, place, k, n);
+          if (!at.is_kept)
+            return;
+          C values[vector];
+          round_vector(sums, values);
+          atomic_add(dw + dw_offset(geometry, at.cell), values);
+        });
 }
 
-// Sums to the workspace, [g][k][tap][c] without gaps.
+// Sums to the workspace: for each group and row of dw the cells [tap][c], without gaps.
 template <class Variant, int Threads>
 __device__ __forceinline__ void store_partial(const float* tile, const Geometry& geometry, const Place& place,
                                               int thread, float* workspace) {
   constexpr int vector = Variant::Vector::C;
-  for_each_vector<Variant, Threads>(
-      tile, geometry, place, thread, [&](int32_t k, int32_t n, const float* sums) {
-        float* to = workspace + (place.group * geometry.k + k) * columns_of(geometry) + n;
-        if constexpr (Variant::merge > 1) {
-          static_assert(vector == 1, "merged groups keep single cells");
-          if (k != n % geometry.c)
-            return;
-          to = workspace + (place.group + k) * taps_of(geometry) + n / geometry.c;
-        }
-        float values[vector];
-        for (int i = 0; i < vector; ++i)
-          values[i] = sums[i];
-        if (geometry.slices > 1)
-          atomic_add(to, values);
-        else
-          for (int i = 0; i < vector; ++i)
-            to[i] = values[i];
-      });
+  for_each_vector<Variant, Threads>(tile, geometry, place, thread,
+                                    [&](int32_t k, int32_t n, const float* sums) {
+                                      Layout rows = packed_layout(geometry.k, columns_of(geometry));
+                                      Cell cell{place.group, k, n};
+                                      if constexpr (Variant::merge > 1) {
+                                        static_assert(vector == 1, "merged groups keep single cells");
+                                        if (k != n % geometry.c)
+                                          return;
+                                        rows = packed_layout(1, taps_of(geometry));
+                                        cell = {place.group + k, 0, n / geometry.c};
+                                      }
+                                      float* to = workspace + offset_of(rows, cell);
+                                      float values[vector];
+                                      for (int i = 0; i < vector; ++i)
+                                        values[i] = sums[i];
+                                      if (geometry.slices > 1)
+                                        atomic_add(to, values);
+                                      else
+                                        for (int i = 0; i < vector; ++i)
+                                          to[i] = values[i];
+                                    });
 }
 
 // ---- kernels

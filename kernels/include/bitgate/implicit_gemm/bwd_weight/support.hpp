@@ -70,21 +70,22 @@ int32_t check_index_range(const ConvProblem& problem, const ConvShape& shape, in
 }
 
 // What families differ in: whether slices meet in dw by atomics, and whether dw takes an operation.
-struct Asks {
+struct Capabilities {
   bool atomics, operations;
   int threads; // of a block
 };
 
 template <class Variant>
-int32_t supports(const ConvRequest& request, const Asks& asks, bitgate_reason* reason) {
+int32_t supports(const ConvRequest& request, const Capabilities& capabilities, bitgate_reason* reason) {
   using Vector = typename Variant::Vector;
   const ConvProblem& problem = request.problem;
   // A is dy, B is x, C is dw.
   const ProductDtypes dtypes{code_of<typename Variant::ElementB>, code_of<typename Variant::ElementC>,
                              code_of<typename Variant::ElementA>, Variant::compute};
-  const Moved moved[3] = {{problem.out, "out", "k_vector", Vector::A, sizeof(typename Variant::ElementA)},
-                          {problem.in, "in", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
-                          {problem.wei, "wei", "c_vector", Vector::C, sizeof(typename Variant::ElementC)}};
+  const VectorAccess accesses[3] = {
+      {problem.out, "out", "k_vector", Vector::A, sizeof(typename Variant::ElementA)},
+      {problem.in, "in", "c_vector", Vector::B, sizeof(typename Variant::ElementB)},
+      {problem.wei, "wei", "c_vector", Vector::C, sizeof(typename Variant::ElementC)}};
   ConvShape shape;
   Clauses clauses{read_conv(problem, shape, reason)};
   const Contiguous contiguous[] = {
@@ -92,15 +93,15 @@ int32_t supports(const ConvRequest& request, const Asks& asks, bitgate_reason* r
   const auto check = [&](auto test) { clauses.check(test); };
   check([&] { return check_dtypes(problem, dtypes, reason); });
   check([&] { return check_operations(problem, reason); });
-  check([&] { return asks.operations ? int32_t{BITGATE_OK} : check_plain(problem, reason); });
-  check([&] { return check_split_k<typename Variant::ElementC>(problem, asks.atomics, reason); });
+  check([&] { return capabilities.operations ? int32_t{BITGATE_OK} : check_plain(problem, reason); });
+  check([&] { return check_split_k<typename Variant::ElementC>(problem, capabilities.atomics, reason); });
   check([&] { return check_contiguous(contiguous, problem, reason); });
   if constexpr (Variant::merge > 1)
     check([&] { return check_merge(Variant::merge, shape, reason); });
   check([&] { return check_specialisation(Variant::special, problem, reason); });
   if constexpr (Variant::merge == 1)
-    check([&] { return check_moved(moved, problem.alignment, reason); });
-  check([&] { return check_index_range<Variant>(problem, shape, asks.threads, reason); });
+    check([&] { return check_vector_access(accesses, problem.alignment, reason); });
+  check([&] { return check_index_range<Variant>(problem, shape, capabilities.threads, reason); });
   return clauses.status;
 }
 

@@ -1,6 +1,6 @@
-// The variants that the families of backward weight have in common, by the size of the factors in bits and
-// the lanes of a wave. Each is given what registers a family's instances (OneStageInstances ...); VectorC is
-// what 16 bytes of dw hold at most.
+// The variants that the families of backward weight have in common, by the lanes of a wave: for factors of 16
+// and 32 bits (TilingFor), and for 8. Each is given what registers a family's instances (OneStageInstances
+// ...).
 #pragma once
 
 #include "dispatch.hpp"
@@ -17,51 +17,32 @@ template <class Tiling> using Merged = Variant<Specialisation::general, Tiling, 
 
 // Block tile, waves along M and N, fragment, vectors of dy, x and dw, lanes of a wave. The first takes any K
 // and C.
-template <template <class...> class R, class T, int VectorC>
-using Variants16Wave64 =
-    R<General<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>>,
-      General<Tiling<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<4, 4, 4>>>,
-      Prefetched<Tiling<T, Extent<128, 64, 32>, 4, 1, Wide, Vectors<8, 8, VectorC>>>,
-      Pointwise<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, VectorC>>>,
-      PointwiseStride1<Tiling<T, Extent<64, 64, 64>, 2, 1, Wide, Vectors<8, 8, VectorC>>>,
-      Merged<Tiling<T, Extent<16, 16, 32>, 1, 1, Small, Vectors<1, 1, 1>>>>;
-template <template <class...> class R, class T, int VectorC>
-using Variants16Wave32 = R<General<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
-                           Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, VectorC>, 32>>,
-                           PointwiseStride1<Tiling<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
-                           Merged<Tiling<T, Extent<16, 16, 32>, 1, 1, Small, Vectors<1, 1, 1>, 32>>>;
 template <template <class...> class R, class T>
-using Variants32Wave64 = R<General<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>>,
-                           General<Tiling<T, Extent<64, 32, 16>, 1, 1, Small32, Vectors<2, 2, 2>>>,
-                           Prefetched<Tiling<T, Extent<128, 64, 16>, 4, 1, Small32, Vectors<4, 4, 4>>>,
-                           Pointwise<Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 4, 4>>>,
-                           PointwiseStride1<Tiling<T, Extent<64, 64, 32>, 2, 1, Small32, Vectors<4, 4, 4>>>,
-                           Merged<Tiling<T, Extent<16, 16, 16>, 1, 1, Small32, Vectors<1, 1, 1>>>>;
+using VariantsWave64 =
+    R<General<AnySize<T, 64>>, General<TilingFor<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<4, 4, 4>>>,
+      Prefetched<TilingFor<T, Extent<128, 64, 32>, 4, 1, Wide, Vectors<8, 8, 8>>>,
+      Pointwise<TilingFor<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 8, 8>>>,
+      PointwiseStride1<TilingFor<T, Extent<64, 64, 64>, 2, 1, Wide, Vectors<8, 8, 8>>>,
+      Merged<TilingFor<T, Extent<16, 16, 32>, 1, 1, Small, Vectors<1, 1, 1>>>>;
 template <template <class...> class R, class T>
-using Variants32Wave32 =
-    R<General<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>>,
-      Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>,
-      PointwiseStride1<Tiling<T, Extent<64, 32, 16>, 2, 1, Small32, Vectors<2, 2, 2>, 32>>,
-      Merged<Tiling<T, Extent<16, 16, 16>, 1, 1, Small32, Vectors<1, 1, 1>, 32>>>;
+using VariantsWave32 =
+    R<General<AnySize<T, 32>>,
+      Prefetched<TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
+      PointwiseStride1<TilingFor<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
+      Merged<TilingFor<T, Extent<16, 16, 32>, 1, 1, Small, Vectors<1, 1, 1>, 32>>>;
 
 // One that takes any K and C, and one that moves vectors: for families and types that need no more.
-template <template <class...> class R, class T, int VectorC>
-using Pair16Wave64 = R<General<Tiling<T, Extent<32, 32, 32>, 1, 1, Small, Vectors<1, 1, 1>>>,
-                       Prefetched<Tiling<T, Extent<128, 64, 32>, 4, 1, Wide, Vectors<8, 8, VectorC>>>>;
-template <template <class...> class R, class T, int VectorC>
-using Pair16Wave32 = R<General<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
-                       Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, VectorC>, 32>>>;
 template <template <class...> class R, class T>
-using Pair32Wave64 = R<General<Tiling<T, Extent<32, 32, 16>, 1, 1, Small32, Vectors<1, 1, 1>>>,
-                       Prefetched<Tiling<T, Extent<128, 64, 16>, 4, 1, Small32, Vectors<4, 4, 4>>>>;
+using PairWave64 =
+    R<General<AnySize<T, 64>>, Prefetched<TilingFor<T, Extent<128, 64, 32>, 4, 1, Wide, Vectors<8, 8, 8>>>>;
 template <template <class...> class R, class T>
-using Pair32Wave32 = R<General<Tiling<T, Extent<32, 32, 16>, 2, 2, Small32, Vectors<1, 1, 1>, 32>>,
-                       Prefetched<Tiling<T, Extent<64, 64, 16>, 2, 2, Small32, Vectors<4, 4, 4>, 32>>>;
-template <template <class...> class R, class T, int VectorC>
-using Pair8Wave64 = R<General<Tiling<T, Extent<32, 32, 32>, 1, 1, Small8, Vectors<1, 1, 1>>>,
-                      General<Tiling<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<8, 8, VectorC>>>>;
-template <template <class...> class R, class T, int VectorC>
-using Pair8Wave32 = R<General<Tiling<T, Extent<32, 32, 32>, 2, 2, Small, Vectors<1, 1, 1>, 32>>,
-                      General<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, VectorC>, 32>>>;
+using PairWave32 = R<General<AnySize<T, 32>>,
+                     Prefetched<TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>>>;
+template <template <class...> class R, class T>
+using Pair8Wave64 =
+    R<General<AnySize<T, 64>>, General<TilingFor<T, Extent<64, 64, 64>, 2, 1, Small8, Vectors<8, 8, 8>>>>;
+template <template <class...> class R, class T>
+using Pair8Wave32 =
+    R<General<AnySize<T, 32>>, General<TilingFor<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>>;
 
 } // namespace bitgate::implicit_gemm::bwd_weight

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "hip/host_detail/atomic.hpp"
+#include "hip/host_detail/float16.hpp"
 
 namespace bitgate_host {
 
@@ -27,7 +27,7 @@ struct __hip_bfloat16_raw {
   unsigned short x;
 };
 
-struct __hip_bfloat16 {
+struct __hip_bfloat16 : bitgate_host::Float16<__hip_bfloat16, 0x7F80> {
   unsigned short __x;
 
   __hip_bfloat16() = default;
@@ -41,16 +41,9 @@ struct __hip_bfloat16 {
 
   operator float() const { return bitgate_host::bfloat16_to_float(__x); }
   operator __hip_bfloat16_raw() const { return {__x}; }
-
-  __hip_bfloat16& operator+=(__hip_bfloat16 b);
-  __hip_bfloat16& operator-=(__hip_bfloat16 b);
-  __hip_bfloat16& operator*=(__hip_bfloat16 b);
-  __hip_bfloat16& operator/=(__hip_bfloat16 b);
-  __hip_bfloat16 operator-() const { return __hip_bfloat16_raw{static_cast<unsigned short>(__x ^ 0x8000)}; }
-  __hip_bfloat16 operator+() const { return *this; }
 };
 
-struct alignas(4) __hip_bfloat162 {
+struct alignas(4) __hip_bfloat162 : bitgate_host::Float16Pair<__hip_bfloat162, __hip_bfloat16> {
   __hip_bfloat16 x, y;
 
   __hip_bfloat162() = default;
@@ -86,61 +79,9 @@ inline __hip_bfloat16 __short_as_bfloat16(short bits) {
   return __hip_bfloat16_raw{static_cast<unsigned short>(bits)};
 }
 
-inline __hip_bfloat16 __hadd(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return static_cast<float>(a) + static_cast<float>(b);
-}
-inline __hip_bfloat16 __hsub(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return static_cast<float>(a) - static_cast<float>(b);
-}
-inline __hip_bfloat16 __hmul(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return static_cast<float>(a) * static_cast<float>(b);
-}
-inline __hip_bfloat16 __hdiv(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return static_cast<float>(a) / static_cast<float>(b);
-}
 inline __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
   return __builtin_fmaf(a, b, c);
 }
-inline __hip_bfloat16 __hneg(__hip_bfloat16 a) {
-  return -a;
-}
-inline __hip_bfloat16 __habs(__hip_bfloat16 a) {
-  return __hip_bfloat16_raw{static_cast<unsigned short>(a.__x & 0x7FFF)};
-}
-inline bool __hisnan(__hip_bfloat16 a) {
-  return (a.__x & 0x7FFF) > 0x7F80;
-}
-inline int __hisinf(__hip_bfloat16 a) {
-  return (a.__x & 0x7FFF) != 0x7F80 ? 0 : a.__x & 0x8000 ? -1 : 1;
-}
-inline __hip_bfloat16 hsqrt(__hip_bfloat16 a) {
-  return std::sqrt(static_cast<float>(a));
-}
-inline __hip_bfloat16 hexp(__hip_bfloat16 a) {
-  return std::exp(static_cast<float>(a));
-}
-
-#define BITGATE_BFLOAT16_COMPARISON(name, op)                                                                \
-  inline bool name(__hip_bfloat16 a, __hip_bfloat16 b) {                                                     \
-    return static_cast<float>(a) op static_cast<float>(b);                                                   \
-  }                                                                                                          \
-  inline bool operator op(__hip_bfloat16 a, __hip_bfloat16 b) {                                              \
-    return name(a, b);                                                                                       \
-  }
-BITGATE_BFLOAT16_COMPARISON(__heq, ==)
-BITGATE_BFLOAT16_COMPARISON(__hne, !=)
-BITGATE_BFLOAT16_COMPARISON(__hlt, <)
-BITGATE_BFLOAT16_COMPARISON(__hle, <=)
-BITGATE_BFLOAT16_COMPARISON(__hgt, >)
-BITGATE_BFLOAT16_COMPARISON(__hge, >=)
-#undef BITGATE_BFLOAT16_COMPARISON
-inline __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return std::fmax(static_cast<float>(a), static_cast<float>(b));
-}
-inline __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) {
-  return std::fmin(static_cast<float>(a), static_cast<float>(b));
-}
-
 inline __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) {
   return {a, b};
 }
@@ -153,50 +94,9 @@ inline __hip_bfloat162 __float2bfloat162_rn(float a) {
 inline __hip_bfloat162 __floats2bfloat162_rn(float a, float b) {
   return {a, b};
 }
-inline float __low2float(__hip_bfloat162 a) {
-  return a.x;
-}
-inline float __high2float(__hip_bfloat162 a) {
-  return a.y;
-}
 inline __hip_bfloat16 __low2bfloat16(__hip_bfloat162 a) {
   return a.x;
 }
 inline __hip_bfloat16 __high2bfloat16(__hip_bfloat162 a) {
   return a.y;
-}
-inline __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
-  return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
-}
-
-#define BITGATE_BFLOAT16_ARITHMETIC(name, op)                                                                \
-  inline __hip_bfloat16 operator op(__hip_bfloat16 a, __hip_bfloat16 b) {                                    \
-    return name(a, b);                                                                                       \
-  }                                                                                                          \
-  inline __hip_bfloat16& __hip_bfloat16::operator op##=(__hip_bfloat16 b) {                                  \
-    return *this = name(*this, b);                                                                           \
-  }                                                                                                          \
-  inline __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                     \
-    return {name(a.x, b.x), name(a.y, b.y)};                                                                 \
-  }                                                                                                          \
-  inline __hip_bfloat162 operator op(__hip_bfloat162 a, __hip_bfloat162 b) {                                 \
-    return name##2(a, b);                                                                                    \
-  }                                                                                                          \
-  inline __hip_bfloat162& operator op##=(__hip_bfloat162 & a, __hip_bfloat162 b) {                           \
-    return a = a op b;                                                                                       \
-  }
-BITGATE_BFLOAT16_ARITHMETIC(__hadd, +)
-BITGATE_BFLOAT16_ARITHMETIC(__hsub, -)
-BITGATE_BFLOAT16_ARITHMETIC(__hmul, *)
-BITGATE_BFLOAT16_ARITHMETIC(__hdiv, /)
-#undef BITGATE_BFLOAT16_ARITHMETIC
-
-inline __hip_bfloat162 atomicAdd(__hip_bfloat162* address, __hip_bfloat162 value) {
-  return bitgate_host::atomic_update(address, [value](__hip_bfloat162 old) { return old + value; });
-}
-inline __hip_bfloat162 unsafeAtomicAdd(__hip_bfloat162* address, __hip_bfloat162 value) {
-  return atomicAdd(address, value);
-}
-inline __hip_bfloat16 atomicAdd(__hip_bfloat16* address, __hip_bfloat16 value) {
-  return bitgate_host::atomic_update_16(address, [value](__hip_bfloat16 old) { return old + value; });
 }

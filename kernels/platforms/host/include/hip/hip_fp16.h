@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "hip/host_detail/atomic.hpp"
+#include "hip/host_detail/float16.hpp"
 
 namespace bitgate_host {
 
@@ -29,7 +29,7 @@ struct __half_raw {
   unsigned short x;
 };
 
-struct __half {
+struct __half : bitgate_host::Float16<__half, 0x7C00> {
   unsigned short __x;
 
   __half() = default;
@@ -43,17 +43,10 @@ struct __half {
 
   operator float() const { return bitgate_host::half_to_float(__x); }
   operator __half_raw() const { return {__x}; }
-
-  __half& operator+=(__half b);
-  __half& operator-=(__half b);
-  __half& operator*=(__half b);
-  __half& operator/=(__half b);
-  __half operator-() const { return __half_raw{static_cast<unsigned short>(__x ^ 0x8000)}; }
-  __half operator+() const { return *this; }
 };
 using half = __half;
 
-struct alignas(4) __half2 {
+struct alignas(4) __half2 : bitgate_host::Float16Pair<__half2, __half> {
   __half x, y;
 
   __half2() = default;
@@ -103,68 +96,10 @@ inline __half __short_as_half(short bits) {
   return __half_raw{static_cast<unsigned short>(bits)};
 }
 
-inline __half __hadd(__half a, __half b) {
-  return static_cast<float>(a) + static_cast<float>(b);
-}
-inline __half __hsub(__half a, __half b) {
-  return static_cast<float>(a) - static_cast<float>(b);
-}
-inline __half __hmul(__half a, __half b) {
-  return static_cast<float>(a) * static_cast<float>(b);
-}
-inline __half __hdiv(__half a, __half b) {
-  return static_cast<float>(a) / static_cast<float>(b);
-}
 // In double a product of halves and one more half are exact, so the only rounding is the last.
 inline __half __hfma(__half a, __half b, __half c) {
   return static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + static_cast<float>(c);
 }
-inline __half __hneg(__half a) {
-  return -a;
-}
-inline __half __habs(__half a) {
-  return __half_raw{static_cast<unsigned short>(a.__x & 0x7FFF)};
-}
-inline bool __hisnan(__half a) {
-  return (a.__x & 0x7FFF) > 0x7C00;
-}
-inline int __hisinf(__half a) {
-  return (a.__x & 0x7FFF) != 0x7C00 ? 0 : a.__x & 0x8000 ? -1 : 1;
-}
-inline __half hsqrt(__half a) {
-  return std::sqrt(static_cast<float>(a));
-}
-inline __half hrcp(__half a) {
-  return 1.0f / static_cast<float>(a);
-}
-inline __half hexp(__half a) {
-  return std::exp(static_cast<float>(a));
-}
-inline __half hlog(__half a) {
-  return std::log(static_cast<float>(a));
-}
-
-#define BITGATE_HALF_COMPARISON(name, op)                                                                    \
-  inline bool name(__half a, __half b) {                                                                     \
-    return static_cast<float>(a) op static_cast<float>(b);                                                   \
-  }                                                                                                          \
-  inline bool operator op(__half a, __half b) {                                                              \
-    return name(a, b);                                                                                       \
-  }
-BITGATE_HALF_COMPARISON(__heq, ==)
-BITGATE_HALF_COMPARISON(__hne, !=)
-BITGATE_HALF_COMPARISON(__hlt, <)
-BITGATE_HALF_COMPARISON(__hle, <=)
-BITGATE_HALF_COMPARISON(__hgt, >)
-BITGATE_HALF_COMPARISON(__hge, >=)
-#undef BITGATE_HALF_COMPARISON
-inline __half __hmax(__half a, __half b) {
-  return std::fmax(static_cast<float>(a), static_cast<float>(b));
-}
-inline __half __hmin(__half a, __half b) {
-  return std::fmin(static_cast<float>(a), static_cast<float>(b));
-}
-
 inline __half2 __halves2half2(__half a, __half b) {
   return {a, b};
 }
@@ -177,50 +112,9 @@ inline __half2 __float2half2_rn(float a) {
 inline __half2 __floats2half2_rn(float a, float b) {
   return {a, b};
 }
-inline float __low2float(__half2 a) {
-  return a.x;
-}
-inline float __high2float(__half2 a) {
-  return a.y;
-}
 inline __half __low2half(__half2 a) {
   return a.x;
 }
 inline __half __high2half(__half2 a) {
   return a.y;
-}
-inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
-  return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
-}
-
-#define BITGATE_HALF_ARITHMETIC(name, op)                                                                    \
-  inline __half operator op(__half a, __half b) {                                                            \
-    return name(a, b);                                                                                       \
-  }                                                                                                          \
-  inline __half& __half::operator op##=(__half b) {                                                          \
-    return *this = name(*this, b);                                                                           \
-  }                                                                                                          \
-  inline __half2 name##2(__half2 a, __half2 b) {                                                             \
-    return {name(a.x, b.x), name(a.y, b.y)};                                                                 \
-  }                                                                                                          \
-  inline __half2 operator op(__half2 a, __half2 b) {                                                         \
-    return name##2(a, b);                                                                                    \
-  }                                                                                                          \
-  inline __half2& operator op##=(__half2 & a, __half2 b) {                                                   \
-    return a = a op b;                                                                                       \
-  }
-BITGATE_HALF_ARITHMETIC(__hadd, +)
-BITGATE_HALF_ARITHMETIC(__hsub, -)
-BITGATE_HALF_ARITHMETIC(__hmul, *)
-BITGATE_HALF_ARITHMETIC(__hdiv, /)
-#undef BITGATE_HALF_ARITHMETIC
-
-inline __half2 atomicAdd(__half2* address, __half2 value) {
-  return bitgate_host::atomic_update(address, [value](__half2 old) { return old + value; });
-}
-inline __half2 unsafeAtomicAdd(__half2* address, __half2 value) {
-  return atomicAdd(address, value);
-}
-inline __half atomicAdd(__half* address, __half value) {
-  return bitgate_host::atomic_update_16(address, [value](__half old) { return old + value; });
 }

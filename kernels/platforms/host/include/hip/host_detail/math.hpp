@@ -94,42 +94,30 @@ inline float __double2float_rn(double x) {
   return static_cast<float>(x);
 }
 
-inline float __fadd_rn(float a, float b) {
-  return a + b;
-}
-inline float __fsub_rn(float a, float b) {
-  return a - b;
-}
-inline float __fmul_rn(float a, float b) {
-  return a * b;
-}
-inline float __fdiv_rn(float a, float b) {
-  return a / b;
-}
-inline float __fsqrt_rn(float a) {
-  return std::sqrt(a);
-}
-inline float __fmaf_rn(float a, float b, float c) {
-  return __builtin_fmaf(a, b, c);
-}
-inline double __dadd_rn(double a, double b) {
-  return a + b;
-}
-inline double __dsub_rn(double a, double b) {
-  return a - b;
-}
-inline double __dmul_rn(double a, double b) {
-  return a * b;
-}
-inline double __ddiv_rn(double a, double b) {
-  return a / b;
-}
-inline double __dsqrt_rn(double a) {
-  return std::sqrt(a);
-}
-inline double __fma_rn(double a, double b, double c) {
-  return __builtin_fma(a, b, c);
-}
+// Rounded to nearest even, as the operators are. What HIP calls the fused one differs.
+#define BITGATE_ROUND_TO_NEAREST(T, letter, fused, builtin)                                                  \
+  inline T __##letter##add_rn(T a, T b) {                                                                    \
+    return a + b;                                                                                            \
+  }                                                                                                          \
+  inline T __##letter##sub_rn(T a, T b) {                                                                    \
+    return a - b;                                                                                            \
+  }                                                                                                          \
+  inline T __##letter##mul_rn(T a, T b) {                                                                    \
+    return a * b;                                                                                            \
+  }                                                                                                          \
+  inline T __##letter##div_rn(T a, T b) {                                                                    \
+    return a / b;                                                                                            \
+  }                                                                                                          \
+  inline T __##letter##sqrt_rn(T a) {                                                                        \
+    return std::sqrt(a);                                                                                     \
+  }                                                                                                          \
+  inline T fused(T a, T b, T c) {                                                                            \
+    return builtin(a, b, c);                                                                                 \
+  }
+BITGATE_ROUND_TO_NEAREST(float, f, __fmaf_rn, __builtin_fmaf)
+BITGATE_ROUND_TO_NEAREST(double, d, __fma_rn, __builtin_fma)
+#undef BITGATE_ROUND_TO_NEAREST
+
 inline float rsqrtf(float a) {
   return 1.0f / std::sqrt(a);
 }

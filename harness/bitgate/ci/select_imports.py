@@ -1,0 +1,138 @@
+"""Who imports whom, read from the sources: nothing is imported.
+
+Imports within functions count, and so does a text that names a module (``"bitgate.verify.server:serve"``), since
+children are started by such a text. What stands behind ``if TYPE_CHECKING`` is never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+_NAMES_A_MODULE = re.compile(r"[a-zA-Z_]\w*(?:\.\w+)+(?::\w+)?")
+
+
+class ImportGraph:
+    """The modules of one package that lies in ``folder``, which is called like the package."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.package = self.folder.name
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Modules by name; a package is its ``__init__.py``."""
+        paths = (path for path in self.folder.rglob("*.py") if "__pycache__" not in path.parts)
+        return {self._name(path): path for path in paths}
+
+    def module(self, path: Path) -> str | None:
+        """What a file is imported as; None if it is no module of the package."""
+        name = self._name(path) if path.suffix == ".py" and path.is_relative_to(self.folder) else ""
+        return name if name in self.files else None
+
+    def below(self, package: str) -> frozenset[str]:
+        """The package's modules, itself included."""
+        return frozenset(name for name in self.files if f"{name}.".startswith(f"{package}."))
+
+    def closure(self, modules: Iterable[str], *, without: tuple[str, ...] = ()) -> frozenset[str]:
+        """These modules and all that they import, through others or not; packages ``without`` are not gone into."""
+        left_out = frozenset(name for package in without for name in self.below(package))
+        found: set[str] = set()
+        waiting = [name for name in modules if name in self.files]
+        while waiting:
+            name = waiting.pop()
+            if name not in found and name not in left_out:
+                found.add(name)
+                waiting += self._imports(name)
+        return frozenset(found)
+
+    def named(self, path: Path) -> frozenset[str]:
+        """The package's modules that a file outside of it imports itself."""
+        return frozenset(known for name in _imported(path, "") for known in self._known(name))
+
+    def _imports(self, name: str) -> frozenset[str]:
+        if name not in self._edges:
+            path = self.files[name]
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            names = {known for one in _imported(path, package) for known in self._known(one)}
+            self._edges[name] = frozenset({*names, *self._known(package)})
+        return self._edges[name]
+
+    @cached_property
+    def _edges(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def _known(self, name: str) -> Iterator[str]:
+        """What an import of ``a.b.c`` runs: a, a.b and, unless it is a name within b, a.b.c."""
+        while name:
+            if name in self.files:
+                yield name
+            name = name.rpartition(".")[0]
+
+    def _name(self, path: Path) -> str:
+        parts = path.relative_to(self.folder.parent).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def neighbours(path: Path) -> frozenset[Path]:
+    """The files that a Python file reaches by relative imports (``from ..limits import N``), through others or not;
+    itself included."""
+    found: set[Path] = set()
+    waiting = [path.resolve()]
+    while waiting:
+        file = waiting.pop()
+        if file in found or not file.is_file():
+            continue
+        found.add(file)
+        for node in ast.walk(_parsed(file)):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                waiting += (
+                    place for stem in (base, *(base / name.name for name in node.names)) for place in _files(stem)
+                )
+    return frozenset(found)
+
+
+def states(path: Path, *keywords: str) -> bool:
+    """Does a Python file call something with one of these keyword arguments? Where it cannot be read, it may."""
+    module = _parsed(path)
+    calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
+    return not module.body or any(keyword.arg in keywords for call in calls for keyword in call.keywords)
+
+
+def _files(stem: Path) -> tuple[Path, Path]:
+    return stem.with_name(f"{stem.name}.py"), stem / "__init__.py"
+
+
+def _parsed(path: Path) -> ast.Module:
+    """Of what is no Python an empty module."""
+    try:
+        return ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _imported(path: Path, package: str) -> Iterator[str]:
+    """Dotted names. ``from a import b`` is ``a.b``, which may be a module or a name within a."""
+    waiting: list[ast.AST] = [_parsed(path)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and any(
+            getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)
+        ):
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            whole = ".".join([*base, *filter(None, [node.module])])
+            yield whole
+            yield from (f"{whole}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMES_A_MODULE.fullmatch(node.value):
+            yield node.value.partition(":")[0]

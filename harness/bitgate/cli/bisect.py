@@ -1,0 +1,101 @@
+"""``bitgate bisect CASE --good C``: the commit since which a case is red."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bitgate.history.bisect import Found
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def bisect(
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A case id, a quoted foreign command line, or a quoted repro line.")
+    ],
+    good: Annotated[str, typer.Option(metavar="COMMIT", help="One at which the case is green.")],
+    bad: Annotated[str, typer.Option(metavar="COMMIT", help="One at which it is red.")] = "HEAD",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Over family.instance.")] = "",
+    target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
+    fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`.")] = "",
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the data.")] = None,
+    schedule: Annotated[str, typer.Option(help="Thread order, as of `bitgate verify`; host.")] = "",
+    race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host.")] = False,
+    reference: Annotated[str, typer.Option(help="What it is compared with, as of `bitgate verify`.")] = "",
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
+    load: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A declaration of kernels in this repository.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout; progress on stderr.")] = False,
+) -> int:
+    """Find the commit since which a case is red: `git bisect run` with `bitgate verify`, in a worktree of its own.
+
+    Your checkout is not touched, and nothing is left behind; builds come from the cache that all runs share. Commits
+    that do not build are skipped. Ends with 1 if the commit is found, 2 if the good one is bad or the bad one good.
+    """
+    from bitgate.history.bisect import bisect as find
+    from bitgate.project_file import find as project_here
+
+    root = project_here().root
+    stated = {"--kernel": kernel, "--target": target, "--fill": fill, "--schedule": schedule, "--reference": reference}
+    words = [*_repro(case, root), *(f"{name}={value}" for name, value in stated.items() if value)]
+    words += [f"--seed={seed}"] * (seed is not None) + ["--race"] * race
+    words += [f"--option={one}" for one in option or []]
+    words += [f"--load={_within(path, root)}" for path in load or []]
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    found = find(root, words, good, bad, tell)
+    if as_json:
+        print(json.dumps({"bisect": _json(found)}))
+    else:
+        for line in _lines(found):
+            print(line)
+    return 1
+
+
+def _repro(case: str, root: Path) -> list[str]:
+    """The words behind `bitgate verify` of a line that shows a red case again; else the case alone."""
+    try:
+        words = shlex.split(case)
+    except ValueError:
+        return [case]
+    if words[:2] != ["bitgate", "verify"]:
+        return [case]
+    loaded = [before == "--load" for before in words]
+    return [
+        str(_within(Path(word), root)) if behind else word for word, behind in zip(words[2:], loaded[1:], strict=False)
+    ]
+
+
+def _within(path: Path, root: Path) -> Path:
+    """Each commit's own file is meant, where the file lies in the repository."""
+    whole = path.resolve()
+    return whole.relative_to(root.resolve()) if whole.is_relative_to(root.resolve()) else whole
+
+
+def _json(found: Found) -> dict[str, Any]:
+    return {
+        "commits": [dict(vars(commit)) for commit in found.candidates],
+        "good": found.good,
+        "bad": found.bad,
+        "steps": found.steps,
+    }
+
+
+def _lines(found: Found) -> list[str]:
+    several = len(found.candidates) > 1
+    lines = ["it is one of these; those between could not be tested:"] if several else []
+    for commit in found.candidates:
+        what = "candidate" if several else "first bad commit"
+        lines += [f"{what}: {commit.id}", f"  {commit.subject}", f"  {commit.author}, {commit.date}"]
+    return lines

@@ -1,0 +1,141 @@
+"""``bitgate ci plan`` and ``ci durations``: who runs what in a night, and how long it took in those before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitgate.cases.length import SETUP_SECONDS
+from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.cases.run_plan import RunPlan
+    from bitgate.project import Project
+
+
+def plan(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the plan goes.")],
+    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    target: Annotated[
+        list[str] | None, typer.Option(help="A target, present or not; repeatable. Default: those of --matrix.")
+    ] = None,
+    matrix_file: Annotated[
+        Path | None, typer.Option("--matrix", help="What `ci matrix --out` wrote. Default: the matrix of the tier.")
+    ] = None,
+    shards: Annotated[
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
+    ] = None,
+    shard_seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", min=1, help="As many parts as it takes for each to end after S on one worker."),
+    ] = None,
+    setup_seconds: Annotated[
+        float, typer.Option(metavar="S", min=0, help="Of these, what a shard takes before its first case.")
+    ] = SETUP_SECONDS,
+    durations: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Estimates by the tables that `ci durations` wrote into this folder."),
+    ] = None,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Plan a run over all targets and shards: every case that must end with a verdict, and one hash over all of it.
+
+    Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
+    is missing. Shards of a target take equally long, by the seconds that earlier runs recorded. No GPU is needed.
+    """
+    from bitgate.cli.planning import Sizes, make_run_plan
+    from bitgate.cli.whose import tell_whose
+    from bitgate.kernel.loading import to_load, with_operations
+    from bitgate.project_file import find
+    from bitgate.target_id import target_id
+
+    project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
+    tier = tier or project.tiers[0]
+    project.check_tier(tier)
+    tell_whose(project)
+    if suites is None:
+        project.tables()  # without a suite pytest would not know our options
+    targets = [target_id(name).name for name in target or []]
+    targets = targets or targets_planned(matrix_file, tier, project)
+    sizes = Sizes.of(shards or [], targets, shard_seconds, setup_seconds)
+    made = make_run_plan(tier, targets, sizes, project, kernel, durations)
+    made.write(out)
+    if as_json:
+        typer.echo(json.dumps({"plan": _document(made, out)}))
+        return 0
+    for name in made.targets:
+        typer.echo(_line(made, name))
+    typer.echo(f"{out}  {sum(len(part.cases) for part in made.shards)} cases; plan {made.id[:12]}")
+    return 0
+
+
+def durations(
+    results: Annotated[list[Path], typer.Argument(metavar="FILE|FOLDER...", help="Results files, or folders of them.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="One <target>.json each; what is there is added to.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Seconds of past runs, for `ci plan --durations FOLDER` on machines that never ran a case.
+
+    The last seven runs of a case count, apart by the class of machine. Written into a suites folder's `durations`, the
+    tables are what every checkout plans by.
+    """
+    from bitgate.cases.recorded import note_runs
+    from bitgate.kernel.loading import with_operations
+    from bitgate.project_file import find
+    from bitgate.report.source import find_sources
+
+    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    verdicts = [verdict for source in find_sources(results) for verdict in source.verdicts]
+    noted = note_runs(verdicts, out)
+    if not noted:
+        raise UsageError(f"{', '.join(map(str, results))}: no case was compared, so nothing is known of its seconds")
+    if as_json:
+        typer.echo(json.dumps({"durations": [asdict(one) | {"file": str(one.file)} for one in noted]}))
+        return 0
+    for one in noted:
+        typer.echo(f"{one.file}  {one.cases} cases in {one.runs} runs on {one.machine}")
+    return 0
+
+
+def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> list[str]:
+    from bitgate.ci.matrix import cells, targets_of
+    from bitgate.ci.targets import read_targets
+
+    if matrix_file:
+        return targets_of(matrix_file)
+    return [cell.target for cell in cells(read_targets(project.ci_targets, project.tiers), tier) if cell.runs]
+
+
+def _line(made: RunPlan, target: str) -> str:
+    """How a target is split; in seconds where they are known."""
+    parts = made.of(target)
+    said = f"{target:<8} {sum(len(part.cases) for part in parts)} cases in {len(parts)} shards"
+    lengths = [part.length for part in parts if part.length]
+    seconds = [length.seconds for length in lengths]
+    if not any(seconds):
+        return said
+    mean, case = sum(seconds) / len(seconds), max(length.longest for length in lengths)
+    return f"{said}, {mean:.1f} s each on one worker (longest {max(seconds):.1f} s, a case {case:.1f} s)"
+
+
+def _document(made: RunPlan, out: Path) -> dict[str, Any]:
+    from bitgate.cases.length import limit_minutes
+
+    parts = [
+        {
+            "target": part.target,
+            "shard": part.shard,
+            "cases": len(part.cases),
+            "seconds": part.length.seconds if part.length else None,
+            "limit_minutes": limit_minutes(part.length) if part.length else None,
+        }
+        for part in made.shards
+    ]
+    return {"file": str(out), "id": made.id, "tier": made.tier, "commit": made.commit, "shards": parts}

@@ -1,0 +1,136 @@
+"""What a night is to run, decided once from a command line: its targets, their shards, and what machines they need."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from bitgate.cases.length import limit_minutes
+from bitgate.cases.plan import Plan, PlanError
+from bitgate.cases.run_plan import RunPlan
+from bitgate.ci.attempts import MATRIX, PLAN
+from bitgate.ci.journal import MINUTES, Planned, Seat
+from bitgate.ci.matrix import cells, document, expected_of
+from bitgate.ci.targets import CiTargets, read_targets
+from bitgate.cli.planning import Sizes, make_run_plan
+from bitgate.cli.whose import tell_whose
+from bitgate.device import targets
+from bitgate.errors import UsageError
+from bitgate.kernel.loading import to_load, with_operations
+from bitgate.project import Project
+from bitgate.project_file import find
+from bitgate.target_id import in_place_of, target_id
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command line, as far as it says what a night runs; empty where it does not say."""
+
+    executor: str = ""
+    tier: str = ""
+    targets: tuple[str, ...] = ()
+    matrix: Path | None = None
+    plan: Path | None = None
+    shards: tuple[str, ...] = ()
+    kernel: str = ""
+    load: tuple[Path, ...] = ()
+    options: Mapping[str, str] | None = None
+    workers: str = ""
+
+    @property
+    def stated(self) -> str:
+        """The first option that says something; empty if none does."""
+        names = {"targets": "--target", "options": "--option", "workers": "-n"}
+        return next((names.get(name, f"--{name}") for name, value in vars(self).items() if value), "")
+
+
+def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
+    """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
+    if order.workers and not re.fullmatch(r"auto|\d{1,4}", order.workers):
+        raise UsageError(f"-n {order.workers}: write a number, or auto")
+    project = with_operations(find().loading(to_load(list(order.load))))
+    project.tables()  # without a suite pytest would not know our options
+    tell_whose(project)
+    config = read_targets(project.targets, project.tiers) if project.targets else None
+    executor = order.executor or "local"
+    plan = _plan(order, folder, executor, project, config)
+    plan.write(folder / PLAN)
+    # Those that take longest begin first: none is to be the one that everybody waits for.
+    shards = sorted(plan.shards, key=lambda part: -(part.length.seconds if part.length else len(part.cases)))
+    workers, environment = _share(executor, jobs)
+    arguments = [f"--tier={plan.tier}", f"-n{order.workers or workers}"]
+    arguments += [f"--kernel={order.kernel}"] * bool(order.kernel)
+    arguments += [f"--load={path.absolute()}" for path in order.load]
+    now = datetime.now(timezone.utc)
+    return Planned(
+        night=os.environ.get("BITGATE_RUN_ID") or f"night-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        plan=plan.id,
+        root=str(Path.cwd()),
+        executor=executor,
+        jobs=jobs,
+        options=dict(order.options or {}),
+        arguments=tuple(arguments),
+        environment=environment,
+        shards=tuple((part.target, part.shard, len(part.cases)) for part in shards),
+        seats={name: _seat(plan, name, executor, config) for name in plan.targets},
+    )
+
+
+def _plan(order: Order, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
+    if order.plan:
+        try:
+            return RunPlan.read(order.plan)
+        except PlanError as error:
+            raise UsageError(f"--plan {error}") from None
+    tier = order.tier or project.tiers[0]
+    project.check_tier(tier)
+    names = [target_id(name).name for name in order.targets]
+    if not names and order.matrix:
+        names = list(expected_of(order.matrix).targets)
+        shutil.copyfile(order.matrix, folder / MATRIX)
+    elif not names and config:
+        found = cells(config, tier, [executor])
+        names = [cell.target for cell in found if cell.runs]
+        if names:
+            (folder / MATRIX).write_text(json.dumps(document(config, found), indent=1) + "\n")
+    if not names and executor == "local":
+        names = [targets.best().name]
+    if not names:
+        raise UsageError(f"{project.targets}: no target runs {tier} on a pool of {executor}: add one, or give --target")
+    print(f"planning {tier} on {', '.join(names)} ...", file=sys.stderr, flush=True)
+    return make_run_plan(tier, names, Sizes.of(order.shards, names, None, 0.0), project, order.kernel)
+
+
+def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -> Seat:
+    """By the targets file, where it knows them; a stand-in asks for the machines that it stands for."""
+    pools = config.pools_of(target) if config else ()
+    pool = next((pool for pool in pools if pool.backend == executor and pool.up), None)
+    promise = config.target(target) if config else None
+    most = promise.minutes.get(plan.tier) if promise else None
+    return Seat(
+        minutes=tuple(_minutes(part, most) for part in plan.of(target)),
+        constraint=(pool.constraint if pool else "") or in_place_of(target) or target,
+        gpus=pool.gpus if pool else 0,
+        exclusive=pool.exclusive if pool else False,
+    )
+
+
+def _minutes(part: Plan, most: float | None) -> float:
+    needed = float(limit_minutes(part.length)) if part.length else MINUTES
+    return min(needed, most) if most else needed
+
+
+def _share(executor: str, jobs: int) -> tuple[str, dict[str, str]]:
+    """Workers of each run, and its threads: shards beside each other on this machine share its cores."""
+    if executor != "local" or jobs < 2:
+        return "auto", {}
+    cores = max(1, len(os.sched_getaffinity(0)) // jobs)
+    return str(cores) if cores > 1 else "0", {"BITGATE_THREADS": str(cores)}

@@ -1,0 +1,135 @@
+"""``bitgate submit``, also as ``bitgate ci submit``: a night in one command, on this machine or on an engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.ci.executor import Executor
+    from bitgate.cli.night_plan import Order
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def submit(
+    executor: Annotated[str, typer.Option(metavar="local|slurm|dask", help="Who runs the shards [local].")] = "",
+    tier: Annotated[str, typer.Option(help="smoke or regression [default: the project's first].")] = "",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="A target; repeatable. Default: those with a pool of the executor in the targets file."),
+    ] = None,
+    matrix_file: Annotated[
+        Path | None, typer.Option("--matrix", metavar="FILE", help="Targets from what `ci matrix --out` wrote.")
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="What `ci plan` wrote, instead of a plan of its own.")
+    ] = None,
+    shards: Annotated[
+        list[str] | None, typer.Option(metavar="N|TARGET=N", help="Parts of every target, or of one; repeatable.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
+    load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="For the executor: partition=gpu ...; repeatable.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="NIGHT", help="The night's folder [$BITGATE_OUT, else out, and there night].")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Shards at a time [local: 1; else what the engine takes].")
+    ] = 0,
+    workers: Annotated[
+        str,
+        typer.Option("-n", metavar="N", help="Processes of each shard's run [auto, less where --jobs share cores]."),
+    ] = "",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the night in NIGHT; what has its answers does not run again.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Ctrl-C leaves running what runs, for --resume to take up again.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
+) -> int:
+    """Run a whole night: plan the suites in shards, run each on a machine of its target, merge what they found.
+
+    What a lost machine left unanswered runs once more, elsewhere; a red case once more, to tell whether it fails each
+    time. Nothing that is red turns green by running again. All is kept in NIGHT: if this command is killed, give it
+    again with --resume.
+
+    Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
+    """
+    from bitgate import rooms
+    from bitgate.ci.night import MERGED, Controller, lock
+    from bitgate.ci.screen import screen
+    from bitgate.cli.night_plan import Order
+    from bitgate.cli.report import print_summary
+
+    options = _pairs(option or [])
+    order = Order(
+        executor,
+        tier,
+        tuple(target or ()),
+        matrix_file,
+        plan_file,
+        tuple(shards or ()),
+        kernel,
+        tuple(load or ()),
+        options,
+        workers,
+    )
+    folder = (out or rooms.out_dir() / "night").absolute()
+    if resume and order.stated:
+        raise UsageError(f"{order.stated} and --resume: the night is planned: give --out and --jobs only")
+    if resume and not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder: leave --resume out to start a night")
+    with lock(folder), screen() as told:
+        engine = _engine(order, folder, jobs, resume)
+        controller = Controller(folder, engine, told)
+        try:
+            controller.run()
+            summary = controller.finish()
+        except KeyboardInterrupt:
+            if not detach:
+                controller.cancel()
+            left = f"tasks left as they are: {len(controller.open)}" if controller.open else "nothing runs any more"
+            told.say(f"interrupted; {left}: go on with bitgate submit --resume --out {folder}")
+            return 130
+        except OSError as error:
+            if error.errno is None:  # it says what to do already
+                raise
+            raise UsageError(f"{folder}: {error.strerror}: mend that, and go on with --resume") from None
+    print_summary(summary, folder / MERGED, as_json)
+    return summary.exit_code
+
+
+def _engine(order: Order, folder: Path, jobs: int, resume: bool) -> Executor:
+    """The executor of a night that is planned now, or was. UsageError for one where there is none, or the other way."""
+    from bitgate.ci.executors import executor
+    from bitgate.ci.journal import Journal
+    from bitgate.cli.night_plan import planned_night
+
+    journal = Journal(folder)
+    planned = journal.night.planned
+    if resume:
+        if planned is None:
+            raise UsageError(f"{journal.path}: no night was planned here: leave --resume out")
+        return executor(planned.executor, folder, jobs or planned.jobs, planned.options)
+    if planned:
+        raise UsageError(f"{folder}: holds a night: go on with it by --resume, or give another --out")
+    engine = executor(order.executor or "local", folder, jobs, order.options)
+    journal.add(planned_night(order, folder, jobs))
+    return engine
+
+
+def _pairs(stated: Sequence[str]) -> dict[str, str]:
+    pairs = dict(text.partition("=")[::2] for text in stated)
+    if bad := next((text for text in stated if not text.partition("=")[1] or not text.partition("=")[0]), None):
+        raise UsageError(f"--option {bad}: write NAME=VALUE")
+    return pairs

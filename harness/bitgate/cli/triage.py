@@ -1,0 +1,118 @@
+"""``bitgate triage``: which failures of a run are new, which are known, and what is fixed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitgate.cli.history import Last, Url
+
+if TYPE_CHECKING:
+    from bitgate.history.triage import Triage
+    from bitgate.report.summary import Cause
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def triage(
+    record: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Results files, or folders of them.")],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RECORD", help="Another run's results; repeatable. Default: the history."),
+    ] = None,
+    url: Url = "",
+    last: Last = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Which failures of a run are new, which are known from before, and what is fixed.
+
+    A failure is known if the last answer of its case, on its target, was red in the same way. Ends with 1 if one is
+    new or something is wrong with the run itself, 0 if not, 3 if nothing was compared.
+    """
+    from bitgate.history.triage import of_record, runs_of
+    from bitgate.history.triage import triage as sort_out
+    from bitgate.report.ledger import read_night
+
+    night = read_night(record)
+    if against:
+        found = sort_out(night, of_record(against), ", ".join(map(str, against)))
+    else:
+        found = _against_history(night, url, last, runs_of(night))
+    if as_json:
+        print(json.dumps({"triage": _json(found)}))
+        return found.exit_code
+    for what, causes in (("new", found.new), ("known", found.known)):
+        for line in _lines(what, causes):
+            print(line)
+    for verdict, was in found.fixed[:20]:
+        print(f"fixed  {verdict.key.case}  {verdict.key.name} on {verdict.key.target}: was {was.outcome}")
+    if len(found.fixed) > 20:
+        print(f"       ... and {len(found.fixed) - 20} more")
+    for finding in found.findings:
+        print(f"run    {finding}")
+    counts = {"new": _count(found.new), "known": _count(found.known), "fixed": len(found.fixed)}
+    said = ", ".join(f"{count} {name}" for name, count in counts.items())
+    unseen = f" ({found.unseen} of cases never seen before)" if found.unseen else ""
+    print(f"{said}{unseen}; against {found.against}")
+    return found.exit_code
+
+
+def _against_history(night: Any, url: str, last: int, skipped: set[str]) -> Triage:
+    from bitgate.history.query import last_runs
+    from bitgate.history.store import opened
+    from bitgate.history.triage import of_history
+    from bitgate.history.triage import triage as sort_out
+
+    with opened(url, must_exist=True) as store, store.reading() as connection:
+        # The run itself may be among them, once for each of its ids.
+        chosen = last_runs(connection, last + len(skipped))
+        before = of_history(connection, chosen, skipped)
+        return sort_out(night, before, f"{len(chosen)} runs of {store.name}")
+
+
+def _lines(what: str, causes: Sequence[Cause]) -> list[str]:
+    lines = []
+    for cause in causes:
+        red = cause.first
+        kind = f" {red.kinds[0]}" if red.kinds else ""
+        options = f" {red.options}" if red.options else ""
+        lines.append(f"{what:<5}  {cause.count} x {red.outcome}{kind} on {red.target}: {red.sentence}")
+        lines.append(f"       {red.case}  {red.kernel}{options}")
+        if red.repro:
+            lines.append(f"       again: {red.repro}")
+    return lines
+
+
+def _json(found: Triage) -> dict[str, Any]:
+    def causes(group: Sequence[Cause]) -> list[dict[str, Any]]:
+        return [
+            {
+                "count": one.count,
+                "verdict": one.first.outcome.value,
+                "kinds": list(one.first.kinds),
+                "target": one.first.target,
+                "kernel": one.first.kernel,
+                "case": one.first.case,
+                "sentence": one.first.sentence,
+                "repro": one.first.repro,
+            }
+            for one in group
+        ]
+
+    return {
+        "new": causes(found.new),
+        "known": causes(found.known),
+        "fixed": [{**verdict.key.fields(), "was": was.outcome.value, "run": was.run} for verdict, was in found.fixed],
+        "findings": list(found.findings),
+        "unseen": found.unseen,
+        "against": found.against,
+    }
+
+
+def _count(causes: Sequence[Cause]) -> int:
+    return sum(cause.count for cause in causes)

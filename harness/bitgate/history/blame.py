@@ -1,0 +1,205 @@
+"""Who answers for the answers that fall out of line: the case, the machine, or the night.
+
+The model is a noisy-or (Pearl, Probabilistic Reasoning in Intelligent Systems, 1988, section 4.3): each cause that an
+answer has - its case on its target, its machine, its kernel's night - makes it deviate at a rate of its own,
+independently of the others, and a small base rate is nobody's.
+
+    P(deviates) = 1 - (1 - base) (1 - rate of the case) (1 - rate of the machine) (1 - rate of the night)
+
+Causes are taken in one by one, each time the one that raises the likelihood most; rates are then fitted anew to all of
+them together (EM). So a machine that spoils a thousand cases is one cause, and not a thousand flaky cases, and a few
+flaky cases blame none of the machines that they ran on. A cause is taken in if the gain, less what so many candidates
+of its kind would gain by chance (the logarithm of their number), is above ``ENOUGH``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ENOUGH = log(20)
+"""Twenty to one, after the number of candidates is paid for."""
+CERTAIN, POSSIBLE = 1e-5, 1e-3
+"""Base rates: where the same build has answered otherwise; and where a bug that lived for a night may be behind it."""
+HIGHEST_BASE = 5e-3
+MOST = 500
+"""Causes that are told."""
+_ROUNDS = 30
+
+
+class Kind(Enum):
+    CASE = "case"
+    MACHINE = "machine"
+    NIGHT = "night"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """An answer out of line, with its causes; a machine that is not known is None."""
+
+    case: Hashable
+    machine: Hashable | None
+    night: Hashable
+    certain: bool = False
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``score`` is the gain in likelihood, in decibans (10 log10) and less the price of the candidates: 13 is twenty to
+    one. ``rate`` is the share of answers that it spoils by itself, ``explained`` how many it is held to have."""
+
+    kind: Kind
+    name: Any
+    answers: int
+    deviations: int
+    rate: float
+    explained: float
+    score: float
+
+
+def blamed(deviations: Sequence[Deviation], answers: Mapping[Kind, Mapping[Hashable, int]]) -> list[Cause]:
+    """The causes, the strongest first. ``answers``: how many there were in all of each case, machine and night."""
+    if not deviations:
+        return []
+    return _Blame(deviations, answers).found()
+
+
+Floats = NDArray[np.float64]
+
+
+class _Blame:
+    def __init__(self, deviations: Sequence[Deviation], answers: Mapping[Kind, Mapping[Hashable, int]]) -> None:
+        names: dict[tuple[Kind, Hashable], int] = {}
+        rows = []
+        for one in deviations:
+            of = ((Kind.CASE, one.case), (Kind.MACHINE, one.machine), (Kind.NIGHT, one.night))
+            rows.append([-1 if name is None else names.setdefault((kind, name), len(names)) for kind, name in of])
+        self.names = list(names)
+        self.causes = np.array(rows)
+        """Of each deviation, its case, machine and night."""
+        self.known = self.causes >= 0
+        self.of = np.where(self.known, self.causes, len(names))
+        """The same with a cause that is never chosen where none is known."""
+        self.certain = np.array([one.certain for one in deviations])
+        self.deviations = self._summed(np.ones(self.of.shape))
+        self.answers = np.array([float(answers[kind][name]) for kind, name in self.names])
+        self.price = np.array([log(max(2, len(answers[kind]))) + ENOUGH for kind, _ in self.names])
+        self.total = float(sum(answers[Kind.CASE].values()))
+        self.rates: Floats = np.zeros(len(names) + 1)
+        self.chosen: list[int] = []
+
+    def found(self) -> list[Cause]:
+        for _ in range(MOST):
+            gains = self._gains() - self.price
+            gains[self.chosen] = -1.0
+            best = int(gains.argmax())
+            if gains[best] <= 0:
+                break
+            self.chosen.append(best)
+            self.rates[best] = self.deviations[best] / self.answers[best]
+            self._fit()
+        return self._kept()
+
+    def _base(self) -> Floats:
+        """What is nobody's: at least what is left over on the whole."""
+        unexplained = self._none()
+        pooled = np.array([unexplained[self.certain == kind].sum() / self.total for kind in (False, True)])
+        least = np.where(self.certain, CERTAIN, POSSIBLE)
+        base: Floats = np.minimum(np.maximum(least, pooled[self.certain.astype(int)]), HIGHEST_BASE)
+        return base
+
+    def _none(self) -> Floats:
+        """For each deviation the chance that none of the causes taken in has fired, given that it is there."""
+        least = np.where(self.certain, CERTAIN, POSSIBLE)
+        silent = np.prod(1 - self.rates[self.of], axis=1)
+        none: Floats = least / (1 - (1 - least) * silent)
+        return none
+
+    def _gains(self) -> Floats:
+        """What each cause would add to the logarithm of the likelihood, at its best rate."""
+        base = 1 - (1 - self._base()) * np.prod(1 - self.rates[self.of], axis=1)
+        rates = self.deviations / self.answers
+        for _ in range(_ROUNDS // 3):
+            rates = self._shares(base, rates) / self.answers
+        padded = np.append(rates, 0.0)
+        with_it = 1 - (1 - base)[:, None] * (1 - padded[self.of])
+        raised = np.log(with_it / base[:, None])
+        gains: Floats = (self.answers - self.deviations) * np.log1p(-np.minimum(rates, 1 - 1e-9))
+        return gains + self._summed(raised)
+
+    def _shares(self, base: Floats, rates: Floats) -> Floats:
+        """The deviations that each cause would have, beside ``base`` alone."""
+        mine = np.append(rates, 0.0)[self.of]
+        share = mine / (1 - (1 - base)[:, None] * (1 - mine))
+        return self._summed(share)
+
+    def _summed(self, values: Floats) -> Floats:
+        """By cause, over all deviations that have it."""
+        return np.bincount(self.of[self.known], values[self.known], minlength=len(self.names)).astype(float)
+
+    def _fit(self) -> None:
+        """The rates of all causes taken in, together."""
+        for _ in range(_ROUNDS if self.chosen else 0):
+            self.rates[self.chosen] = np.minimum((self._explained() / self.answers)[self.chosen], 1 - 1e-6)
+
+    def _explained(self) -> Floats:
+        base = self._base()
+        red = 1 - (1 - base) * np.prod(1 - self.rates[self.of], axis=1)
+        share: Floats = self.rates[self.of] / red[:, None]
+        return self._summed(share)
+
+    def _kept(self) -> list[Cause]:
+        """Without those that the others, which came later, explain as well."""
+        for weakest in sorted(self.chosen, key=lambda one: self.deviations[one]):
+            if self._gain_of(weakest) <= self.price[weakest]:
+                self.chosen.remove(weakest)
+                self.rates[weakest] = 0.0
+                self._fit()
+        explained = self._explained()
+        causes = [
+            Cause(
+                *self.names[one],
+                answers=int(self.answers[one]),
+                deviations=int(self.deviations[one]),
+                rate=float(self.rates[one]),
+                explained=float(explained[one]),
+                score=float(self._gain_of(one) - self.price[one] + ENOUGH) * 10 / log(10),
+            )
+            for one in self.chosen
+        ]
+        return sorted(causes, key=lambda cause: -cause.score)
+
+    def _gain_of(self, cause: int) -> float:
+        """What one of the causes taken in adds beside the others."""
+        rate = self.rates[cause]
+        self.rates[cause] = 0.0
+        mine = (self.causes == cause).any(axis=1)
+        without = 1 - (1 - self._base()[mine]) * np.prod(1 - self.rates[self.of[mine]], axis=1)
+        self.rates[cause] = rate
+        raised = np.log((1 - (1 - without) * (1 - rate)) / without).sum()
+        return float(raised + (self.answers[cause] - self.deviations[cause]) * log(1 - rate))
+
+
+def sick(failed: Counter[Hashable], answers: Mapping[Hashable, int]) -> list[Cause]:
+    """Machines on which cases end without an answer (INFRA, LOST) more often than on the others: the likelihood of a
+    rate of their own against that of all others together."""
+    found = []
+    total_failed, total = sum(failed.values()), sum(answers.values())
+    for machine, lost in failed.items():
+        count = answers[machine]
+        others = max((total_failed - lost + 0.5) / (total - count + 1.0), POSSIBLE)
+        rate = lost / count
+        if rate <= others:
+            continue
+        green = (count - lost) * log((1 - rate) / (1 - others)) if lost < count else 0.0
+        gain = lost * log(rate / others) + green - log(max(2, len(answers)))
+        if gain > ENOUGH:
+            found.append(Cause(Kind.MACHINE, machine, count, lost, rate, float(lost), gain * 10 / log(10)))
+    return sorted(found, key=lambda cause: -cause.score)

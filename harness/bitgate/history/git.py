@@ -1,0 +1,56 @@
+"""What git says of a repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from bitgate.errors import UsageError
+
+PATIENCE_SECONDS = 60
+COMMAND = ("git", "-c", "core.hooksPath=/dev/null")
+"""A repository's hooks are for people who work in it."""
+
+
+def environment() -> dict[str, str]:
+    """Ours, with git's messages in English; a hook's GIT_DIR would speak of another repository."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def ask(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """UsageError if git is not there, or does not answer in time."""
+    try:
+        return subprocess.run(
+            [*COMMAND, "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_SECONDS,
+            env=environment(),
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError("git is not installed: bisecting drives it") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {PATIENCE_SECONDS} s") from None
+
+
+def lines(folder: Path, *arguments: str) -> list[str]:
+    """What it prints; UsageError with its own words if it fails."""
+    done = ask(folder, *arguments)
+    if done.returncode:
+        raise UsageError(f"{folder}: git {arguments[0]}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
+    return done.stdout.splitlines()
+
+
+def has(folder: Path, commit: str) -> bool:
+    """Is there such a commit here? Also no if this is no repository, or git is not installed."""
+    if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        return False
+    try:
+        return ask(folder, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+    except UsageError:
+        return False

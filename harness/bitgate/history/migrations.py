@@ -1,0 +1,19 @@
+"""From the tables of an earlier bitgate to today's, one step a version, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, text
+
+from bitgate.history.schema import samples
+
+
+def _benchmarks(connection: Connection) -> None:
+    """1 to 2: the line that shows a red case again, and a place for the samples of a benchmark."""
+    connection.execute(text("ALTER TABLE verdicts ADD COLUMN repro TEXT NOT NULL DEFAULT ''"))
+    samples.create(connection)
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _benchmarks}
+"""By the version that a step starts from."""

@@ -1,0 +1,127 @@
+"""The tables of a history. SQLite and PostgreSQL hold the same ones."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+VERSION = 2
+"""Of the tables below; ``migrations.STEPS`` lead to it from any earlier one."""
+
+metadata = MetaData()
+
+_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER
+
+
+def _named(name: str, *columns: Column[object] | Index) -> Table:
+    """A table whose rows are known by a hash of what they say, and referred to by a number."""
+    return Table(
+        name,
+        metadata,
+        Column("id", _ID, primary_key=True),
+        Column("hash", String(32), nullable=False, unique=True),
+        *columns,
+    )
+
+
+def _text(name: str) -> Column[object]:
+    return Column(name, Text, nullable=False)
+
+
+schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+
+runs = _named("runs", _text("name"), _text("started"), _text("ended"))
+"""``name`` is the run's id in its records; ``started`` and ``ended`` are the times of its first and last verdict."""
+
+jobs = _named(
+    "jobs",
+    Column("run_id", _ID, ForeignKey("runs.id"), nullable=False),
+    Column("attempt", BigInteger, nullable=False),
+    _text("job"),
+    _text("shard"),
+)
+"""One start of bitgate."""
+
+cases = _named(
+    "cases",
+    _text("case"),
+    _text("kernel"),
+    _text("instance"),
+    _text("options"),
+    _text("fill"),
+    Column("seed", BigInteger, nullable=False),
+    _text("schedule"),
+    _text("suite"),
+    _text("test"),
+    Index("cases_by_case", "case"),
+)
+"""A verdict's key without its target, and the test that asked: the same on all targets. ``options`` are JSON."""
+
+machines = _named(
+    "machines",
+    _text("host"),
+    _text("device"),
+    _text("kind"),
+    _text("platform"),
+    _text("os"),
+    _text("driver"),
+    _text("runtime"),
+)
+
+builds = _named("builds", _text("build"), _text("compiler"), _text("commit"))
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("line", String(32), nullable=False, unique=True),
+    Column("job_id", _ID, ForeignKey("jobs.id"), nullable=False),
+    Column("case_id", _ID, ForeignKey("cases.id"), nullable=False),
+    Column("machine_id", _ID, ForeignKey("machines.id"), nullable=False),
+    Column("build_id", _ID, ForeignKey("builds.id"), nullable=False),
+    _text("target"),
+    _text("tier"),
+    _text("time"),
+    _text("outcome"),
+    Column("green", Boolean, nullable=False),
+    Column("compared", Boolean, nullable=False),
+    _text("digest"),
+    Column("seconds", Float, nullable=False),
+    _text("kind"),
+    _text("path"),
+    _text("sentence"),
+    Column("repro", Text, nullable=False, server_default=""),
+    Index("verdicts_by_case", "case_id", "target", "time"),
+    Index("verdicts_by_job", "job_id"),
+)
+"""``line`` is a hash of all that is stored of a line of a record: the same line is stored once. ``time`` is UTC with
+microseconds, always of one form, so that its order is that of the text. ``kind``, ``path``, ``sentence`` and ``repro``
+are of red ones only."""
+
+samples = Table(
+    "samples",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("job_id", _ID, ForeignKey("jobs.id"), nullable=False),
+    Column("case_id", _ID, ForeignKey("cases.id"), nullable=False),
+    Column("machine_id", _ID, ForeignKey("machines.id"), nullable=False),
+    Column("build_id", _ID, ForeignKey("builds.id"), nullable=False),
+    _text("target"),
+    _text("time"),
+    _text("series"),
+    Column("number", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Index("samples_by_case", "case_id", "target", "time"),
+)
+"""Timings of a benchmark, a launch each: ``series`` says what was timed, ``number`` counts within a run."""

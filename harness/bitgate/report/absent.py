@@ -1,0 +1,19 @@
+"""A target that is promised and did not run: no machine was there for it. Nobody's defect, and never left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Absent:
+    """``reason`` says why, as the matrix of the run gives it."""
+
+    target: str
+    reason: str
+
+
+def absent_words(absent: Sequence[Absent]) -> str:
+    """For a headline."""
+    return "not run: " + ", ".join(f"{one.target} ({one.reason})" for one in absent) if absent else ""

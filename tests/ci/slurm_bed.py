@@ -1,0 +1,217 @@
+"""A Slurm of its own on this machine: one slurmctld, a slurmd for each node, all in one folder and on free ports."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from getpass import getuser
+from pathlib import Path
+
+PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
+PACKAGES = "munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+PATIENCE_SECONDS = 120.0
+
+_MARK, _NODE = "BITGATE_TEST_SLURM", "BITGATE_TEST_SLURM_NODE"
+_PR_SET_PDEATHSIG = 1
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+_CONF = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmdTimeout=10
+KillWait=30
+GresTypes=gpu
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2
+"""
+
+
+def lacking() -> str:
+    """What has to be installed, in words; empty where a Slurm can be started."""
+    missing = [program for program in PROGRAMS if not shutil.which(program, path=_PATH)]
+    return f"no {', '.join(missing)}: apt-get install --no-install-recommends {PACKAGES}" if missing else ""
+
+
+class SlurmBed:
+    """``nodes``: the features of each, ``gfx942,cdna3``. Each has ``cpus`` and one pretended GPU."""
+
+    def __init__(self, folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> None:
+        self.folder = folder
+        self.nodes = dict(nodes)
+        self._cpus = cpus
+        self._controller: subprocess.Popen[bytes] | None = None
+        for name in ("state", *(f"spool/{node}" for node in nodes)):
+            (folder / name).mkdir(parents=True)
+        self.conf = folder / "slurm.conf"
+        self.conf.write_text(self._configuration())
+        # Of commands alone, which give up sooner where nobody answers.
+        self.client_conf = folder / "client.conf"
+        self.client_conf.write_text(self.conf.read_text() + "MessageTimeout=2\n")
+        (folder / "gres.conf").write_text("Name=gpu File=/dev/null\n")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"SLURM_CONF": str(self.client_conf)}
+
+    def start(self) -> None:
+        key = self.folder / "munge.key"
+        subprocess.run(["mungekey", "--create", f"--keyfile={key}"], env=self._variables(), check=True)
+        files = {"socket": "munge.socket", "pid-file": "munge.pid", "log-file": "munge.log", "seed-file": "munge.seed"}
+        options = [f"--{option}={self.folder / name}" for option, name in files.items()]
+        self._daemon("munged", "--foreground", "--force", f"--key-file={key}", *options)
+        _until(lambda: (self.folder / "munge.socket").exists(), "munged")
+        self.start_controller()
+        for node in self.nodes:
+            self.start_node(node)
+        _until(lambda: set(self.states().values()) == {"idle"}, "its nodes")
+
+    def stop(self) -> None:
+        self._kill(lambda _: True)
+
+    def start_controller(self) -> None:
+        self._controller = self._daemon("slurmctld", "-D", "-f", str(self.conf))
+        _until(self.states, "slurmctld")
+
+    def kill_controller(self) -> None:
+        assert self._controller
+        self._controller.kill()
+        self._controller.wait()
+
+    @property
+    def saved(self) -> float:
+        """When slurmctld last wrote down which jobs there are: what it did since is forgotten if it is killed."""
+        state = self.folder / "state" / "job_state"
+        return state.stat().st_mtime if state.exists() else 0.0
+
+    def start_node(self, node: str) -> None:
+        self._daemon("slurmd", "-D", "-f", str(self.conf), "-N", node, **{_NODE: node})
+
+    def kill_node(self, node: str) -> None:
+        """As if its power went: slurmd, what it started and their jobs, at once."""
+        self._kill(lambda variables: node in (variables.get(_NODE), variables.get("SLURMD_NODENAME")))
+
+    def states(self) -> dict[str, str]:
+        """Of each node; nothing while slurmctld does not answer."""
+        command = ["sinfo", "--noheader", "--Node", "--format=%N %t"]
+        done = subprocess.run(command, env=self._variables(), capture_output=True, text=True, check=False)
+        return {} if done.returncode else dict(line.split() for line in done.stdout.splitlines())
+
+    def control(self, *arguments: str) -> None:
+        subprocess.run(["scontrol", *arguments], env=self._variables(), check=True)
+
+    def _configuration(self) -> str:
+        host = socket.gethostname().split(".")[0]
+        ports = _free_ports(1 + len(self.nodes))
+        lines = [_CONF.format(host=host, controller_port=ports[0], user=getuser(), folder=self.folder)]
+        for port, (node, features) in zip(ports[1:], self.nodes.items(), strict=True):
+            lines.append(
+                f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self._cpus}"
+                f" Gres=gpu:1 Feature={features}"
+            )
+        names = ",".join(self.nodes)
+        lines.append(f"PartitionName=lab Nodes={names} Default=YES State=UP PriorityTier=1")
+        lines.append(f"PartitionName=urgent Nodes={names} State=UP PriorityTier=10")
+        return "\n".join([*lines, ""])
+
+    def _variables(self, **more: str) -> dict[str, str]:
+        return {**os.environ, "SLURM_CONF": str(self.conf), "PATH": _PATH, _MARK: str(self.folder), **more}
+
+    def _daemon(self, *command: str, **variables: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{command[0]}.out").open("ab") as out:
+            return subprocess.Popen(
+                command,
+                env=self._variables(**variables),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_dies_with_its_parent,
+            )
+
+    def _kill(self, wanted: Callable[[Mapping[str, str]], bool]) -> None:
+        """Stopped before any is killed: none is to tell slurmctld of another's death."""
+        while found := [pid for pid, variables in self._processes() if wanted(variables)]:
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                for pid in found:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, number)
+            time.sleep(0.05)
+
+    def _processes(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Daemons know the folder by our mark, their jobs by the configuration that Slurm gave them."""
+        ours = (str(self.conf), str(self.client_conf))
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            with suppress(OSError):
+                rows = Path(f"/proc/{name}/environ").read_bytes().decode(errors="replace").split("\0")
+                variables = dict(row.split("=", 1) for row in rows if "=" in row)
+                is_job = "SLURM_JOB_ID" in variables and variables.get("SLURM_CONF") in ours
+                if int(name) != os.getpid() and (is_job or variables.get(_MARK) == str(self.folder)):
+                    yield int(name), variables
+
+
+@contextmanager
+def slurm_bed(folder: Path, nodes: Mapping[str, str], cpus: int = 2) -> Iterator[SlurmBed]:
+    """Started, this process' commands talk to it, and nothing of it is left behind."""
+    bed = SlurmBed(folder, nodes, cpus)
+    before = {name: os.environ.get(name) for name in bed.environment}
+    try:
+        bed.start()
+        os.environ.update(bed.environment)
+        yield bed
+    finally:
+        bed.stop()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _dies_with_its_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _until(true: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come up within {PATIENCE_SECONDS:g} s")
+        time.sleep(0.1)

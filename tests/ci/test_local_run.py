@@ -1,0 +1,192 @@
+"""What forges run, run here: the shell lines of each flavour, for an owner's repository and for bitgate itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bitgate import rooms
+
+CHECKOUT = rooms.root()
+RUN = CHECKOUT / "ci" / "local" / "run.py"
+nightly = pytest.mark.skipif("BITGATE_NIGHTLY" not in os.environ, reason="takes minutes: .ci/nightly runs it")
+groovy = pytest.mark.skipif(not shutil.which("groovy"), reason="needs groovy")
+GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=[nightly, groovy])
+
+TARGET = """
+schema = 2
+
+[target.host]
+platform = "host"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+"""
+POOL = """
+[[pool]]
+name = "of_{forge}"
+target = "host"
+backend = "{forge}"
+labels = ["linux"]
+state = "up"
+"""
+DRAINED = """
+[target.gfx942]
+platform = "amd"
+gate = "pull_request"
+minutes = { smoke = 5, regression = 10 }
+
+[[pool]]
+name = "mi300"
+target = "gfx942"
+backend = "github"
+labels = ["mi300"]
+state = "drained: no power until Friday"
+"""
+# What an owner writes to have their kernels gated.
+PIPELINES = {
+    ".github/workflows/kernels.yml": """
+on: pull_request
+permissions:
+  contents: read
+jobs:
+  kernels:
+    uses: OWNER/bitgate/.github/workflows/tier.yml@0123456789abcdef0123456789abcdef01234567
+    with:
+      tier: smoke
+      shards: "2"
+""",
+    ".gitlab-ci.yml": """
+include:
+  - project: lab/bitgate
+    file: ci/gitlab/bitgate.yml
+    inputs:
+      tier: smoke
+      shards: "2"
+""",
+    "Jenkinsfile": """
+@Library('bitgate') _
+bitgate(tier: 'smoke', shards: '2')
+""",
+}
+FILE = dict(zip(("github", "gitlab", "jenkins"), PIPELINES, strict=True))
+MODULE = """
+from bitgate.plugin import cases
+
+
+@cases("mine")
+def test_bits(planned, gate, took):
+    took(gate(planned), path="pointwise")
+"""
+TABLE = """
+[[case]]
+name = "two layouts"
+why = "every cell of dx is the sum over K"
+pass = "bwd_data"
+dtypes = "f32"
+layouts = ["nhwgc", "gnhwc"]
+shape = "g2n2k5c3_y1x1_h5x7"
+tier = "smoke"
+"""
+
+
+@pytest.fixture
+def owners(tmp_path: Path) -> Path:
+    """A repository with a kernel, a suite, targets and a pipeline of each flavour."""
+    folder = tmp_path / "owners"
+    shutil.copytree(CHECKOUT / "examples" / "pointwise", folder / "kernels" / "mine")
+    pools = [POOL.format(forge=forge) for forge in FILE]
+    files = {
+        "bitgate.toml": '[bitgate]\nload = ["kernels/mine"]\n',
+        "suites/mine/cases.toml": TABLE,
+        "suites/mine/test_mine.py": MODULE,
+        "ci/targets.toml": "".join([TARGET, *pools, DRAINED]),
+        **PIPELINES,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def _run(repository: Path, work: Path, flavour: str, *more: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, str(RUN), flavour, *more, "--repository", str(repository), "--work", str(work)]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "harness")}
+    return subprocess.run(words, capture_output=True, text=True, timeout=900, check=False, env=environment)
+
+
+def _merged(work: Path) -> str:
+    (summary,) = [path for path in work.rglob("merged/summary.md") if "artifacts" not in path.parts]
+    return summary.read_text()
+
+
+@pytest.mark.parametrize("flavour", [GITHUB, pytest.param(GITLAB, marks=nightly), JENKINS])
+def test_an_owners_repository_is_green_in_each_flavour(owners: Path, tmp_path: Path, flavour: str) -> None:
+    work = tmp_path / "work"
+    done = _run(owners, work, flavour, FILE[flavour])
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = _merged(work)
+    assert "GREEN: 2 verdicts on host" in summary
+    assert "gfx942" in summary  # drained, or of another forge: it does not run, and is not forgotten
+    assert done.stdout.count("bitgate run --tier") == 2
+
+
+def _break(owners: Path) -> None:
+    kernel = owners / "kernels" / "mine" / "pointwise.hip.cpp"
+    text = kernel.read_text()
+    assert "at_y.column < shape.k" in text
+    kernel.write_text(text.replace("at_y.column < shape.k", "at_y.column < shape.k - 1"))
+
+
+@pytest.mark.parametrize("flavour", [pytest.param(GITHUB, marks=nightly), GITLAB, JENKINS])
+def test_a_wrong_kernel_is_red_and_the_merge_tells_of_it_all_the_same(
+    owners: Path, tmp_path: Path, flavour: str
+) -> None:
+    _break(owners)
+    work = tmp_path / "work"
+    done = _run(owners, work, flavour, FILE[flavour])
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "RED: 2 of 2 verdicts on host" in _merged(work)
+    if flavour == "github":
+        assert "::error file=suites/mine/cases.toml,line=2,title=MISMATCH on host" in done.stdout
+        assert "::warning title=gfx942 did not run::pool mi300 drained: no power until Friday" in done.stdout
+    if flavour == "gitlab":
+        assert (work / "artifacts" / "pipeline-child-merge" / "merged" / "codequality.json").is_file()
+
+
+def test_what_cannot_be_run_here_is_said_in_one_line(owners: Path, tmp_path: Path) -> None:
+    done = _run(owners, tmp_path / "work", "github", "nothing.yml")
+    assert done.returncode == 2
+    assert "nothing.yml: no such file" in done.stderr
+    odd = "on: push\njobs:\n  a:\n    runs-on: x\n    if: ${{ hashFiles('x') }}\n    steps: []\n"
+    (owners / "odd.yml").write_text(odd)
+    done = _run(owners, tmp_path / "odd", "github", "odd.yml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{owners}/odd.yml: no expression of GitHub's that is known here: ")
+
+
+@pytest.fixture
+def bitgate(tmp_path: Path) -> Path:
+    """This checkout with one small suite."""
+    folder = tmp_path / "bitgate"
+    subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(folder)], check=True)
+    for suite in (folder / "suites").iterdir():
+        if (suite / "cases.toml").is_file() and suite.name != "reduction":
+            shutil.rmtree(suite)
+    return folder
+
+
+@nightly
+@pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
+def test_bitgates_own_workflow_is_green_on_a_machine_with_nothing_installed(
+    bitgate: Path, tmp_path: Path, flavour: str
+) -> None:
+    work = tmp_path / "work"
+    only = ["--only", "tier"] if flavour == "github" else []
+    done = _run(bitgate, work, flavour, *only, "--bare")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "GREEN" in _merged(work)

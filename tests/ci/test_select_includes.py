@@ -1,0 +1,68 @@
+"""What C++ sources are made of: which families an edit reaches, and which translation units of a family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bitgate.ci.select_includes import Includes, families_reached
+from bitgate.kernel.registry import families
+from bitgate.project import own_kernels
+
+
+def reached(file: str) -> set[str]:
+    return set(families_reached(own_kernels().parent / file, families().values()))
+
+
+def test_a_header_of_all_reaches_all() -> None:
+    assert reached("kernels/include/bitgate/abi.h") == set(families())
+
+
+def test_a_shared_header_reaches_those_that_include_it() -> None:
+    weights = {name for name in families() if "bwd_weight" in name}
+    assert reached("kernels/include/bitgate/implicit_gemm/bwd_weight/geometry.hpp") <= weights
+
+
+def test_a_header_reaches_who_includes_it_through_another() -> None:
+    shared = "kernels/include/bitgate/implicit_gemm/bwd_data/fill.hpp"
+    assert {"grouped_bwd_data", "nongrouped_bwd_data"} <= reached(shared)
+
+
+def test_a_family_includes_nobodys_private_header() -> None:
+    assert reached("kernels/grouped_bwd_data/dispatch.hpp") == {"grouped_bwd_data"}
+
+
+def test_what_no_kernel_includes_reaches_none() -> None:
+    assert reached("kernels/platforms/host/runtime/stream.cpp") == set()
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A family of an owner's, as far as its sources go."""
+
+    folder: Path
+    sources: tuple[str, ...]
+    generated: Mapping[str, str] = field(default_factory=dict)
+    name: str = "mine"
+
+
+def test_a_unit_is_made_of_what_it_includes_and_no_other(tmp_path: Path) -> None:
+    for name, text in {"f16.hip.cpp": '#include "half.hpp"', "f32.hip.cpp": "", "half.hpp": "", "all.hpp": ""}.items():
+        (tmp_path / name).write_text(f"#  include <all.hpp>\n{text}\n" if name.endswith("cpp") else text)
+    library = Mine(tmp_path, ("f16.hip.cpp", "f32.hip.cpp", "made.hip.cpp"), {"made.hip.cpp": '#include "half.hpp"'})
+    made_of = {unit.name: {path.name for path in unit.files} for unit in Includes(where=()).units(library)}
+    assert made_of == {
+        "f16": {"f16.hip.cpp", "half.hpp", "all.hpp"},
+        "f32": {"f32.hip.cpp", "all.hpp"},
+        "made": {"half.hpp"},
+    }
+
+
+def test_an_include_of_a_file_that_is_gone_is_passed_over_unless_it_was_there_before(tmp_path: Path) -> None:
+    (tmp_path / "a.hip.cpp").write_text('#include "shadow.hpp"\n')
+    library = Mine(tmp_path, ("a.hip.cpp",))
+    gone = tmp_path / "shadow.hpp"
+    assert families_reached(gone, [library], where=()) == ()
+    (unit,) = Includes(gone=[gone], where=()).units(library)
+    assert gone in unit.files, "another header of that name may be what is included now"

@@ -1,0 +1,38 @@
+"""An empty history in each kind of database."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # nights.py, servers.py
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a real PostgreSQL server's first database."""
+    from servers import postgres_server, programs
+
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    if programs() is None:
+        pytest.skip("PostgreSQL's server is not installed")
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of an empty history, once in each kind of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "history.sqlite")
+    server: str = request.getfixturevalue("postgres")
+    import psycopg
+
+    name = f"h{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return server.replace("/postgres?", f"/{name}?")
