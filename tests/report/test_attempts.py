@@ -25,7 +25,7 @@ def _read(*folders: Path) -> Ledger:
     return ledger
 
 
-@pytest.mark.parametrize("names", permutations(["a", "b", "c"]))
+@pytest.mark.parametrize("names", list(permutations(["a", "b", "c"])))
 def test_the_highest_attempt_is_the_last_wherever_it_lies(
     verdict: Make, run_folder: Folder, names: tuple[str, ...]
 ) -> None:
