@@ -70,7 +70,7 @@ def main() -> int:
     others = [trial["name"] for trial in trials if trial["name"] not in {one.fault.name for one in held}]
     if others:
         print(f"not counted, no planned case found them: {', '.join(others)}")
-    _tell_shares([selections[trial["name"]] for trial in trials if trial["name"] in faults])
+    _tell_shares(list(selections.values()))
     if stated.whole:
         drawn = random.Random(stated.seed).sample(sorted(faults), stated.whole)
         missed += _tell("red cases", list(_whole_runs([faults[name] for name in drawn], project, selections)))

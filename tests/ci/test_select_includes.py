@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bitgate.ci.select_includes import Includes, families_reached
+import pytest
+
+from bitgate.build import flags
+from bitgate.build.builder import Builder
+from bitgate.build.unit import read_depfile
+from bitgate.ci.select_includes import Includes, families_reached, places
 from bitgate.kernel.registry import families
 from bitgate.project import own_kernels
 
@@ -35,6 +41,24 @@ def test_a_family_includes_nobodys_private_header() -> None:
 
 def test_what_no_kernel_includes_reaches_none() -> None:
     assert reached("kernels/platforms/host/runtime/stream.cpp") == set()
+
+
+@pytest.mark.parametrize("family", families())
+def test_whatever_the_compiler_reads_is_followed(family: str) -> None:
+    """The library's own unit, and one of its instances'. What only other compilers see, behind an #if, comes on top."""
+    declaration = families()[family]
+    compiler = Builder("host").compiler
+    command = [*compiler.command, *flags.host_kernel(compiler.kind), "-MM", "-MT", "unit", "-x", "c++"]
+    command += [f"-I{place}" for place in (*places("host"), declaration.folder)]
+    known = {unit.name: unit.files for unit in Includes().units(declaration)}
+    for source in {declaration.sources[0], declaration.sources[-1]}:
+        text = declaration.generated.get(source)
+        read = [*command, str(declaration.folder / source) if text is None else "-"]
+        done = subprocess.run(read, input=text, capture_output=True, text=True, check=True)
+        files = {Path(name).resolve() for name in read_depfile(done.stdout) if name != "-"}
+        ours = {path for path in files if path.is_relative_to(own_kernels().resolve())}
+        assert len(ours) > 10
+        assert ours <= known[source.partition(".")[0]]
 
 
 @dataclass(frozen=True)

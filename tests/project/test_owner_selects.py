@@ -82,7 +82,7 @@ def test_documents_select_nothing_and_a_run_of_nothing_is_not_green(owner: Any) 
     assert "nothing was compared" in done.said
 
 
-def test_files_that_are_only_named(committed: Any) -> None:
+def test_files_that_are_only_named(owner: Any) -> None:
     """One run for all of them: each is told with what it selects alone."""
     names = {
         "kernels/mine/declaration.py": 2,
@@ -95,9 +95,9 @@ def test_files_that_are_only_named(committed: Any) -> None:
         "suites/faults/mine.toml": 0,
         "notes.md": 0,
     }
-    committed.write("names", "\n".join(names))
-    committed.write("suites/conftest.py", "")
-    done = committed.bitgate("ci", "select", "--target=host", "--changed=names", "--json")
+    owner.write("names", "\n".join(names))
+    owner.write("suites/conftest.py", "")
+    done = owner.bitgate("ci", "select", "--target=host", "--changed=names", "--json")
     (target,) = done.document["select"]["targets"]
     assert {one["file"]: one["cases"] for one in target["files"]} == names
 
@@ -142,6 +142,25 @@ def test_a_selection_is_split_by_shard_and_picks_of_a_planned_one(owner: Any) ->
     owner.write("ids", (owner.folder / "ids").read_text().splitlines()[0])
     done = owner.bitgate("run", "--target=host", "--select=ids", "--plan=plan.json", "-n0")
     assert "1 asked, 1 compared" in done.said
+
+
+def test_a_selection_is_planned_and_merged(owner: Any) -> None:
+    """Of two targets, with a case each."""
+    assert owner.bitgate("ci", "select", "bitgate.toml", "--target=host", "--target=gfx942", "--out=ids").code == 0
+    for name in ("host", "gfx942"):
+        ids = owner.folder / "ids" / f"{name}.txt"
+        owner.write(f"ids/{name}.txt", ids.read_text().splitlines()[0])
+    targets = ("--target=host", "--target=gfx942")
+    done = owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json", "--json")
+    assert [(part["target"], part["cases"]) for part in done.document["plan"]["shards"]] == [("host", 1), ("gfx942", 1)]
+    owner.write("ids/gfx942.txt", "")
+    assert owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json").code == 0
+    assert owner.bitgate("run", "--target=host", "--plan=plan.json", "-n0").code == 0
+    done = owner.bitgate("ci", "merge", "out/host", "--plan=plan.json", "--out=merged")
+    assert done.code == 0, done.said
+    owner.write("ids/host.txt", "")
+    done = owner.bitgate("ci", "plan", *targets, "--select=ids", "--out=plan.json")
+    assert (done.code, "selects nothing: there is no run to plan" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,12 @@ def plan(
         Path | None,
         typer.Option(metavar="FOLDER", help="Estimates by the tables that `ci durations` wrote into this folder."),
     ] = None,
+    select: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Only these cases: what `ci select --out` wrote, a file or a folder of them."
+        ),
+    ] = None,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A user's kernel declaration.")] = None,
     suites: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Default: the project's suites.")] = None,
@@ -65,7 +71,7 @@ def plan(
     targets = [target_id(name).name for name in target or []]
     targets = targets or targets_planned(matrix_file, tier, project)
     sizes = Sizes.of(shards or [], targets, shard_seconds, setup_seconds)
-    made = make_run_plan(tier, targets, sizes, project, kernel, durations)
+    made = make_run_plan(tier, targets, sizes, project, kernel, durations, select)
     made.write(out)
     if as_json:
         typer.echo(json.dumps({"plan": _document(made, out)}))

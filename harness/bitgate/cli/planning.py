@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bitgate import checkout
@@ -14,6 +14,7 @@ from bitgate.cases.durations import Durations
 from bitgate.cases.length import SETUP_SECONDS
 from bitgate.cases.plan import Plan
 from bitgate.cases.run_plan import RunPlan, make
+from bitgate.cases.selected import check_known, read_ids
 from bitgate.cases.shard import count_for
 from bitgate.ci.matrix import shard_counts
 from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
@@ -56,17 +57,33 @@ def make_run_plan(
     project: Project,
     kernel: str = "",
     recorded: Path | None = None,
+    selected: Path | None = None,
 ) -> RunPlan:
     """What runs of a tier on these targets will plan, in shards, by the durations in the folder ``recorded`` or else by
-    what this machine and the suites know. UsageError for what such a run would refuse."""
+    what this machine and the suites know; of ``selected`` cases only, where there are such files. UsageError for what
+    such a run would refuse."""
     names = dict.fromkeys(target_id(target).name for target in targets)
     known = {name: _durations(name, project, recorded) for name in names}
     plans = [_collected(tier, name, project, kernel, recorded) for name in names]
     if empty := [plan.target for plan in plans if not plan.cases]:
         raise UsageError(f"{tier} has no case for {', '.join(empty)}: a run would compare nothing")
+    if selected is not None:
+        plans = _selected(plans, selected)
     counts = {plan.target: sizes.count(plan) for plan in plans}
     commit = checkout.commit(project.suites[0])
     return make(tier, plans, counts, commit, lambda target, cases: known[target].length(cases))
+
+
+def _selected(plans: Sequence[Plan], place: Path) -> list[Plan]:
+    """Without the targets of which nothing is selected. UsageError if nothing is at all."""
+    found = []
+    for plan in plans:
+        ids = read_ids(place / f"{plan.target}.txt" if place.is_dir() else place)
+        check_known(ids, {item.id for item in plan.cases})
+        found.append(replace(plan, cases=tuple(item for item in plan.cases if item.id in ids)))
+    if not any(plan.cases for plan in found):
+        raise UsageError(f"--select {place}: selects nothing: there is no run to plan")
+    return [plan for plan in found if plan.cases]
 
 
 def _durations(target: str, project: Project, recorded: Path | None) -> Durations:

@@ -10,7 +10,8 @@ import pytest
 
 from bitgate.cases.plan import Plan, repeated
 from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
-from bitgate.cases.row import REGRESSION, SMOKE, near
+from bitgate.cases.row import REGRESSION, SMOKE
+from bitgate.cases.selected import check_known
 from bitgate.cases.table import load_set
 from bitgate.ci.targets import tolerated_by
 from bitgate.errors import UsageError
@@ -109,9 +110,8 @@ class Collecting:
     def _keep_selected(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.run.select is None:
             return
-        ids = {test.id for test in self.run.tests.values()}
-        if unknown := sorted(self.run.select - ids):
-            raise pytest.UsageError(f"--select: no test is called '{unknown[0]}'; {near(unknown[0], ids)}")
+        with as_pytest_error():
+            check_known(self.run.select, {test.id for test in self.run.tests.values()})
         _deselect(config, items, [item for item in items if not self._is_selected(item)])
 
     def _is_selected(self, item: pytest.Item) -> bool:

@@ -15,6 +15,7 @@ from bitgate.cases import durations
 from bitgate.cases.durations import Durations
 from bitgate.cases.planning import Setting
 from bitgate.cases.row import SMOKE
+from bitgate.cases.selected import read_ids
 from bitgate.cases.shard import Shard
 from bitgate.device import targets
 from bitgate.device.host import RACE, SCHEDULE_PATTERN, SCHEDULE_WORDS
@@ -22,7 +23,6 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
-from bitgate.outside import OddInput, read_bytes
 from bitgate.plugin import leases, record, sharding
 from bitgate.plugin.collecting import Collecting
 from bitgate.plugin.ending import Ending
@@ -190,13 +190,4 @@ def _timeout(stated: str | None) -> float | None:
 
 def _selection(file: str | None) -> frozenset[str] | None:
     """None: everything. A file without ids selects nothing, and the run ends with 3."""
-    if not file:
-        return None
-    path = Path(file)
-    if not path.is_file():
-        raise UsageError(f"--select {file}: no such file; give one with exact ids, one a line")
-    try:
-        lines = read_bytes(path).decode().splitlines()
-    except (OddInput, UnicodeDecodeError) as error:
-        raise UsageError(f"--select {file}: {error}; give a text with exact ids, one a line") from None
-    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
+    return read_ids(Path(file)) if file else None
