@@ -1,6 +1,6 @@
 """A night on a real Slurm of this machine, in which a node, a job and the controller are killed.
 
-    python bench/slurm_night.py [--out FOLDER] [--shards N]
+    python bench/slurm_night.py [--out FOLDER] [--shards N] [--suite NAME ...]
 
 Six nodes (a slurmd each) with the features gfx942, gfx90a and gfx1201; the host runs in the place of each. Three suites
 of the smoke tier run on all three targets. In the middle one node loses its power, one job its processes, and the
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from junitparser import JUnitXml
@@ -28,7 +28,7 @@ from junitparser import JUnitXml
 from bitgate import rooms
 from bitgate.cases.run_plan import RunPlan
 from bitgate.ci import task as tasks
-from bitgate.ci.attempts import folder_of
+from bitgate.ci.attempts import folder_of, name_of
 from bitgate.ci.executors import dask_worker
 from bitgate.ci.journal import Journal, Place
 
@@ -48,12 +48,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, help="an empty folder, kept; default: a temporary one")
     parser.add_argument("--shards", type=int, default=6, help="of each target")
+    parser.add_argument("--suite", action="append", help=f"of bitgate's; default: {', '.join(SUITES)}")
     arguments = parser.parse_args()
     if lacking():
         sys.exit(f"bench/slurm_night.py: {lacking()}")
     folder = (arguments.out or Path(tempfile.mkdtemp(prefix="bitgate-slurm-"))).absolute()
     try:
-        write_project(folder)
+        write_project(folder, suites=arguments.suite or SUITES)
         (folder / "slurm").mkdir()
         with slurm_bed(folder / "slurm", NODES, cpus=1) as bed:
             return show(Night(folder, arguments.shards), bed)
@@ -62,9 +63,9 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_project(folder: Path, backend: str = "slurm") -> None:
-    """Three of bitgate's suites, and a lab whose pools are the features of its nodes."""
-    for suite in SUITES:
+def write_project(folder: Path, backend: str = "slurm", suites: Sequence[str] = SUITES) -> None:
+    """Some of bitgate's suites, and a lab whose pools are the features of its nodes."""
+    for suite in suites:
         shutil.copytree(rooms.room("suites") / suite, folder / "suites" / suite)
     if (rooms.room("suites") / "durations").is_dir():
         shutil.copytree(rooms.room("suites") / "durations", folder / "suites" / "durations")
@@ -202,7 +203,7 @@ def report(night: Night, code: int, told: Collection[str] = ("node failed", "los
     again = [line.strip("> ") for line in summary.splitlines() if " ran again" in line]
     print("\nmarked in the report:", *(again or ["nothing"]), sep="\n  ")
     reran = [(place, a) for place, progress in night.shards.items() for a in progress.attempts[1:]]
-    unmarked = [place for place, _ in reran if not any(f"{place[0]} {place[1]} " in line for line in again)]
+    unmarked = [place for place, _ in reran if not any(f"{name_of(place)} ran again" in line for line in again)]
     if len(reran) < len(told) or unmarked:
         wrong.append(f"{len(reran)} attempts ran again, {len(unmarked)} of them are not marked")
     states = Counter(a.status.state.value for p in night.shards.values() for a in p.attempts if a.status)
