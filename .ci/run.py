@@ -7,7 +7,7 @@ the long checks.
 import os
 import sys
 
-from steps import SLURM, Step, install, run, tox
+from steps import POSTGRES, SLURM, Step, install, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
@@ -16,7 +16,7 @@ PY = ("--ignore=tests/museum", f"-n{WORKERS}")
 MUSEUM = ("tests/museum", "-n3", "--dist=loadgroup")
 
 STEPS = (
-    Step("set up", 60, install("g++", "git", "python3-venv", *SLURM)),
+    Step("set up", 90, install("g++", "git", "python3-venv", *SLURM, *POSTGRES)),
     Step("smoke", 220, tox("-e", "smoke"), junit="*/junit.xml"),
     Step("py", 300, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), junit="py.xml"),
     # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.

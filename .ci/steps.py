@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out"
 TOOLS = ROOT / ".tox" / "tools"
 SLURM = ("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
-"""Tests start one of their own on this machine."""
+POSTGRES = ("postgresql-15",)
+"""Tests start one of each on this machine, of their own."""
 
 
 @dataclass(frozen=True)

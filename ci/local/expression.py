@@ -87,7 +87,7 @@ def _call(name: str, tokens: list[str], names: Mapping[str, Any]) -> Any:
     argument = None if tokens[:1] == [")"] else _either(tokens, names)
     _expect(tokens, ")")
     if name == "fromJSON":
-        return json.loads(argument)
+        return json.loads(str(argument))
     if name in ("always", "success", "failure"):
         return names["status"][name]
     raise ValueError(f"no function that is known here: {name}")

@@ -6,7 +6,6 @@ bitgate verify bwd_data_f32_nhwgc_g2n2k32c16_y1x1_h5x7 --load examples/pointwise
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operation import F32_ACCUMULATION
@@ -39,7 +38,6 @@ FAMILY = KernelFamily(
     name="pointwise",
     operations=("bwd_data",),
     sources=("pointwise.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=(
         Instance(

@@ -126,5 +126,5 @@ def test_what_kernels_are_told() -> None:
 
 def test_the_command_line_that_a_document_tells_has_the_tables_defines() -> None:
     page = (rooms.root() / "docs" / "kernels.md").read_text()
-    told = re.findall(r"-DBITGATE_\w+=\S+", page)
-    assert [define.replace("'", "") for define in told] == list(facts(target_id("gfx90a")))
+    stated = re.findall(r"-DBITGATE_\w+=\S+", page)
+    assert [define.replace("'", "") for define in stated] == list(facts(target_id("gfx90a")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,13 +18,16 @@ from plain_family import plain_family
 
 from bitgate.build import Builder
 from bitgate.build.artefacts import Artefacts
-from bitgate.cache import Cache
+from bitgate.cache import Cache, seal
 from bitgate.cases.built import Built, BuiltLibrary, strangers
 from bitgate.cli.main import run
+from bitgate.device.tools_abi import family as tools_family
 from bitgate.errors import UsageError
+from bitgate.kernel import registry
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
+from bitgate.project import ours
 from bitgate.record import Key, Outcome, Verdict, append
 
 
@@ -227,7 +231,7 @@ def test_a_run_without_a_compiler_is_green_with_what_was_built_elsewhere(tmp_pat
     what ran is what the manifest says."""
     store, manifest, out = tmp_path / "store", tmp_path / "built.json", tmp_path / "out"
     kernel = ["--target", "host", "--kernel", "naive_reduction*"]
-    _bitgate("compile", *kernel, "--artefacts", str(store), "--manifest", str(manifest))
+    _bitgate("compile", "--tier", "smoke", *kernel, "--artefacts", str(store), "--manifest", str(manifest))
     asked = ["--tier", "smoke", *kernel, "-n0", "-k", "sum", "--artefacts", str(store), "--fetch-only"]
     empty = {"BITGATE_CACHE": str(tmp_path / "cache"), "BITGATE_OUT": str(out), "CXX": "no-such-compiler", "PATH": ""}
     said = _bitgate("run", *asked, **empty)
@@ -236,6 +240,26 @@ def test_a_run_without_a_compiler_is_green_with_what_was_built_elsewhere(tmp_pat
     lines = map(json.loads, (out / "host" / "results.jsonl").read_text().splitlines())
     assert {line["fingerprint"]["build"] for line in lines} == {library.sha256[:16]}
     assert not list((tmp_path / "cache" / "build").glob("objects/*"))
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not shutil.which("hipcc"), reason="no hipcc")
+def test_a_gpus_libraries_are_built_where_no_gpu_is_and_taken_where_no_compiler_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the references and the tools that a GPU's cases are verified with."""
+    store, manifest = str(tmp_path / "store"), tmp_path / "built.json"
+    asked = ["--target", "gfx90a", "--kernel", "naive_reduction*"]
+    _bitgate("compile", *asked, "--artefacts", store, "--manifest", str(manifest))
+    built = {library.family: library for library in Built.read(manifest).libraries}
+    assert sorted(built) == ["device_tools", "naive_conv", "naive_reduction", "native"]
+    for name, value in {"PATH": "", "ROCM_PATH": "/none", "CXX": "no-such-compiler"}.items():
+        monkeypatch.setenv(name, value)
+    artefacts = Artefacts(store, only=True)
+    node = Builder("amd", arch="gfx90a", cache=Cache(tmp_path / "cache"), artefacts=artefacts)
+    every = registry.families(ours(), "gfx90a")
+    for family in (every["naive_reduction"], every["naive_conv"], tools_family()):
+        assert seal.hash_of(node.family(family)) == built[family.name].sha256
 
 
 def test_a_night_proves_that_it_ran_what_was_built_for_it(tmp_path: Path) -> None:

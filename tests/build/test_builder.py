@@ -195,7 +195,7 @@ sys.path[:0] = [{harness!r}]
 from bitgate.build import Builder
 from bitgate.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
-family = KernelFamily("slow", (), Path({folder!r}), ("host",), (), ("slow.hip.cpp",))
+family = KernelFamily("slow", (), ("host",), (), Path({folder!r}), ("slow.hip.cpp",))
 Builder("host", lambda line: print(line, flush=True), cache=Cache(Path({cache!r}))).family(family)
 """
 

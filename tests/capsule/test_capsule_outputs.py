@@ -65,10 +65,10 @@ def test_each_output_has_a_buffer_and_what_is_expected_of_it(written):
 
 
 def test_what_was_written_passes_with_a_digest_of_each(capsys, written):
-    code, told = replay(capsys, written)
+    code, replayed = replay(capsys, written)
     y, index = (entry["digest"] for entry in manifest_of(written)["expected"])
-    assert (code, told["verdict"]) == (0, "PASS")
-    assert told["digest"] == told["expected_digest"] == f"y={y},index={index}"
+    assert (code, replayed["verdict"]) == (0, "PASS")
+    assert replayed["digest"] == replayed["expected_digest"] == f"y={y},index={index}"
 
 
 @pytest.mark.parametrize(("place", "name", "right"), [(0, "y", "index"), (1, "index", "y")])
@@ -77,12 +77,14 @@ def test_a_wrong_output_is_named_and_the_other_is_not(capsys, capsule, edit, pla
         data[3] += 1
 
     edit(lambda manifest: expect(manifest, capsule, place, change))
-    code, told = replay(capsys, capsule)
-    assert (code, told["verdict"]) == (1, "MISMATCH")
-    assert f"1 of 5 cells of {name} are wrong" in told["reason"]
-    assert told["diagnosis"]["evidence"]["output"] == name
-    assert "wrong_too" not in told["diagnosis"]["evidence"]
-    found, wanted = (dict(part.split("=") for part in told[key].split(",")) for key in ("digest", "expected_digest"))
+    code, replayed = replay(capsys, capsule)
+    assert (code, replayed["verdict"]) == (1, "MISMATCH")
+    assert f"1 of 5 cells of {name} are wrong" in replayed["reason"]
+    assert replayed["diagnosis"]["evidence"]["output"] == name
+    assert "wrong_too" not in replayed["diagnosis"]["evidence"]
+    found, wanted = (
+        dict(part.split("=") for part in replayed[key].split(",")) for key in ("digest", "expected_digest")
+    )
     assert found[right] == wanted[right]
     assert found[name] != wanted[name]
 
@@ -108,9 +110,9 @@ def test_an_output_that_no_step_writes_still_holds_its_poison(capsys, capsule, e
         index["target"]["buffer"] = "spare"
 
     edit(write_elsewhere)
-    code, told = replay(capsys, capsule)
-    assert (code, told["verdict"]) == (1, "MISMATCH")
-    assert "nothing was written: every cell of index still holds the poison" in told["reason"]
+    code, replayed = replay(capsys, capsule)
+    assert (code, replayed["verdict"]) == (1, "MISMATCH")
+    assert "nothing was written: every cell of index still holds the poison" in replayed["reason"]
 
 
 def test_a_gap_of_the_second_output_is_guarded(capsys, tmp_path):
@@ -126,9 +128,9 @@ def test_a_gap_of_the_second_output_is_guarded(capsys, tmp_path):
     gap = {"buffer": "index", "offset": 4 * (stride - 1)}
     manifest["steps"].append({"kind": "memset", "name": "gap", "destination": gap, "value": 0, "bytes": 4})
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    code, told = replay(capsys, folder)
-    assert (code, told["verdict"]) == (1, "CORRUPTED")
-    assert told["reason"] == f"a gap between the rows of index was written (index {stride - 1} of its memory)"
+    code, replayed = replay(capsys, folder)
+    assert (code, replayed["verdict"]) == (1, "CORRUPTED")
+    assert replayed["reason"] == f"a gap between the rows of index was written (index {stride - 1} of its memory)"
 
 
 @pytest.mark.parametrize(

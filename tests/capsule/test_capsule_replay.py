@@ -20,9 +20,9 @@ def replay(capsys, folder, *more: str) -> tuple[int, str, str]:
 
 def test_what_was_written_passes(capsys, written):
     code, out, _ = replay(capsys, written, "--json")
-    told = json.loads(out)
-    assert (code, told["verdict"], told["diagnosis"], told["target"]) == (0, "PASS", None, "host")
-    assert told["digest"] == told["expected_digest"]
+    replayed = json.loads(out)
+    assert (code, replayed["verdict"], replayed["diagnosis"], replayed["target"]) == (0, "PASS", None, "host")
+    assert replayed["digest"] == replayed["expected_digest"]
 
 
 def of_schema_1(manifest):
@@ -65,10 +65,10 @@ def test_launches_are_the_manifests(capsys, capsule, edit, change):
     """Not those that the library would make again: another launch gives another result."""
     edit(change)
     code, out, _ = replay(capsys, capsule, "--json")
-    told = json.loads(out)
-    assert (code, told["verdict"]) == (1, "MISMATCH")
-    assert told["reason"] == told["diagnosis"]["sentence"]
-    assert told["diagnosis"]["evidence"]["first_wrong_cells"]
+    replayed = json.loads(out)
+    assert (code, replayed["verdict"]) == (1, "MISMATCH")
+    assert replayed["reason"] == replayed["diagnosis"]["sentence"]
+    assert replayed["diagnosis"]["evidence"]["first_wrong_cells"]
 
 
 def test_inputs_are_the_capsules(capsys, capsule, edit):
@@ -85,7 +85,7 @@ def test_inputs_are_the_capsules(capsys, capsule, edit):
     assert replay(capsys, capsule)[0] == 1
 
 
-def test_a_crash_is_told(capsys, capsule, edit):
+def test_a_crash_is_reported(capsys, capsule, edit):
     def grow(manifest):
         kernarg = manifest["steps"][-1]["kernarg"]
         data = bytearray.fromhex(kernarg["hex"])

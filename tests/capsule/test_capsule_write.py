@@ -117,10 +117,10 @@ def test_a_failing_case_is_written_and_told(capsys, tmp_path):
     case = "bwd_data_f16_nhwgc_n1k8c8_y3x3_h6x6_s3x3_p1x1"
     options = ("--target", "gfx1100", "--kernel", "grouped_bwd_data.f16_*a8b8c8*", "--option", "flat_path_gate=off")
     code, out, _ = write(capsys, case, tmp_path / "bug", *options, "--json")
-    told = json.loads(out)
+    written_out = json.loads(out)
     assert code == 0
-    assert told["steps"] == ["memset", "kernel"]
-    assert told["host_run"].startswith("MISMATCH: sub-GEMMs 1 to 8 of 9 are missing")
+    assert written_out["steps"] == ["memset", "kernel"]
+    assert written_out["host_run"].startswith("MISMATCH: sub-GEMMs 1 to 8 of 9 are missing")
     manifest = manifest_of(tmp_path / "bug")
     zero_fill = manifest["steps"][0]
     assert (zero_fill["destination"], zero_fill["value"]) == ({"buffer": "in", "offset": 0}, 0)

@@ -23,7 +23,7 @@ def known_here_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_added", {})
 
 
-def told(capsys: Any, *command: str) -> Any:
+def document(capsys: Any, *command: str) -> Any:
     capsys.readouterr()
     run([*command, "--json"])
     said = capsys.readouterr()
@@ -32,11 +32,11 @@ def told(capsys: Any, *command: str) -> Any:
 
 
 def write(capsys: Any, folder: Path, *more: str) -> Any:
-    return told(capsys, "capsule", "write", CASE, "--target", "gfx1100", "--out", str(folder), *LOAD, *more)
+    return document(capsys, "capsule", "write", CASE, "--target", "gfx1100", "--out", str(folder), *LOAD, *more)
 
 
 def replay(capsys: Any, folder: Path) -> Any:
-    return told(capsys, "capsule", "replay", str(folder), "--target", "host", *LOAD)
+    return document(capsys, "capsule", "replay", str(folder), "--target", "host", *LOAD)
 
 
 def test_it_is_written_and_passes(capsys, tmp_path):
@@ -44,7 +44,7 @@ def test_it_is_written_and_passes(capsys, tmp_path):
     assert written["host_run"] == "PASS"
     done = replay(capsys, tmp_path)
     assert (done["exit"], done["verdict"], done["digest"]) == (0, "PASS", written["digest"])
-    (verdict,) = told(capsys, "verify", CASE, "--target", "host", *LOAD)["verdicts"]
+    (verdict,) = document(capsys, "verify", CASE, "--target", "host", *LOAD)["verdicts"]
     assert verdict["digest"] == done["digest"]
 
 
@@ -71,7 +71,7 @@ def test_harm_is_reported_as_verify_reports_it(capsys, tmp_path, harm):
     option = ("--option", f"harm={harm}")
     written = write(capsys, tmp_path, *option)
     done = replay(capsys, tmp_path)
-    (same,) = told(capsys, "verify", CASE, "--target", "host", *LOAD, *option)["verdicts"]
+    (same,) = document(capsys, "verify", CASE, "--target", "host", *LOAD, *option)["verdicts"]
     assert (done["exit"], done["verdict"], same["verdict"]) == (1, verdict, verdict)
     assert words in done["reason"]
     assert written["host_run"] == f"{verdict}: {same['reason']}"
@@ -80,7 +80,7 @@ def test_harm_is_reported_as_verify_reports_it(capsys, tmp_path, harm):
     assert done["diagnosis"]["kinds"] == same["diagnosis"]["kinds"]
 
 
-def test_tensors_whose_files_would_have_one_name_are_told(capsys, tmp_path):
+def test_tensors_whose_files_would_have_one_name_are_reported(capsys, tmp_path):
     """An input ``expected_value`` beside what is expected of ``value``."""
     folder = Path(shutil.copytree(ROW_COUNTS, tmp_path / "row_counts"))
     for file in folder.glob("*.*"):

@@ -65,7 +65,7 @@ def test_a_key_stands_flat_among_other_fields(key: Key) -> None:
         ({"fill": None}, "Expected 'str', got 'null' - at '$.fill'"),
     ],
 )
-def test_what_is_no_key_is_told(spoilt: dict[str, object], message: str) -> None:
+def test_what_is_no_key_is_reported(spoilt: dict[str, object], message: str) -> None:
     key = Key("fwd", "naive_conv", "f32", (("gate", "off"),), "exact", 0, "forward", "host")
     with pytest.raises(OddInput, match=re.escape(message)):
         Key.of(key.fields() | spoilt)

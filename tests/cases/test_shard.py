@@ -99,6 +99,12 @@ def test_a_problem_longer_than_a_shard_is_cut_and_the_fills_of_it_stay_together(
     assert sum(any(i.key.fill == "decimal" and i.key.case == "huge" for i in part) for part in parts) <= 3
 
 
+def test_probes_of_the_platform_stay_together_however_long_they_take() -> None:
+    probes = [case("probe_platform", instance, 9.0, "probe") for instance in range(6)]
+    parts = split([*probes, *problems(*[0.1] * 40)], 4)
+    assert any(set(probes) <= set(part) for part in parts)
+
+
 def test_cases_of_which_nothing_is_known_are_spread_too() -> None:
     assert [len(part) for part in split(problems(*[0.0] * 100), 4)] == [25] * 4
 

@@ -176,7 +176,7 @@ def test_what_is_predicted_is_what_the_table_says(row: Row) -> None:
     known = row.dispatch.keys() & predictions[0].keys()  # a run also asserts what nobody predicts
     stated = {name: row.dispatch[name] for name in known}
     assert stated
-    assert [told for told in predictions if {name: told[name] for name in known} != stated] == []
+    assert [prediction for prediction in predictions if {name: prediction[name] for name in known} != stated] == []
 
 
 @pytest.mark.parametrize(("suite", "name"), [(p.parent.name, n) for p in TABLES for n in set_names(p)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from bitgate.cases.shard import Shard
 from bitgate.ci.executor import Executor, Status, Task
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 
 
 def task_of(folder: Path, line: str, minutes: float = 5, name: str = "host", shard: str = "1/1") -> Task:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import xmlschema
 from junitparser import JUnitXml
 
+from bitgate import rooms
 from bitgate.cli.main import run
 from bitgate.record import Key, Outcome, Verdict, append
 
@@ -80,6 +82,8 @@ def test_a_target_without_a_machine_is_told_of_wherever_one_looks(
     assert [(case.classname, case.result[0].message) for case in skipped] == [
         ("bitgate.gfx942.run", "not run: pool mi300-a drained: new cooling")
     ]
+    for schema in ("junit.xsd", "jenkins.xsd"):
+        xmlschema.XMLSchema(rooms.room("reports") / schema).validate(out / "junit.xml")
 
 
 def test_what_is_red_is_shown_where_the_forge_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

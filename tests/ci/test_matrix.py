@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bitgate import rooms
-from bitgate.ci.matrix import Cell, Why, cells, jobs
-from bitgate.ci.targets import Pool, read_targets
+from bitgate.ci.matrix import BACKENDS, Cell, Why, cells, jobs
+from bitgate.ci.targets import GATES, CiTarget, CiTargets, Pool, read_targets
 from bitgate.cli.main import run
 from bitgate.errors import UsageError
+from bitgate.target_id import canonical, target_id
 
 GOOD = """
 schema = 2
@@ -132,6 +135,38 @@ def test_a_generic_target_runs_on_a_member_of_its_family(tmp_path: Path) -> None
         ("gfx942", "mi300-b"),
         ("gfx9-4-generic", "mi300-b"),
     ]
+
+
+DEVICES = ("host", "gfx942", "gfx942:xnack-", "gfx950", "gfx9-4-generic", "gfx1100")
+
+
+@given(
+    st.lists(st.sampled_from(DEVICES), min_size=1, unique=True),
+    st.lists(st.tuples(st.sampled_from(DEVICES), st.sampled_from(BACKENDS), st.booleans())),
+    st.sampled_from(["pull_request", "nightly"]),
+    st.sampled_from(["smoke", "regression"]),
+    st.sets(st.sampled_from(BACKENDS), min_size=1),
+)
+def test_a_cell_runs_on_a_pool_that_is_up_or_says_why_not(
+    targets: list[str], devices: list[tuple[str, str, bool]], gate: str, tier: str, asked: set[str]
+) -> None:
+    minutes = {"smoke": 1, "regression": 2}
+    pools = tuple(
+        Pool(f"p{n}", (canonical(device),), "up" if up else "drained: moved", backend)
+        for n, (device, backend, up) in enumerate(devices)
+    )
+    promised = tuple(CiTarget(canonical(name), target_id(name).platform, gate, minutes) for name in targets)
+    found = cells(CiTargets(promised, pools), tier, asked)
+    assert [cell.target for cell in found] == [canonical(name) for name in targets]
+    for cell in found:
+        serving = [pool for pool in pools if pool.serves(cell.target)]
+        able = [pool for pool in serving if pool.up and pool.backend in asked]
+        assert cell.reason
+        assert cell.runs == (cell.why is None) == bool(able and tier in GATES[gate])
+        assert cell.pool is None or cell.pool == able[0]
+        # Whatever is drained is named where it would have run.
+        if cell.why is not Why.GATE:
+            assert all(pool.name in cell.reason for pool in serving if not pool.up and pool.backend in asked)
 
 
 ON_SLURM = SECOND_POOL.replace('backend = "github"\nlabels = ["self-hosted", "mi300-b"]', 'backend = "slurm"')

@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 import yaml
 from groovy_parser.parser import GroovyRestrictedTokenizer, create_groovy_parser
-from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from bitgate import rooms
 from bitgate.ci.forges import gitlab
-from bitgate.ci.matrix import Job
+from bitgate.ci.matrix import Job, cells
+from bitgate.ci.targets import read_targets
 
 CI = rooms.room("ci")
 GROOVY = [CI / "jenkins" / "Jenkinsfile", *sorted((CI / "jenkins" / "vars").glob("*.groovy"))]
@@ -73,26 +73,51 @@ def test_a_pipeline_that_is_none_is_told() -> None:
     assert _wrong("gitlab-ci", child)
 
 
-@pytest.fixture(scope="module")
-def grammar() -> Lark:
-    """Groovy's own, which takes seconds to make."""
-    return create_groovy_parser()
+def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
+    grammar = create_groovy_parser()  # takes seconds: one test for all
+
+    def parse(text: str) -> object:
+        return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
+
+    assert len(GROOVY) == 2
+    for path in GROOVY:
+        assert parse(path.read_text())
+    assert parse(*_blocks("groovy"))
+    library = GROOVY[1].read_text()
+    for old, new in (("parallel branches", "parallel branches)"), ("stage('run') {", "stage('run'")):
+        assert old in library
+        with pytest.raises(UnexpectedInput):
+            parse(library.replace(old, new))
 
 
-def _parse(grammar: Lark, text: str) -> object:
-    return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
+DOCUMENT = (rooms.root() / "docs" / "ci.md").read_text()
 
 
-@pytest.mark.parametrize("path", GROOVY, ids=lambda path: path.name)
-def test_jenkins_files_are_groovy(grammar: Lark, path: Path) -> None:
-    assert _parse(grammar, path.read_text())
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("parallel branches", "parallel branches)"), ("stage('run') {", "stage('run'")]
-)
-def test_groovy_that_is_none_is_told(grammar: Lark, old: str, new: str) -> None:
-    text = (CI / "jenkins" / "vars" / "bitgate.groovy").read_text()
-    assert old in text
-    with pytest.raises(UnexpectedInput):
-        _parse(grammar, text.replace(old, new))
+def test_the_pipelines_that_the_document_shows_are_right() -> None:
+    of_github, of_gitlab = map(yaml.safe_load, _blocks("yaml"))
+    of_github["on"] = of_github.pop(True)
+    assert _wrong("github-workflows", of_github) == []
+    called = yaml.safe_load((CI / "workflows" / "tier.yml").read_text())
+    stated = of_github["jobs"]["kernels"]["with"]
+    assert set(stated) <= set(called[True]["workflow_call"]["inputs"])
+    assert _wrong("gitlab-ci", of_gitlab) == []
+    (include,) = of_gitlab["include"]
+    head = yaml.safe_load((CI / "gitlab" / "bitgate.yml").read_text().partition("\n---\n")[0])
+    assert set(include["inputs"]) <= set(head["spec"]["inputs"])
+    (jenkinsfile,) = _blocks("groovy")
+    taken = set(re.findall(r"options\.(\w+)", (CI / "jenkins" / "vars" / "bitgate.groovy").read_text()))
+    assert set(re.findall(r"(\w+): '", jenkinsfile)) <= taken
+
+
+def test_the_targets_file_that_the_document_shows_is_right(tmp_path: Path) -> None:
+    (text,) = _blocks("toml")
+    path = tmp_path / "targets.toml"
+    path.write_text(text)
+    (cell,) = cells(read_targets(path), "smoke")
+    assert cell.pool is not None
+    assert cell.pool.name == "mi300"
+    assert len(cell.promise.tolerated) == 1

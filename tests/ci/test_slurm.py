@@ -138,7 +138,6 @@ def test_a_machine_that_dies_takes_its_jobs_with_it(bed: SlurmBed, slurm: Slurm,
     (status,) = wait(slurm, handles).values()
     assert (status.state, status.node, status.exit_code) == (State.NODE_FAILED, "n3", None)
     bed.start_node("n3")
-    bed.control("update", "NodeName=n3", "State=RESUME")
     until(lambda: bed.states()["n3"] == "idle")
 
 
@@ -211,6 +210,22 @@ def test_another_controller_goes_on_and_nothing_is_queued_twice(slurm: Slurm, tm
     assert list(second.submit([task])) == handles
     assert wait(second, handles)[handles[0]].exit_code == 0
     assert (tmp_path / "ran").read_text() == "once\n"
+
+
+def test_of_many_arrays_all_are_submitted_or_none(slurm: Slurm, tmp_path: Path) -> None:
+    """The second task cannot be written down: nobody would wait for the first."""
+    blockers = [at("gfx942", tmp_path / f"b{number}", FOREVER, exclusive=True) for number in range(2)]
+    blocking = [handle for task in blockers for handle in begun(slurm, task)]
+    first = replace(at("gfx942", tmp_path / "t1", "touch ran"), target="gfx90a")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        slurm.submit([first, at("gfx942", tmp_path / "file" / "t2", "true")])
+    listed = subprocess.run(["squeue", "--noheader", "--format=%j"], capture_output=True, text=True, check=True)
+    assert "bitgate-gfx90a-" not in listed.stdout
+    (handle,) = slurm.submit([first])
+    slurm.cancel(blocking)
+    assert wait(slurm, [handle])[handle].exit_code == 0, "what was withdrawn is not taken for submitted"
+    assert (tmp_path / "ran").exists()
 
 
 def test_a_number_that_slurm_gave_to_another_job_is_not_ours(slurm: Slurm, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,14 @@ def test_each_element_of_an_array_becomes_its_task(tmp_path: Path, monkeypatch: 
 def test_without_slurm_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"scontrol is not on this machine: .*slurm-client"):
+        Slurm(tmp_path).submit([task_of(tmp_path / "t", "true")])
+
+
+@pytest.mark.skipif(not shutil.which("scontrol"), reason="no scontrol: apt-get install slurm-client")
+def test_a_slurm_that_is_not_configured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slurm.conf").touch()
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    with pytest.raises(UsageError, match=r"scontrol: .*configuration file"):
         Slurm(tmp_path).submit([task_of(tmp_path / "t", "true")])
 
 

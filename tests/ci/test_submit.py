@@ -17,7 +17,7 @@ from tasks import until
 
 from bitgate.ci import task as tasks
 from bitgate.ci.executor import State
-from bitgate.ci.journal import Ended
+from bitgate.ci.journal import Ended, Journal, Planned
 from bitgate.record import Outcome
 
 Make = Callable[..., Any]
@@ -144,7 +144,8 @@ def test_the_targets_file_says_what_a_night_runs_and_what_it_does_not(lab: Make)
     mine = lab(1)
     (mine.folder / "ci").mkdir()
     (mine.folder / "ci" / "targets.toml").write_text(TARGETS)
-    done = mine.submit("-n0")
+    done = mine.submit("-n0", "--history", "past.sqlite")
+    assert "past.sqlite  1 verdict more" in done["said"]
     assert (done["code"], [row["target"] for row in done["targets"]]) == (0, ["host_for_gfx942"]), done["said"]
     assert "not run: gfx950 (pool mi350 drained: fans)" in done["headline"]
     suites = JUnitXml.fromfile(str(mine.night / "merged" / "host_for_gfx942" / "junit.xml"))
@@ -167,8 +168,9 @@ FLAKY = (
 
 def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) -> None:
     mine = lab(4, *FLAKY)
-    done = mine.submit("--target", "host")
+    done = mine.submit("--target", "host", "--history", "past.sqlite")
     assert done["code"] == 1, done["said"]
+    assert "past.sqlite  6 verdicts more" in done["said"], "what is red is remembered too"
     told = {red["case"].partition("k")[2][0]: red["outcome"] for red in done["reds"]}
     assert told == {"2": Outcome.NONDETERMINISTIC, "3": Outcome.MISMATCH}
     assert len(mine.results()) == 4
@@ -186,10 +188,13 @@ def test_red_cases_run_again_to_be_told_apart_and_none_turns_green(lab: Make) ->
         (("--option", "a=b"), "--option a: local: known are none"),
         (("--target", "gfx94"), "unknown target 'gfx94'; did you mean 'gfx942'"),
         (("--resume",), "no such folder: leave --resume out to start a night"),
-        (("--resume", "--target", "host"), "--target and --resume: the night is planned: give --out and --jobs only"),
+        (("--resume", "--target", "host"), "--target and --resume: the night is planned: leave it out"),
         (("--plan", "no.json"), "--plan no.json: no such file"),
         (("--tier", "smok"), "--tier smok: did you mean 'smoke'?"),
         (("--target", "host", "--shards", "x"), "--shards x: write N or TARGET=N"),
+        (("--plan", "p.json", "--shards", "2"), "--shards and --plan: the plan says so already: give one of them"),
+        (("--matrix", "m.json", "--target", "host"), "--target and --matrix: give one of them"),
+        (("--matrix", "m.json"), "m.json: not a matrix of `bitgate ci matrix`: no such file"),
         (("-n", "many"), "-n many: write a number, or auto"),
     ],
 )
@@ -204,24 +209,40 @@ def test_what_is_wrong_is_one_line(
     assert said in line
 
 
-def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(lab: Make) -> None:
+def test_a_folder_with_a_night_is_not_overwritten_and_one_without_not_resumed(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bitgate.cli.main import run
+
     mine = lab()
+    monkeypatch.chdir(mine.folder)
     mine.night.mkdir(parents=True)
-    empty = mine.bitgate("ci", "submit", "--resume")
-    assert (empty.code, empty.out) == (2, "")
-    assert empty.err == f"bitgate: {mine.night}/night.jsonl: no night was planned here: leave --resume out\n"
-    assert mine.submit("--target", "host")["code"] == 0
-    over = mine.bitgate("submit", "--target", "host")
-    assert (over.code, over.out) == (2, "")
-    assert over.err == f"bitgate: {mine.night}: holds a night: go on with it by --resume, or give another --out\n"
+    assert run(["ci", "submit", "--resume"]) == 2
+    said = f"bitgate: {mine.night}/night.jsonl: no night was planned here: leave --resume out\n"
+    assert capfd.readouterr() == ("", said)
+    Journal(mine.night).add(Planned("night", "p1", str(mine.folder), "local"))
+    assert run(["submit", "--target", "host"]) == 2
+    said = f"bitgate: {mine.night}: holds a night: go on with it by --resume, or give another --out\n"
+    assert capfd.readouterr() == ("", said)
+    assert run(["submit", "--resume"]) == 2
+    assert f"{mine.night}/plan.json: no such file" in capfd.readouterr().err
+    with (mine.night / "night.jsonl").open("a") as journal:
+        journal.write("[]\n")
+    assert run(["submit", "--resume"]) == 2
+    assert f"bitgate: {mine.night}/night.jsonl:2: " in capfd.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(lab: Make) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bitgate.cli.main import run
+
     mine = lab()
+    monkeypatch.chdir(mine.folder)
     (mine.folder / "file").touch()
-    done = mine.bitgate("submit", "--target", "host", "--out", "file/night")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+    assert run(["submit", "--target", "host", "--out", "file/night"]) == 2
+    said = f"bitgate: {mine.folder}/file/night: Not a directory: give --out a folder that can be written\n"
+    assert capfd.readouterr() == ("", said)
 
 
 def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""t-way counting against brute force, and how holes are told: smallest, widest, once for each path."""
+"""t-way counting against brute force, and how holes are reported: smallest, widest, once for each path."""
 
 from itertools import combinations
 
@@ -41,42 +41,42 @@ SIZE = factor("size", "small", "large")
 EVERYTHING = np.array([[p, c, s] for p in range(2) for c in range(3) for s in range(2)], dtype=np.uint8)
 
 
-def told(rows: list[list[int]], strength: int = 3, pool: np.ndarray = EVERYTHING) -> set[tuple[str, ...]]:
+def reported(rows: list[list[int]], strength: int = 3, pool: np.ndarray = EVERYTHING) -> set[tuple[str, ...]]:
     levels = Levels((PATH, COUNT, SIZE), pool, np.array(rows, dtype=np.uint8).reshape(-1, 3), strength)
     return {tuple(term.cls.words for term in hole.terms) for hole in levels.holes()}
 
 
 def test_a_full_table_has_no_hole() -> None:
-    assert told(EVERYTHING.tolist()) == set()
+    assert reported(EVERYTHING.tolist()) == set()
 
 
-def test_a_missing_pair_is_told_once_and_no_triple_around_it() -> None:
-    assert told([row for row in EVERYTHING.tolist() if row[:2] != [1, 1]]) == {("path fast", "count 2")}
+def test_a_missing_pair_is_reported_once_and_no_triple_around_it() -> None:
+    assert reported([row for row in EVERYTHING.tolist() if row[:2] != [1, 1]]) == {("path fast", "count 2")}
 
 
-def test_a_union_is_told_instead_of_its_members() -> None:
-    assert told([row for row in EVERYTHING.tolist() if not (row[0] == 1 and row[1] > 0)]) == {
+def test_a_union_is_reported_instead_of_its_members() -> None:
+    assert reported([row for row in EVERYTHING.tolist() if not (row[0] == 1 and row[1] > 0)]) == {
         ("path fast", "count wide")
     }
 
 
-def test_a_class_that_nobody_has_is_told_for_each_path() -> None:
-    assert told([row for row in EVERYTHING.tolist() if row[2] == 0]) == {
+def test_a_class_that_nobody_has_is_reported_for_each_path() -> None:
+    assert reported([row for row in EVERYTHING.tolist() if row[2] == 0]) == {
         ("path slow", "size large"),
         ("path fast", "size large"),
     }
 
 
 def test_a_path_that_nobody_takes_is_a_hole_of_one_class() -> None:
-    assert told([row for row in EVERYTHING.tolist() if row[0] == 0]) == {("path fast",)}
+    assert reported([row for row in EVERYTHING.tolist() if row[0] == 0]) == {("path fast",)}
 
 
 def test_impossible_combinations_are_no_holes() -> None:
     possible = np.array([row for row in EVERYTHING.tolist() if row[:2] != [1, 2]], dtype=np.uint8)
-    assert told(possible.tolist(), pool=possible) == set()
+    assert reported(possible.tolist(), pool=possible) == set()
 
 
 def test_a_missing_triple_shows_at_strength_three_only() -> None:
     rows = [row for row in EVERYTHING.tolist() if row != [1, 2, 1]]
-    assert told(rows, 2) == set()
-    assert told(rows, 3) == {("path fast", "count 3", "size large")}
+    assert reported(rows, 2) == set()
+    assert reported(rows, 3) == {("path fast", "count 3", "size large")}

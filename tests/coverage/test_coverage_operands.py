@@ -34,14 +34,14 @@ def counted(found: Survey) -> set[str]:
     return {factor.name for factor in found.scope.factors} & set(OPERANDS)
 
 
-def test_a_table_that_never_meets_both_operations_is_told_so(tmp_path: Path) -> None:
+def test_a_table_that_never_meets_both_operations_is_reported_so(tmp_path: Path) -> None:
     path = table(tmp_path, OPERANDS, ("pass", "pass"), ("relu", "pass"), ("pass", "scale"), ("scale", "pass"))
     found = survey(path)
-    told = [found.words(hole) for hole, _ in found.order]
+    reported = [found.words(hole) for hole, _ in found.order]
     assert counted(found) == set(OPERANDS)
-    assert "general path with relu on wei" in told
-    assert "an operation on in with wei scaled" in told or "an operation on in with an operation on wei" in told
-    assert not [words for words in told if "relu on in" in words and "path" in words]
+    assert "general path with relu on wei" in reported
+    assert "an operation on in with wei scaled" in reported or "an operation on in with an operation on wei" in reported
+    assert not [words for words in reported if "relu on in" in words and "path" in words]
 
 
 def test_a_table_that_does_not_speak_of_them_leaves_them_out_unless_they_are_assumed(tmp_path: Path) -> None:

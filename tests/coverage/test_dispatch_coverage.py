@@ -1,4 +1,4 @@
-"""Dispatch coverage: which path met what, from results and plans; one-sided thresholds and lost paths are told."""
+"""Dispatch coverage: which path met what, from results and plans; one-sided thresholds and lost paths are reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bwd_data(cases: list[Ran]):
     return way
 
 
-def test_a_path_that_no_case_takes_is_told():
+def test_a_path_that_no_case_takes_is_reported():
     way = bwd_data(ran(SEVERAL))
     assert way.unreached == ("flat",)
     assert "NO CASE takes the flat path" in in_words([way], 5)
@@ -55,9 +55,9 @@ def test_a_path_that_no_case_takes_is_told():
         ((FLAT,), {"gemms_count": "several sub-GEMMs", "k_vector": "K with a ragged vector"}),
     ],
 )
-def test_a_threshold_with_cases_on_one_side_is_told(cases, missing):
-    told = {crossing.name: crossing.missing for crossing in bwd_data(ran(*cases)).one_sided}
-    assert missing.items() <= told.items()
+def test_a_threshold_with_cases_on_one_side_is_reported(cases, missing):
+    reported = {crossing.name: crossing.missing for crossing in bwd_data(ran(*cases)).one_sided}
+    assert missing.items() <= reported.items()
 
 
 def test_32_and_33_sub_gemms_stand_at_the_edge():

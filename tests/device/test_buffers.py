@@ -66,7 +66,7 @@ def test_damage_that_nobody_asked_for_shows_when_the_buffer_is_freed(
         buffer.free()
 
 
-def test_damage_is_told_in_words() -> None:
+def test_damage_is_reported_in_words() -> None:
     assert GuardDamage("dx", -3, 20).text == "byte 3 before buffer dx was written"
     assert GuardDamage("dx", 20, 20).text == "byte 0 past the end of buffer dx (20 bytes) was written"
 

@@ -56,7 +56,7 @@ def test_the_host_may_take_a_targets_place_and_keeps_its_own_nature(other: str) 
         ("host_for_host_for_gfx942", "the host takes the place of a GPU's target"),
     ],
 )
-def test_a_name_that_is_none_is_told_what_would_be_right(text: str, said: str) -> None:
+def test_a_name_that_is_none_is_refused_with_what_would_be_right(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         target_id(text)
     assert canonical(text) == text

@@ -81,7 +81,7 @@ def test_a_forced_name_that_is_none_is_the_users_error(monkeypatch: pytest.Monke
         targets.present()
 
 
-def test_a_cpu_that_lacks_an_instruction_set_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cpu_that_lacks_an_instruction_set_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "HOST_CPU_FLAGS", (*targets.HOST_CPU_FLAGS, "avx9000"))
     with pytest.raises(UsageError, match="needs an x86-64-v3 CPU, this one lacks avx9000"):
         targets.best()

@@ -60,7 +60,7 @@ class Rows:
         return {name: Tensor(name, DTYPES["f32"], "rc", lengths, strides) for name in ("x", "y")}
 
 
-def told(problem: Rows, result: np.ndarray, right: np.ndarray) -> Diagnosis:
+def diagnosis_of(problem: Rows, result: np.ndarray, right: np.ndarray) -> Diagnosis:
     return diagnose(Scene.thinned(problem, result, right, poison=poison_bits(DTYPES["f32"])))
 
 
@@ -72,14 +72,14 @@ def right() -> np.ndarray:
 def test_the_tensor_is_called_as_its_role_and_the_box_by_its_letters(right: np.ndarray) -> None:
     wrong = right.copy()
     wrong[3, 7:9] = 0
-    diagnosis = told(Rows(5, 40), wrong, right)
+    diagnosis = diagnosis_of(Rows(5, 40), wrong, right)
     assert diagnosis.kinds == ("zero",)
     assert diagnosis.sentence == "2 of 200 cells of y are wrong, within r 3, c 7 to 8; they are zero"
 
 
 def test_neighbours_are_sought_along_every_axis(right: np.ndarray) -> None:
     for axis, letter in enumerate("rc"):
-        diagnosis = told(Rows(5, 40), np.roll(right, 1, axis), right)
+        diagnosis = diagnosis_of(Rows(5, 40), np.roll(right, 1, axis), right)
         assert diagnosis.kinds == ("shifted",)
         assert f"shifted by 1 along {letter}" in diagnosis.sentence
 
@@ -98,7 +98,7 @@ def test_of_a_large_result_some_columns_are_looked_at(monkeypatch: pytest.Monkey
 def test_a_rule_of_its_own_is_asked_beside_them(right: np.ndarray) -> None:
     wrong = right.copy()
     wrong[3] = 0
-    assert told(Rows(5, 40, WordySoftmax()), wrong, right).sentence == (
+    assert diagnosis_of(Rows(5, 40, WordySoftmax()), wrong, right).sentence == (
         "40 of 200 cells of y are wrong, only in row 3; they are zero"
     )
 

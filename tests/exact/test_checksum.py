@@ -51,7 +51,7 @@ def test_operands_that_no_memory_holds_are_those_that_a_fill_makes(problem: Conv
         assert np.array_equal(stored(name, index), planned(name, index))
 
 
-def test_a_cell_that_is_no_integer_is_told() -> None:
+def test_a_cell_that_is_no_integer_is_reported() -> None:
     problem = parse_case_id("fwd_f32_nhwgc_n1k2c2_y1_h3")
     result = exact_reference(problem, inputs_of(problem))
     result.logical[0, 0, 0, 1, 1], result.logical[0, 0, 1, 2, 2] = 0.5, np.nan

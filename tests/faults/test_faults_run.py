@@ -52,18 +52,18 @@ def test_what_becomes_of_three_faults(bench: Bench) -> None:
         Fault("changes_nothing", "nothing", SOURCE, LAUNCH, f"/* the same */ {LAUNCH}"),
         Fault("does_not_compile", "a slip", SOURCE, LAUNCH, f"{LAUNCH} oops"),
     ]
-    told: list[Trial] = []
+    reported: list[Trial] = []
     source = rooms.root() / SOURCE
     before = source.read_bytes()
 
-    found, hole, broken = try_faults(faults, bench, told.append)
+    found, hole, broken = try_faults(faults, bench, reported.append)
 
     assert (found.killed, found.verdict, found.diagnosed) == (True, "MISMATCH", True)
     assert "test_bits[fwd_i8_nhwgc_" in found.by
     assert (hole.valid, hole.killed) == (True, False)
     assert not broken.valid
     assert (score([found, hole, broken]), exit_code([found, hole, broken])) == (0.5, 2)
-    assert sorted(trial.fault.name for trial in told) == sorted(fault.name for fault in faults)
+    assert sorted(trial.fault.name for trial in reported) == sorted(fault.name for fault in faults)
     assert source.read_bytes() == before
 
 

@@ -121,7 +121,7 @@ def test_an_interrupt_loses_nothing(tmp_path, number):
         (("shrink", "bwd_data_f33_g1"), "known: f64, f32"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(tmp_path, arguments, message):
+def test_what_cannot_be_done_is_reported_in_one_line(tmp_path, arguments, message):
     code, _, err = bitgate(*arguments, out=tmp_path)
     assert code == 2
     assert message in err

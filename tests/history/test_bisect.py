@@ -83,30 +83,36 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 
 def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    """On its way lies a commit that does not build; and the user works on a mending of their own."""
     repository = Repository(tmp_path)
     kernel = repository.folder / KERNEL
     kernel.write_text(kernel.read_text().replace(*reversed(DROPS_ONE)))
     before = repository.state
-    code, out, err = repository.bisect(f"--good={repository.commits[0]}", "--json")
+    ends = (f"--good={repository.commits[1]}", f"--bad={repository.commits[5]}")
+    code, out, err = repository.bisect(*ends, "--json", below="kernels")
     assert code == 1, out + err
-    assert "1 file with changes that are not committed: what is committed alone is bisected" in err
-    found = json.loads(out)["bisect"]
-    (commit,) = found["commits"]
+    (commit,) = json.loads(out)["bisect"]["commits"]
     assert commit.pop("date").startswith("2026-03-01T12:00:00")
     assert commit == {"id": repository.commits[5], "subject": "The last channel is left out", "author": "An Owner"}
-    assert "commits left, about" in err
-    assert "MISMATCH" in err
+    assert "1 file with changes that are not committed: what is committed alone is bisected" in err
+    assert f"step bad  {repository.commits[5][:7]} The last channel is left out" in err
+    assert f"step skip {repository.commits[3][:7]} A loop that does not compile" in err
+    assert "the kernel does not build" in err
+    assert "steps to go: about 2; commits among which it is: " in err
     assert repository.state == before
 
 
-def test_commits_that_do_not_build_are_gone_around(repository: Repository) -> None:
-    code, out, _ = repository.bisect(
-        f"--good={repository.commits[2]}", f"--bad={repository.commits[5]}", below="kernels"
-    )
-    assert code == 1
-    assert f"first bad commit: {repository.commits[5]}\n  The last channel is left out\n  An Owner, 2026-03-01" in out
-    assert f"step skip {repository.commits[3][:7]}" in out
-    assert "the kernel does not build" in out
+def test_what_is_found_is_told_for_people() -> None:
+    from bitgate.cli.bisect import _lines
+    from bitgate.history.bisect import Commit, Found
+
+    one, other = (Commit(letter * 40, f"Subject {letter}", "An Owner", "2026-03-01") for letter in "ab")
+    assert _lines(Found((one,), "", "", 3)) == [
+        f"first bad commit: {'a' * 40}",
+        "  Subject a",
+        "  An Owner, 2026-03-01",
+    ]
+    assert _lines(Found((one, other), "", "", 3))[0] == "it is one of these; those between could not be tested:"
 
 
 WRONG: dict[str, tuple[list[str], str]] = {

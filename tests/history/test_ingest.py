@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nights import Lab, write
 from sqlalchemy import func, select, text
 
@@ -40,6 +43,19 @@ def test_a_line_is_stored_once_however_often_and_wherever_it_is_read(url: str, t
     copy = write(tmp_path / "b" / "results.jsonl", [*night, *Lab(cases=4).night(1)])
     assert read_in(url, tmp_path / "a", copy) == [(12, 0), (24, 12)]
     assert stored(url) == 24
+
+
+NIGHT = Lab(cases=4).night(0)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.sampled_from(range(len(NIGHT))), max_size=20), max_size=4))
+def test_in_whatever_files_and_order_lines_lie_each_is_there_once(files: list[list[int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"{folder}/history.sqlite"
+        for number, lines in enumerate(files):
+            read_in(url, write(Path(folder, str(number), "results.jsonl"), [NIGHT[line] for line in lines]))
+        assert stored(url) == len({line for lines in files for line in lines})
 
 
 def test_what_is_damaged_is_told_and_the_rest_counts(

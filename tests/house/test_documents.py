@@ -75,11 +75,11 @@ def every_option() -> frozenset[str]:
     subcommands = [command for name in COMMANDS for command in subcommands_of(name).values()]
     found = {option for command in subcommands for parameter in command.params for option in parameter.opts}
     asked = [sys.executable, "-m", "pytest", "suites", "--help"]
-    told = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    described = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     bench = "".join(path.read_text() for path in (CHECKOUT / "bench").glob("*.py"))
     read = {f"--{name}" for driver in benchdnn.drivers().values() for name in driver.defaults}
     read |= {f"--{name}" for name in (*benchdnn.drivers(), "batch", "reset", "cfg")}
-    return frozenset(found | read | set(_OPTION.findall(told)) | set(_OPTION.findall(bench)))
+    return frozenset(found | read | set(_OPTION.findall(described)) | set(_OPTION.findall(bench)))
 
 
 def wrong_commands(text: str) -> list[str]:
@@ -123,9 +123,9 @@ def keys_in(text: str) -> set[str]:
     """Keys that paragraphs name behind ``--json``: `key`, `key[]`, and what stands in braces behind them."""
     found: set[str] = set()
     for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):
-        told = paragraph.partition("`--json`")[2]
-        found |= set(re.findall(r"`([a-z][a-z_]*)(?:\[\])?`", told))
-        for braces in re.findall(r"(?:`|\])\s*(\{[^`]*\})", told):
+        described = paragraph.partition("`--json`")[2]
+        found |= set(re.findall(r"`([a-z][a-z_]*)(?:\[\])?`", described))
+        for braces in re.findall(r"(?:`|\])\s*(\{[^`]*\})", described):
             found |= set(re.findall(r"[a-z][a-z_]*", braces))
     return found
 
@@ -178,11 +178,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_does_not_exist_is_told(text: str) -> None:
+def test_what_does_not_exist_is_reported(text: str) -> None:
     assert wrong_commands(text) == [WRONG[text]]
 
 
-def test_a_lone_option_and_a_key_that_do_not_exist_are_told() -> None:
+def test_a_lone_option_and_a_key_that_do_not_exist_are_reported() -> None:
     assert wrong_options("with `--tolerance 1e-3`, `--json`, `--maxfail 1`") == ["--tolerance"]
-    told = "`--json`: `dispatch[]` {kernel, pass, flops_wasted} and `emulated`."
-    assert keys_in(told) - names_in_code() == {"flops_wasted", "emulated"}
+    described = "`--json`: `dispatch[]` {kernel, pass, flops_wasted} and `emulated`."
+    assert keys_in(described) - names_in_code() == {"flops_wasted", "emulated"}

@@ -39,9 +39,9 @@ def test_every_cell_of_the_matrix_is_an_environment_that_names_its_target(tmp_pa
     asked += ["-e", ",".join(sorted(OF_TARGETS))]
     done = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     line = r"^\[testenv:(.+)\]\ncommands = python -m pytest suites (.+) -n auto$"
-    told = dict(re.findall(line, done.stdout, re.MULTILINE))
-    assert told.keys() == OF_TARGETS
-    for name, options in told.items():
+    listed = dict(re.findall(line, done.stdout, re.MULTILINE))
+    assert listed.keys() == OF_TARGETS
+    for name, options in listed.items():
         tier, _, target = name.partition("-")
         assert options == f"--tier={tier} --target={target}"
 

@@ -59,7 +59,7 @@ def test_an_answer_with_what_comes_before_it(child: Any) -> None:
         ("fork", "ended with exit code 0|closed or replaced", False),
     ],
 )
-def test_an_end_is_told_for_what_it_is(child: Any, mood: str, reason: str, hung: bool) -> None:
+def test_an_end_is_reported_as_what_it_is(child: Any, mood: str, reason: str, hung: bool) -> None:
     one = child()
     one.ask({"mood": "well"}, 20)
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""A change of the process is told in words; what is excused is not."""
+"""A change of the process is reported in words; what is excused is not."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_what_is_about_to_go_is_waited_for() -> None:
     assert started not in State.of(state.settled(before, snapshot(), snapshot)).threads
 
 
-def test_limits_are_told_by_name() -> None:
+def test_limits_are_reported_by_name() -> None:
     code = (
         "import resource; from bitgate.isolation.state import State, changes;"
         "from bitgate.verify.watch import snapshot;"

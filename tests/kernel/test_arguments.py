@@ -52,7 +52,7 @@ def test_a_problem_arrives_as_it_is(problem: ConvProblem, alignment: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "stated"),
     [
         ("gemm_f16_rcr_b2m64n64k32", {}),
         ("gemm_f16_rcr_b2m64n64k32_bilinear_sk4", {"op": "bilinear", "alpha": 2.0, "beta": 3.0, "split_k": 4}),
@@ -66,8 +66,8 @@ def test_a_problem_arrives_as_it_is(problem: ConvProblem, alignment: int) -> Non
         ),
     ],
 )
-def test_attributes_at_their_default_are_left_out(case: str, told: dict[str, Value]) -> None:
-    assert parse_case_id(case).attributes == told
+def test_attributes_at_their_default_are_left_out(case: str, stated: dict[str, Value]) -> None:
+    assert parse_case_id(case).attributes == stated
 
 
 def test_options_keep_their_text_alive() -> None:

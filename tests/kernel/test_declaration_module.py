@@ -42,7 +42,7 @@ def test_no_public_name_is_taken_and_no_package_of_the_owner_is_run(tmp_path: Pa
     assert sys.path == before
 
 
-def test_what_is_wrong_in_a_neighbour_is_told_with_the_line_that_asks_for_it(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_neighbour_is_reported_with_the_line_that_asks_for_it(tmp_path: Path) -> None:
     path = owner(tmp_path, "cells")
     (path.parent / "tables.py").write_text("ROWS = 1 / 0\n")
     with pytest.raises(UsageError, match=r"rows/declaration\.py:2: ZeroDivisionError"):

@@ -147,7 +147,7 @@ def test_launches_match_code_objects(session, name, target):
         ({"static_lds": 4}, "4 bytes of static LDS on the host, 0 in the code object"),
     ],
 )
-def test_a_launch_that_differs_is_told(bench, integers, changes, words):
+def test_a_launch_that_differs_is_reported(bench, integers, changes, words):
     family = families()["naive_conv"]
     instance = group_of(family, "gfx942")[0]
     problem = orders(family, instance, "gfx942")[0].problem

@@ -137,9 +137,12 @@ def test_library_and_declaration_agree(bench, name):
     for instance in family.instances:
         for operation in family.operations_of(instance):
             for problem in problems(operation, instance.dtypes[0]):
-                declared, told = family.supports(problem, instance, production), library.is_supported(problem, instance)
+                declared, answered = (
+                    family.supports(problem, instance, production),
+                    library.is_supported(problem, instance),
+                )
                 asked += 1
-                if (declared and declared.clause) != (told and told.clause):
-                    apart.append((instance.name, problem, declared, told))
+                if (declared and declared.clause) != (answered and answered.clause):
+                    apart.append((instance.name, problem, declared, answered))
     assert asked > 100
     assert apart[:3] == []

@@ -12,7 +12,7 @@ MODES = pytest.mark.parametrize("mode", [pytest.param(mode, marks=pytest.mark.xd
 """With ``-n 3 --dist loadgroup`` the three go side by side, each on a worker of its own: most of a visit is waiting."""
 
 
-def told(visit: Any) -> None:
+def reported(visit: Any) -> None:
     """Each difference in a line of its own."""
     wrong = visit.differences
     assert not wrong, "\n".join([f"{len(wrong)} verdicts are not those of exhibits.toml:", *wrong])
@@ -21,7 +21,7 @@ def told(visit: Any) -> None:
 @MODES
 def test_every_exhibit_has_exactly_its_verdict(visit: Any, mode: str) -> None:
     ended = visit.write(TOGETHER).run(mode)
-    told(visit)
+    reported(visit)
     tests = [verdict.test for verdict in visit.verdicts]
     assert len(tests) == len(set(tests)) == 2 * len(TOGETHER) + 1
     assert set(tests) == visit.planned
@@ -33,7 +33,7 @@ def test_every_exhibit_has_exactly_its_verdict(visit: Any, mode: str) -> None:
 def test_healthy_kernels_alone_are_green(visit: Any, mode: str) -> None:
     """And so are those that harm nobody as long as nobody calls exit()."""
     ended = visit.write(APART).run(mode)
-    told(visit)
+    reported(visit)
     assert ended.code == 0, ended.said[-2000:]
     assert [verdict.outcome.value for verdict in visit.verdicts] == ["PASS"] * (1 + 2 * len(APART))
 
@@ -42,7 +42,7 @@ def test_healthy_kernels_alone_are_green(visit: Any, mode: str) -> None:
 def test_what_ends_with_0_makes_no_run_green(visit: Any, mode: str) -> None:
     leaving = [exhibit for exhibit in EXHIBITS if exhibit.name == "exit_0"]
     ended = visit.write(leaving).run(mode)
-    told(visit)
+    reported(visit)
     assert ended.code == 1, ended.said[-2000:]
 
 

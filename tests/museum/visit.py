@@ -153,14 +153,14 @@ class Visit:
         wrong = []
         for exhibit in self.exhibits:
             verdict = found.get((_id(exhibit), exhibit.kernel))
-            wrong.append(exhibit.difference(*_told(verdict)))
+            wrong.append(exhibit.difference(*_ending(verdict)))
             neighbour = found.get((_id(exhibit), HEALTHY))
-            outcome, reason = _told(neighbour)
+            outcome, reason = _ending(neighbour)
             wrong.append("" if outcome == "PASS" else f"the neighbour of {exhibit.name}: {outcome}: {reason}")
         return [text for text in wrong if text]
 
 
-def _told(verdict: Verdict | None) -> tuple[str, str]:
+def _ending(verdict: Verdict | None) -> tuple[str, str]:
     if verdict is None:
         return "nothing", ""
     sentence = verdict.diagnosis.sentence if verdict.diagnosis else ""

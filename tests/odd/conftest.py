@@ -206,8 +206,8 @@ Try = Callable[[str, int, Callable[[Odd, Path], Callable[[], object]], tuple[typ
 
 
 @pytest.fixture
-def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
-    """``hold(name, count, make, told)``: make each input in a cell of its own and try it. Only what is ``told`` may be
+def try_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
+    """``try_all(name, count, make, answers)``: make each input in a cell of its own and try it. Only ``answers`` may be
     raised, in time, and nothing may appear outside the cell. The number of inputs that were refused."""
     cell = tmp_path / "a" / "b" / "cell"
     cell.mkdir(parents=True)
@@ -216,8 +216,11 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
     def outside() -> list[Path]:
         return sorted(path for path in tmp_path.rglob("*") if cell not in path.parents)
 
-    def _hold(
-        name: str, count: int, make: Callable[[Odd, Path], Callable[[], object]], told: tuple[type[BaseException], ...]
+    def _try_all(
+        name: str,
+        count: int,
+        make: Callable[[Odd, Path], Callable[[], object]],
+        answers: tuple[type[BaseException], ...],
     ) -> int:
         before, refused = outside(), 0
         for seed in range(count):
@@ -225,11 +228,11 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
             try:
                 with _in_time(f"{name} {seed}"):
                     attempt()
-            except told as error:
+            except answers as error:
                 refused += bool(str(error).strip())  # one without a word fails the test's count
             except BaseException as error:
                 raise AssertionError(f"{name} {seed}: {type(error).__name__}: {error}") from error
         assert outside() == before
         return refused
 
-    return _hold
+    return _try_all

@@ -54,7 +54,7 @@ from bitgate.project_file import read as read_project
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
 from bitgate.report import merge
 
-Told = (UsageError, ProblemError)
+ANSWERS = (UsageError, ProblemError)
 
 CASES = (
     "fwd_f32_nhwgc_g1n1k1c1_y1x1_h1x1_s1x1_d1x1_p0x0_q0x0",
@@ -82,27 +82,27 @@ def _write(folder: Path, name: str, data: bytes) -> Path:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_case_ids(hold: Any, part: int) -> None:
+def test_case_ids(try_all: Any, part: int) -> None:
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         text = odd.text(odd.draw.choice(CASES))
         return lambda: case_id(parse_case_id(text))
 
-    assert hold(f"case {part}", 2500, make_one, Told) > 1000
+    assert try_all(f"case {part}", 2500, make_one, ANSWERS) > 1000
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_foreign_lines(hold: Any, part: int) -> None:
+def test_foreign_lines(try_all: Any, part: int) -> None:
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         text = odd.text(odd.draw.choice(LINES))
         return lambda: [case_id(problem) for problem in problems_of(text)]
 
-    assert hold(f"line {part}", 2000, make_one, Told) > 800
+    assert try_all(f"line {part}", 2000, make_one, ANSWERS) > 800
 
 
 TABLE = (Path(__file__).parents[1] / "plugin" / "conftest.py").read_text().split('TABLE = """')[1].split('"""')[0]
 
 
-def test_case_tables(hold: Any) -> None:
+def test_case_tables(try_all: Any) -> None:
     def attempt(path: Path) -> None:
         for name in set_names(path):
             for row in load_set(path, name):
@@ -112,10 +112,10 @@ def test_case_tables(hold: Any) -> None:
         path = _write(cell, f"t{odd.draw.randrange(1 << 60)}.toml", odd.bytes(TABLE))
         return lambda: attempt(path)
 
-    assert hold("table", 1500, make_one, Told) > 500
+    assert try_all("table", 1500, make_one, ANSWERS) > 500
 
 
-def test_targets(hold: Any) -> None:
+def test_targets(try_all: Any) -> None:
     text = (rooms.room("ci") / "targets.toml").read_text()
     text = text[text.index("schema = 2") :]
 
@@ -123,10 +123,10 @@ def test_targets(hold: Any) -> None:
         path = _write(cell, "targets.toml", odd.bytes(text))
         return lambda: [cells(read_targets(path), tier) for tier in ("smoke", "regression")]
 
-    assert hold("targets", 1500, make_one, Told) > 300
+    assert try_all("targets", 1500, make_one, ANSWERS) > 300
 
 
-def test_project_files(hold: Any) -> None:
+def test_project_files(try_all: Any) -> None:
     right = '[bitgate]\nsuites = ["s"]\nload = ["k"]\ntargets = "t.toml"\ntiers = ["smoke"]\nrules = ["r.py"]\n'
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
@@ -136,10 +136,10 @@ def test_project_files(hold: Any) -> None:
         path = _write(cell, "bitgate.toml", odd.bytes(right))
         return lambda: read_project(path).tables()
 
-    assert hold("project", 1000, make_one, Told) > 300
+    assert try_all("project", 1000, make_one, ANSWERS) > 300
 
 
-def test_fault_files(hold: Any) -> None:
+def test_fault_files(try_all: Any) -> None:
     text = '[[fault]]\nname = "a_b"\nimitates = "x#1"\nfile = "kernels/a.hpp"\nfind = """x < y"""\nreplace = "x"\n'
 
     def attempt(path: Path) -> None:
@@ -150,7 +150,7 @@ def test_fault_files(hold: Any) -> None:
         path = _write(cell, "faults.toml", odd.bytes(text))
         return lambda: attempt(path)
 
-    assert hold("fault", 1500, make_one, Told) > 500
+    assert try_all("fault", 1500, make_one, ANSWERS) > 500
 
 
 def _verdict() -> Verdict:
@@ -181,7 +181,7 @@ def _verdict() -> Verdict:
     )
 
 
-def test_records(hold: Any) -> None:
+def test_records(try_all: Any) -> None:
     """Forty odd lines a file, merged and rendered."""
     right = to_event(_verdict())
 
@@ -190,7 +190,7 @@ def test_records(hold: Any) -> None:
         path = _write(cell, "results.jsonl", b"\n".join(lines) + odd.draw.choice((b"", b"\n")))
         return lambda: merge([path], cell / "out").as_json()
 
-    hold("record", 100, make_one, Told)
+    try_all("record", 100, make_one, ANSWERS)
 
 
 def _item(number: int) -> PlannedItem:
@@ -199,7 +199,7 @@ def _item(number: int) -> PlannedItem:
     return PlannedItem(test_id, Key(case, "naive_conv", "fwd", (), "exact", 0, "forward", "host"), "smoke", "conv_fwd")
 
 
-def test_plans(hold: Any, tmp_path: Path) -> None:
+def test_plans(try_all: Any, tmp_path: Path) -> None:
     plan = Plan("smoke", "host", tuple(map(_item, range(3))), "2026-11-21T00:00:00+00:00", "1/2", "w")
     right = plan.to_json()
 
@@ -207,10 +207,10 @@ def test_plans(hold: Any, tmp_path: Path) -> None:
         path = _write(cell, "plan.json", odd.json_text(right))
         return lambda: Plan.read(path).to_json()
 
-    assert hold("plan", 1000, make_one, (PlanError,)) > 500
+    assert try_all("plan", 1000, make_one, (PlanError,)) > 500
 
 
-def test_run_plans(hold: Any, tmp_path: Path) -> None:
+def test_run_plans(try_all: Any, tmp_path: Path) -> None:
     plans = [Plan("smoke", target, tuple(map(_item, range(3)))) for target in ("host", "gfx942")]
     make("smoke", plans, {"host": 2, "gfx942": 1}, "c").write(tmp_path / "right.json")
     right = json.loads((tmp_path / "right.json").read_text())
@@ -219,10 +219,10 @@ def test_run_plans(hold: Any, tmp_path: Path) -> None:
         path = _write(cell, "night.json", odd.json_text(right))
         return lambda: RunPlan.read(path).id
 
-    assert hold("run plan", 1000, make_one, (PlanError,)) > 700
+    assert try_all("run plan", 1000, make_one, (PlanError,)) > 700
 
 
-def test_matrices(hold: Any) -> None:
+def test_matrices(try_all: Any) -> None:
     right = {
         "include": [{"target": name, "env": f"smoke-{name}", "runs_on": ["a"]} for name in ("host", "gfx942")],
         "absent": [{"target": "gfx90a", "why": "drained", "reason": "pool mi200 drained: moved"}],
@@ -236,23 +236,25 @@ def test_matrices(hold: Any) -> None:
             return lambda: expected_of(path)
 
         def merged() -> object:
-            told = expected_of(path)
-            return merge([cell], cell / "out", expected_targets=told.targets, absent=told.absent, notes=told.notes)
+            expected = expected_of(path)
+            return merge(
+                [cell], cell / "out", expected_targets=expected.targets, absent=expected.absent, notes=expected.notes
+            )
 
         return merged
 
-    assert hold("matrix", 1500, make_one, Told) > 600
+    assert try_all("matrix", 1500, make_one, ANSWERS) > 600
 
 
-def test_selections(hold: Any) -> None:
+def test_selections(try_all: Any) -> None:
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         path = _write(cell, "ids", odd.bytes(f"# ids\n{CASES[0]}__naive_conv__exact\n{CASES[1]}__x__exact\n"))
         return lambda: _selection(str(path))
 
-    assert hold("select", 1000, make_one, Told) >= 10
+    assert try_all("select", 1000, make_one, ANSWERS) >= 10
 
 
-def test_durations_are_never_refused(hold: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_durations_are_never_refused(try_all: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = {"seconds": {"a__b_c__exact": [1.0, 2.0]}, "paces": {"b": [[0.1, 1e-9]]}}
     right = {"schema": 2, "machines": {"x/2": machine}}
 
@@ -262,7 +264,7 @@ def test_durations_are_never_refused(hold: Any, monkeypatch: pytest.MonkeyPatch)
         _write(cell / "durations", "toy.json", odd.json_text(right))
         return lambda: durations.load("toy").estimate("a", "b", "c", "exact", 10)
 
-    assert hold("durations", 500, make_one, ()) == 0
+    assert try_all("durations", 500, make_one, ()) == 0
 
 
 DECLARATION = """
@@ -274,7 +276,7 @@ FAMILY = replace(naive, name="mine", sources=("a.cpp",), folder=Path("."), platf
 """
 
 
-def test_declarations(hold: Any) -> None:
+def test_declarations(try_all: Any) -> None:
     text = DECLARATION.replace("KERNELS", repr(str(rooms.room("kernels"))))
     head, tail = text.split("FAMILY = ")
 
@@ -286,13 +288,13 @@ def test_declarations(hold: Any) -> None:
 
     # Each takes a process; the nightly tries them all.
     count = 500 if os.environ.get("BITGATE_NIGHTLY") else 30
-    assert hold("declaration", count, make_one, Told) > count * 2 // 5
+    assert try_all("declaration", count, make_one, ANSWERS) > count * 2 // 5
 
 
 SHAPES = "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,InputW\n2,1,4,8,8,3,3,7,7\n"
 
 
-def test_files_of_shapes(hold: Any) -> None:
+def test_files_of_shapes(try_all: Any) -> None:
     from bitgate.operation.space.table import TableRequest
 
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
@@ -300,7 +302,7 @@ def test_files_of_shapes(hold: Any) -> None:
         path = _write(cell, name, odd.bytes(right))
         return lambda: read_shapes(path, TableRequest())
 
-    assert hold("shapes", 1000, make_one, Told) > 300
+    assert try_all("shapes", 1000, make_one, ANSWERS) > 300
 
 
 def _capsule(folder: Path) -> None:
@@ -342,7 +344,7 @@ def _capsule(folder: Path) -> None:
     write_capsule(folder, manifest, files)
 
 
-def test_capsules(hold: Any, tmp_path: Path) -> None:
+def test_capsules(try_all: Any, tmp_path: Path) -> None:
     """Opened, and their question asked; what is launched then is tests/capsule's."""
     _capsule(tmp_path / "right")
     question_of(open_capsule(tmp_path / "right"))
@@ -361,4 +363,4 @@ def test_capsules(hold: Any, tmp_path: Path) -> None:
             (folder / "manifest.json").write_text(json.dumps(changed))
         return lambda: question_of(open_capsule(folder))
 
-    assert hold("capsule", 1000, make_one, Told) > 600
+    assert try_all("capsule", 1000, make_one, ANSWERS) > 600

@@ -151,9 +151,9 @@ def test_options_hold_into_and_out_of_a_batch_file(tmp_path: Path) -> None:
 def test_batch_files_in_a_circle_and_in_a_fan_come_to_an_end(tmp_path: Path) -> None:
     fan = {f"f{level}": f"--batch=f{level + 1} --batch=f{level + 1}\n" for level in range(20)}
     files(tmp_path, a="--batch=b\nic8oc8ih5kh1\n", b="--batch=./a\n", c="--batch=c", f20="", **fan)
-    told = [entry.reason for entry in found_in_list(tmp_path / "a") if isinstance(entry, Refused)]
-    assert len(told) == 1
-    assert "is being read already" in told[0]
+    reported = [entry.reason for entry in found_in_list(tmp_path / "a") if isinstance(entry, Refused)]
+    assert len(reported) == 1
+    assert "is being read already" in reported[0]
     assert "is being read already" in next(e.reason for e in found_in_list(tmp_path / "c") if isinstance(e, Refused))
     assert "at most 1000 batch files" in next(
         e.reason for e in found_in_list(tmp_path / "f0") if isinstance(e, Refused)
@@ -166,9 +166,9 @@ def test_an_option_refuses_what_it_holds_for_and_no_more(tmp_path: Path) -> None
     assert [entry.where for entry in found if isinstance(entry, Understood)] == ["line 1", "line 6"]
     refused = [entry for entry in found if isinstance(entry, Refused)]
     assert [(reason.count, reason.first) for reason in reasons(refused)] == [(3, "line 3"), (1, "line 7")]
-    told = in_words(refused, 2)
-    assert told[0] == "refused: 4 of 6, not looked at"
-    assert told[1].startswith("  3 x types 'u8:s8:s8'")
+    reported = in_words(refused, 2)
+    assert reported[0] == "refused: 4 of 6, not looked at"
+    assert reported[1].startswith("  3 x types 'u8:s8:s8'")
 
 
 def test_a_batch_file_that_can_have_no_such_name_is_one_line() -> None:

@@ -62,9 +62,9 @@ def test_a_table_is_surveyed_and_its_holes_are_closed():
     scope = Scope(TOY, frozenset({"dtypes"}), Assumptions())
     rows = [NamedProblem("a", toy(1, 8, 64)), NamedProblem("b", toy(2, 8, 65))]
     survey = Survey(scope, rows, 2)
-    told = [survey.words(hole) for hole, _ in survey.order]
-    assert "causal" in told
-    assert "columns around the tile" in told
+    reported = [survey.words(hole) for hole, _ in survey.order]
+    assert "causal" in reported
+    assert "columns around the tile" in reported
     closing = close(survey, 1.0, seed=1)
     assert closing.covered == closing.total
     assert all(row.problem.heads % row.problem.groups == 0 for row in closing.rows)

@@ -189,7 +189,7 @@ def test_an_accumulator_as_declared_is_green():
     assert hardware.found["exact_range"] == {SQUARE.name: 2**24}
 
 
-def test_operands_of_fewer_bits_are_told():
+def test_operands_of_fewer_bits_are_reported():
     def xf32(a, b):
         mantissa, exponent = np.frexp(wide(a))
         return np.ldexp(np.trunc(np.ldexp(mantissa, 11)), exponent - 11) @ wide(b)
@@ -222,7 +222,7 @@ def test_subnormals_are_to_be_as_the_target_is_known(target, multiply, said):
         assert words.replace("A are", f"{operand} are") in finding.text
 
 
-def test_what_is_true_of_several_fragments_is_told_once():
+def test_what_is_true_of_several_fragments_is_reported_once():
     findings = [Deviation("transposed", "one"), Deviation("no LDS"), Deviation("transposed", "two")]
     assert sentence_of(findings) == "one and 1 more: transposed; no LDS"
 

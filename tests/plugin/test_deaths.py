@@ -77,8 +77,8 @@ def test_a_hung_case_without_workers_ends_the_run_with_its_reports(suites: Any) 
 
 def test_tests_of_one_problem_share_a_worker(suites: Any) -> None:
     both = 'dtypes = "f32"\npass = ["bwd_data", "fwd"]\nfills = ["exact", "decimal"]\nseeds = [0, 1]'
-    told = "    open('workers', 'a').write(planned.case + ' ' + os.environ['PYTEST_XDIST_WORKER'] + chr(10))\n"
-    suites.write(('pass = "bwd_data"\ndtypes = ["f32", "f64"]', both), more=told)
+    noting = "    open('workers', 'a').write(planned.case + ' ' + os.environ['PYTEST_XDIST_WORKER'] + chr(10))\n"
+    suites.write(('pass = "bwd_data"\ndtypes = ["f32", "f64"]', both), more=noting)
     assert suites.run("-n2").returncode == 0
     lines = (suites.folder / "workers").read_text().split("\n")[:-1]
     assert len(lines) == 24

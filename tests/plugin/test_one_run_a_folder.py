@@ -55,7 +55,7 @@ def test_a_damaged_table_of_durations_is_ignored_with_a_line(
     assert "ignored" not in said
 
 
-def test_durations_that_cannot_be_kept_are_told(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_durations_that_cannot_be_kept_are_reported(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = suites.folder / "cache"
     cache.mkdir()
     (cache / "build").symlink_to(rooms.cache_dir() / "build")

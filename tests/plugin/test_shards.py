@@ -41,9 +41,9 @@ def plan(suites: Any, capsys: pytest.CaptureFixture[str]) -> Path:
     where = ["--suites", str(suites.folder / "suites"), "--out", str(path)]
     arguments = ["ci", "plan", "--tier", "regression", "--target", "host", "--shards", "2", *where, "--json"]
     assert run(arguments) == 0
-    told = json.loads(capsys.readouterr().out)["plan"]
-    assert [(part["target"], part["shard"]) for part in told["shards"]] == [("host", "1/2"), ("host", "2/2")]
-    assert sum(part["cases"] for part in told["shards"]) == 6
+    printed = json.loads(capsys.readouterr().out)["plan"]
+    assert [(part["target"], part["shard"]) for part in printed["shards"]] == [("host", "1/2"), ("host", "2/2")]
+    assert sum(part["cases"] for part in printed["shards"]) == 6
     return path
 
 

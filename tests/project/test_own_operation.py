@@ -137,8 +137,8 @@ def test_its_code_never_runs_where_results_are_written(
 ) -> None:
     repository = example("weighted_sums")
     stated, log = repository.folder / "kernels" / "weighted_sums" / "operation.py", repository.folder / "processes"
-    told = f"import os, pathlib\nwith open({str(log)!r}, 'a') as log: print(os.getpid(), file=log)\n"
-    stated.write_text(stated.read_text().replace("from dataclasses", f"{told}from dataclasses"))
+    noting = f"import os, pathlib\nwith open({str(log)!r}, 'a') as log: print(os.getpid(), file=log)\n"
+    stated.write_text(stated.read_text().replace("from dataclasses", f"{noting}from dataclasses"))
     monkeypatch.setattr(registry, "_added", {})
     monkeypatch.chdir(repository.folder)
     assert run(["verify", CASE, "--target=host"]) == 0, capsys.readouterr()

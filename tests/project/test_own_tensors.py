@@ -32,7 +32,7 @@ def test_so_do_digests_fuzz_and_coverage(scaled_rows: Any) -> None:
     assert scaled_rows.bitgate("coverage", "--json").code == 0
 
 
-def test_real_numbers_without_a_bound_are_told_from_the_command_line_too(scaled_rows: Any) -> None:
+def test_real_numbers_without_a_bound_are_reported_from_the_command_line_too(scaled_rows: Any) -> None:
     case = "scaled_rows_f16_f32_f16_r5c33_rows"
     done = scaled_rows.bitgate("verify", case, "--fill=decimal", "--target=host", "--json")
     (verdict,) = done.document["verdicts"]

@@ -96,9 +96,9 @@ def test_without_suites_of_its_own_it_is_served_bitgates(tmp_path: Path) -> None
     ],
 )
 def test_a_mistake_is_one_line_that_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         read(write(tmp_path, text))
-    said = str(told.value)
+    said = str(raised.value)
     assert said.startswith(f"{tmp_path}/bitgate.toml: ")
     assert message.replace("{folder}", str(tmp_path)) in said
     assert "\n" not in said

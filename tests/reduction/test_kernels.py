@@ -53,7 +53,7 @@ def test_sums_of_i32_wrap(reducer, kernel):
 
 
 @pytest.mark.parametrize("kernel", F32)
-def test_any_nan_is_told_as_the_quiet_one(reducer, kernel):
+def test_any_nan_is_reported_as_the_quiet_one(reducer, kernel):
     problem = parse_case_id("reduction_f32_o1l3_max")
     x = np.array([0x3F800000, 0xFFC12345, 0x7F800001], np.uint32).view(np.float32).reshape(1, 3, 1)
     assert reducer(problem, x, kernel)["y"].view(np.uint32).tolist() == [[0x7FC00000]]

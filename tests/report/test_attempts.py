@@ -25,7 +25,7 @@ def _read(*folders: Path) -> Ledger:
     return ledger
 
 
-@pytest.mark.parametrize("names", permutations(["a", "b", "c"]))
+@pytest.mark.parametrize("names", list(permutations(["a", "b", "c"])))
 def test_the_highest_attempt_is_the_last_wherever_it_lies(
     verdict: Make, run_folder: Folder, names: tuple[str, ...]
 ) -> None:
@@ -78,6 +78,13 @@ def test_another_build_may_answer_otherwise(verdict: Make, run_folder: Folder) -
     ledger = _read(run_folder("b", verdict(fingerprint={"build": "new"}, run=_stamp(2))).parent)
     assert ledger.entries[0].verdict.outcome is Outcome.PASS
     assert not ledger.findings
+
+
+@pytest.mark.parametrize("later", [Outcome.INFRA, Outcome.NOT_RUN])
+def test_a_finding_outlives_an_attempt_without_an_answer(verdict: Make, run_folder: Folder, later: Outcome) -> None:
+    first = run_folder("a", verdict(Outcome.MISMATCH, run=_stamp(1)))
+    (entry,) = _read(first, run_folder("b", verdict(later, run=_stamp(2)))).entries
+    assert entry.verdict.outcome is Outcome.MISMATCH
 
 
 def test_an_attempt_that_did_not_run_takes_no_answer_back(verdict: Make, run_folder: Folder) -> None:

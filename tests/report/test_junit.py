@@ -110,14 +110,14 @@ def test_a_case_verified_in_several_ways_keeps_several_names(verdict: Make, drop
 
 def test_the_suite_says_what_it_ran_on(verdict: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_SHA", "c0ffee")
-    told = {
+    stated = {
         "runtime": "ROCm 7.1.0, HIP 7.1.25424",
         "host": "n1",
         "driver": "6.12.12",
         "commit": UNKNOWN,
         "guards": "both",
     }
-    (suite,) = document(_ledger(verdict(fingerprint={}), verdict(case="b", fingerprint=told)))
+    (suite,) = document(_ledger(verdict(fingerprint={}), verdict(case="b", fingerprint=stated)))
     properties = {p.name: p.value for p in suite.properties()}
     assert properties["gpu.target"] == "host"
     assert properties["device.kind"] == "cpu"

@@ -136,7 +136,7 @@ def test_a_file_that_holds_nothing_readable_is_red_and_reported(
     assert "results.jsonl:1: " in (tmp_path / "o" / "summary.md").read_text()
 
 
-def test_reds_of_one_cause_are_told_once_with_their_count(verdict: Make, dropped: Verdict) -> None:
+def test_reds_of_one_cause_are_reported_once_with_their_count(verdict: Make, dropped: Verdict) -> None:
     reds = [replace(dropped, key=replace(dropped.key, seed=seed)) for seed in range(300)]
     other = verdict(Outcome.CRASHED, case="b", reason="out of bounds by 1 element", dispatch={"path": "flat"})
     text = markdown(summarise([Ledger("host", "smoke", tuple(map(Entry, [other, *reds])))]))

@@ -17,8 +17,8 @@ Folder = Callable[..., Path]
 
 
 def _kinds(night: Night) -> list[str]:
-    told = [*night.findings, *(finding for ledger in night.ledgers for finding in ledger.findings)]
-    return [finding.kind for finding in told]
+    found = [*night.findings, *(finding for ledger in night.ledgers for finding in ledger.findings)]
+    return [finding.kind for finding in found]
 
 
 def test_shards_that_are_all_there_are_one_run(verdict: Make, run_folder: Folder) -> None:

@@ -1,4 +1,4 @@
-"""A thread that waits for another wave's progress is told as such, and soon; a kernel that takes long is left alone."""
+"""A thread that waits for another wave's progress is reported, and soon; a kernel that takes long is left alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def spun(host: Host) -> None:
 
 
 @pytest.mark.parametrize("threads_of_cpu", [1, 2])
-def test_a_wait_for_another_wave_is_told(watched: Host, load: Load, threads_of_cpu: int) -> None:
+def test_a_wait_for_another_wave_is_reported(watched: Host, load: Load, threads_of_cpu: int) -> None:
     watched.settings.set_threads(threads_of_cpu)
     flag = watched.array(np.zeros(1, np.int32), "flag")
     load("spins").launch_wait_for_flag(flag.pointer, 64, 128)

@@ -133,10 +133,10 @@ def test_a_right_function_passes_on_exact_bits_and_within_the_stated_bound(sessi
 
 
 def test_what_could_not_be_looked_at_is_stated(session) -> None:
-    told = verdict_on(session, right).fingerprint
-    assert told["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
-    assert told["build"] == session.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
-    assert told["build"] != session.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
+    facts = verdict_on(session, right).fingerprint
+    assert facts["unchecked"] == "capsule,capture,independent_listing,launch_log,schedules,workspace"
+    assert facts["build"] == session.runner(kernel_called(session.families, FAMILY.name, "right")).content_key
+    assert facts["build"] != session.runner(kernel_called(session.families, FAMILY.name, "idle")).content_key
 
 
 @pytest.mark.parametrize(

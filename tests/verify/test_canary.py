@@ -31,7 +31,7 @@ def test_a_sound_device_has_nothing_to_say() -> None:
     assert distress(Session("host")) == ""
 
 
-def test_a_device_that_computes_wrongly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session("host", project=ours().loading([SICK]))
     kernel = kernel_called(session.families, "sick", "fwd_f32")
     monkeypatch.setattr(session, "reference_kernel", lambda problem: kernel)

@@ -223,7 +223,7 @@ ckProfiler grouped_conv_bwd_data 1 1 7 1 0 1 2 1 1 8 8 3 3 8 8 3 3 1 1 1 1 1 1
 """
 
 
-def test_a_list_is_verified_and_what_was_refused_is_told_after_the_result(tmp_path, capsys):
+def test_a_list_is_verified_and_what_was_refused_is_reported_after_the_result(tmp_path, capsys):
     path = tmp_path / "list"
     path.write_text(LIST)
     command = ["verify", "--cases", str(path), "--kernel", "naive_conv*", "--target", "host"]
@@ -239,9 +239,9 @@ def test_a_list_is_verified_and_what_was_refused_is_told_after_the_result(tmp_pa
     assert lines[4].endswith("(first: line 5)")
     assert lines[5].startswith("  1 x the verification is 7: 0 (none)")
     assert run([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [reason["count"] for reason in told["refused"]] == [2, 1]
-    assert told["summary"]["refused_lines"] == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert [reason["count"] for reason in printed["refused"]] == [2, 1]
+    assert printed["summary"]["refused_lines"] == 3
 
 
 @pytest.mark.parametrize(

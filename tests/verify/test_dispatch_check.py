@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from told_parts import parts_of
+from launched_parts import parts_of
 
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.operation import parse_case_id
@@ -71,7 +71,7 @@ def test_a_true_record_passes() -> None:
         (lambda gemm: replace(gemm, blocks=BLOCKS + 1), "sub-GEMMs 0 and 1 share blocks of one launch"),
     ],
 )
-def test_a_record_that_lies_is_told_where(change: Callable[[SubGemmRecord], SubGemmRecord], said: str) -> None:
+def test_a_record_that_lies_is_reported_where(change: Callable[[SubGemmRecord], SubGemmRecord], said: str) -> None:
     assert said in _said(_with(change))
 
 

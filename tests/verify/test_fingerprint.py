@@ -18,7 +18,7 @@ from bitgate.kernel.resolved import kernel_called
 from bitgate.operation import parse_case_id
 from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
-from bitgate.verify import fingerprint as told
+from bitgate.verify import fingerprint as fingerprints
 from bitgate.verify import session as sessions
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.planned import PlannedCase
@@ -53,7 +53,7 @@ def session() -> Session:
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
     checkout.commit.cache_clear()
-    told._commit.cache_clear()
+    fingerprints._commit.cache_clear()
 
 
 def test_every_verdict_tells_all_of_it(session: Session) -> None:
@@ -101,8 +101,8 @@ def test_the_commit_is_the_users_and_says_if_it_is_not_what_ran(theirs: Path, mo
 
     def commit() -> str:
         checkout.commit.cache_clear()
-        told._commit.cache_clear()
-        return told.fingerprint(target, places)["commit"]
+        fingerprints._commit.cache_clear()
+        return fingerprints.fingerprint(target, places)["commit"]
 
     assert commit() == head
     (theirs.parent / "unrelated").write_text("not known to git, and beside the kernel")
@@ -118,22 +118,24 @@ def test_outside_of_a_repository_the_suites_speak_else_nobody(tmp_path: Path, th
     loose = tmp_path / "loose"
     loose.mkdir()
     target = Target("host", "host", "cpu", "CPU")
-    assert told.fingerprint(target, (loose, theirs))["commit"] == git(theirs, "rev-parse", "HEAD")
-    assert told.fingerprint(target, (rooms.room("kernels"), theirs))["commit"] == git(theirs, "rev-parse", "HEAD")
+    assert fingerprints.fingerprint(target, (loose, theirs))["commit"] == git(theirs, "rev-parse", "HEAD")
+    assert fingerprints.fingerprint(target, (rooms.room("kernels"), theirs))["commit"] == git(
+        theirs, "rev-parse", "HEAD"
+    )
     if not checkout.commit(tmp_path.parent).strip(UNKNOWN):
-        assert told.fingerprint(target, (loose,))["commit"] == UNKNOWN
+        assert fingerprints.fingerprint(target, (loose,))["commit"] == UNKNOWN
 
 
 def test_runtimes_of_gpus_are_named_as_their_users_know_them() -> None:
     def runtime(platform_name: str, version: int) -> str:
         hip = SimpleNamespace(hipRuntimeGetVersion=lambda: (0, version))
         device = SimpleNamespace(hip=hip, target=Target("t", platform_name, "hardware", "GPU"))
-        return told._runtime(device)
+        return fingerprints._runtime(device)
 
     assert runtime("nvidia", 12040).startswith("CUDA 12.4,")
     assert runtime("amd", 70125424).endswith("HIP 7.1.25424")
     failing = SimpleNamespace(hip=SimpleNamespace(hipRuntimeGetVersion=lambda: (1, 0)))
-    assert told._runtime(failing) == UNKNOWN
+    assert fingerprints._runtime(failing) == UNKNOWN
 
 
 def test_no_case_is_charged_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:

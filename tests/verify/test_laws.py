@@ -179,7 +179,7 @@ def test_where_no_law_applies_nothing_was_compared(session):
     assert verdict.reason == "nothing was compared: no law applies to the problem"
 
 
-def test_a_law_that_is_broken_is_told_with_both_sides(session):
+def test_a_law_that_is_broken_is_reported_with_both_sides(session):
     def wrong(problem: Problem, data: Data) -> Cells:
         right = np.einsum("bmk,bnk->bmn", data["in"], data["wei"])
         return right + (right == right.max())

@@ -172,7 +172,7 @@ def test_the_command_ends_with_3_or_says_which_case_was_not_compared(capsys: pyt
     assert {name: summary[name] for name in ("asked", "compared", "exit")} == {"asked": 2, "compared": 1, "exit": 1}
 
 
-def test_a_result_that_happens_to_be_zero_is_told() -> None:
+def test_a_result_that_happens_to_be_zero_is_reported() -> None:
     """relu clips the only cell of some seeds."""
     verdicts = [verify(relu(seed), Session("host", suites=())) for seed in range(8)]
     assert {verdict.outcome for verdict in verdicts} == {Outcome.PASS}

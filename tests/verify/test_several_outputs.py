@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said_of_the_output_that_it_befell(session, illness, ou
     assert words in red(session, illness, outcome).reason
 
 
-def test_a_cause_that_speaks_of_cells_alone_is_told_with_the_outputs_name() -> None:
+def test_a_cause_that_speaks_of_cells_alone_is_reported_with_the_outputs_name() -> None:
     def lazy(scene: Scene[RowMaximumProblem]) -> Finding:
         return Finding("other", Role.CAUSE, 1.0, f"axis {scene.letters} is not walked", names_cells=True)
 

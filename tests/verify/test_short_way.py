@@ -82,7 +82,7 @@ def test_a_written_gap_is_seen_on_the_device(book):
         assert "a gap between the rows of out was written (index 8 of its memory)" in verdict.reason
 
 
-def test_a_wrong_stored_digest_is_told_as_such_and_is_no_finding_about_the_kernel(book, exact):
+def test_a_wrong_stored_digest_is_reported_as_such_and_is_no_finding_about_the_kernel(book, exact):
     verdict = verify(plan(), book(OTHER_DIGEST))
     assert verdict.outcome is Outcome.INFRA
     assert not verdict.green
@@ -164,7 +164,9 @@ def test_the_checksum_alone_finds_a_wrong_cell(book):
         ("before", "gpu", Outcome.CORRUPTED, "byte 4 before buffer out was written"),
     ],
 )
-def test_what_is_too_large_for_the_host_is_told_by_the_device(book, monkeypatch, illness, reference, outcome, words):
+def test_what_is_too_large_for_the_host_is_reported_by_the_device(
+    book, monkeypatch, illness, reference, outcome, words
+):
     monkeypatch.setattr(spine, "memory_shortage", lambda problem, on_host: "no room")
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome

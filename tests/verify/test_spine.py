@@ -233,7 +233,7 @@ def test_a_kernel_that_never_ends_is_hung(monkeypatch):
     assert "no verdict within 3 s" in verdict.reason
 
 
-def test_a_kernel_that_waits_for_what_never_comes_is_told_as_such_before_its_time_is_up():
+def test_a_kernel_that_waits_for_what_never_comes_is_reported_as_such_before_its_time_is_up():
     verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=10)
     assert verdict.outcome is Outcome.CRASHED
     assert "it spins: 1" in verdict.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from told_parts import parts_of
+from launched_parts import parts_of
 
 from bitgate.cli.main import run
 from bitgate.kernel.abi import EventKind

@@ -29,11 +29,11 @@ def view(kinds: np.ndarray, **more: Any) -> dict[str, Any]:
     return view_of(bits.view(np.float32), kinds > 0, POISON, "abcdef"[: kinds.ndim], **more)
 
 
-def drawn(told: dict[str, Any]) -> np.ndarray:
+def drawn(stated: dict[str, Any]) -> np.ndarray:
     """From the record alone."""
-    picture = np.zeros(told["lengths"], np.int64)
+    picture = np.zeros(stated["lengths"], np.int64)
     for number, part in enumerate(PARTS, 1):
-        for cell in wrong_cells(told, part):
+        for cell in wrong_cells(stated, part):
             assert picture[cell] == 0
             picture[cell] = number
     return picture
@@ -42,42 +42,42 @@ def drawn(told: dict[str, Any]) -> np.ndarray:
 @given(arrays.arrays(np.int64, arrays.array_shapes(min_dims=1, max_dims=5, max_side=5), elements=st.integers(0, 4)))
 def test_what_is_drawn_from_the_record_is_what_was_wrong(kinds: np.ndarray) -> None:
     kinds.flat[-1] = 4  # nothing wrong, no view
-    told = json.loads(json.dumps(view(kinds)))
-    assert (drawn(told) == kinds).all()
-    assert told["parts"] == {part: n for i, part in enumerate(PARTS, 1) if (n := int((kinds == i).sum()))}
-    assert "thinned" not in told
+    stated = json.loads(json.dumps(view(kinds)))
+    assert (drawn(stated) == kinds).all()
+    assert stated["parts"] == {part: n for i, part in enumerate(PARTS, 1) if (n := int((kinds == i).sum()))}
+    assert "thinned" not in stated
 
 
 @given(arrays.arrays(np.int64, (2, 3, 8, 9), elements=st.integers(0, 4)), st.integers(500, 900))
 def test_what_does_not_fit_is_left_out_and_said(kinds: np.ndarray, limit: int) -> None:
     kinds.flat[-1] = 1
-    told = view(kinds, limit=limit)
-    assert size(told) <= limit
-    box = tuple(slice(*span) for span in box_of(told))
-    assert (drawn(told)[box] == kinds[box]).all()
-    assert sum(told["parts"].values()) == (kinds > 0).sum()
+    stated = view(kinds, limit=limit)
+    assert size(stated) <= limit
+    box = tuple(slice(*span) for span in box_of(stated))
+    assert (drawn(stated)[box] == kinds[box]).all()
+    assert sum(stated["parts"].values()) == (kinds > 0).sum()
     assert kinds[box].any()
-    assert ("thinned" in told) == (kinds[box].size < kinds.size)
+    assert ("thinned" in stated) == (kinds[box].size < kinds.size)
 
 
 def test_noise_in_a_large_tensor_is_bounded() -> None:
     kinds = np.random.default_rng(0).integers(0, 5, (1, 4, 256, 96, 96))
-    told = view(kinds)
-    assert size(told) <= LIMIT == 65536
-    assert told["thinned"].startswith("the mask tells of b 0")
+    stated = view(kinds)
+    assert size(stated) <= LIMIT == 65536
+    assert stated["thinned"].startswith("the mask tells of b 0")
 
 
-def test_missing_sub_gemms_are_told_cell_by_cell() -> None:
+def test_missing_sub_gemms_are_reported_cell_by_cell() -> None:
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
     right = np.ones(problem.tensors["in"].lengths, np.float16)
     result = np.where(np.isin(owners(problem).owner, [0, -1]), right, np.float16(0))
-    told = view_of(result, result != right, PATTERNS["f16"], problem.result_letters, (64, 64, 32))
-    assert told["lengths"] == [1, 4, 64, 28, 28]
-    assert told["tile"] == [64, 64, 32]
-    assert set(told["parts"]) == {"zero"}
-    cells = set(wrong_cells(told, "zero"))
+    stated = view_of(result, result != right, PATTERNS["f16"], problem.result_letters, (64, 64, 32))
+    assert stated["lengths"] == [1, 4, 64, 28, 28]
+    assert stated["tile"] == [64, 64, 32]
+    assert set(stated["parts"]) == {"zero"}
+    cells = set(wrong_cells(stated, "zero"))
     assert cells == {tuple(map(int, cell)) for cell in np.argwhere(result != right)}
-    assert "thinned" not in told
+    assert "thinned" not in stated
 
 
 @pytest.mark.parametrize(

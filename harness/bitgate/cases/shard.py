@@ -23,6 +23,8 @@ GRAIN = 10
 """A problem that takes longer than this part of a shard is cut."""
 LEAST_WEIGHT = 1000
 """Microseconds: what a case takes that only has to be refused."""
+PROBES = "probe_"
+"""Cases of the operation ``probe`` rest on one another: none says anything once another is red, so they are not cut."""
 
 ShardText = Annotated[str, msgspec.Meta(pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?\Z")]
 
@@ -119,11 +121,11 @@ def _pieces(cases: Sequence[PlannedItem], count: int) -> list[_Piece]:
 
 
 def _cut(problem: Iterable[PlannedItem], most: float) -> Iterator[_Piece]:
-    """Pieces of at most this weight, or of one case: of one fill while they can be, which shares its data."""
+    """Pieces of at most this weight, of one case or of probes: of one fill while they can be, which shares its data."""
     weight, ids = 0, list[str]()
     for item in sorted(problem, key=lambda item: (item.key.fill, item.id)):
         own = _weight(item)
-        if ids and weight + own > most:
+        if ids and weight + own > most and not item.key.case.startswith(PROBES):
             yield _Piece(weight, tuple(ids))
             weight, ids = 0, []
         weight += own

@@ -57,16 +57,19 @@ def gitlab(jobs: Sequence[Job]) -> str:
     pip installs) and BITGATE_IMAGE."""
     stated = {key: value for job in jobs for key, value in _gitlab_job(job).items()}
     tier = jobs[0].tier if jobs else ""
-    return "# Made by `bitgate ci matrix --for gitlab`.\n" + _yaml({**_frame(tier), **stated, **_merge()})
+    # What needs no GPU goes where the host's jobs go: a lab may have no runner for jobs without a tag.
+    tags = next(({"tags": job.runs_on} for job in jobs if job.platform == "host"), {})
+    return "# Made by `bitgate ci matrix --for gitlab`.\n" + _yaml({**_frame(tier, tags), **stated, **_merge(tags)})
 
 
-def _frame(tier: str) -> dict[str, Any]:
+def _frame(tier: str, tags: Mapping[str, Any]) -> dict[str, Any]:
     # A job of the child sees the parent's files by naming pipeline and job, and then no others: one hands them on.
     return {
         "stages": ["plan", "run", "merge"],
         "plan": {
             "stage": "plan",
             "image": "$BITGATE_IMAGE",
+            **tags,
             "needs": [{"pipeline": "$PARENT_PIPELINE_ID", "job": f"bitgate-plan-{tier}"}],
             "script": ["cat plan/matrix.json"],
             "artifacts": {"paths": ["plan/"]},
@@ -81,6 +84,8 @@ def _gitlab_job(job: Job) -> dict[str, Any]:
             "image": job.image or "$BITGATE_IMAGE",
             "tags": job.runs_on,
             "timeout": f"{job.minutes} minutes",
+            # Another machine is asked once where this one failed, never for what a shard found.
+            "retry": {"max": 1, "when": ["runner_system_failure", "stuck_or_timeout_failure"]},
             "variables": {"TIER": job.tier, "TARGET": job.target, "SHARD": job.shard, "BITGATE_OUT": "out"},
             "script": [
                 'pip install "$BITGATE"',
@@ -95,12 +100,13 @@ def _gitlab_job(job: Job) -> dict[str, Any]:
     }
 
 
-def _merge() -> dict[str, Any]:
+def _merge(tags: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "merge": {
             "stage": "merge",
             "when": "always",
             "image": "$BITGATE_IMAGE",
+            **tags,
             "script": [
                 'pip install "$BITGATE"',
                 "mkdir -p out",

@@ -101,7 +101,7 @@ def compile_(
                 begun = time.monotonic()
                 report.objects.append(_library(family.name, name, builder.family(family), begun))
             else:
-                _device_code(builder, family, instances[family.name], device_only, report)
+                _device_code(builder, family, instances.get(family.name, set()), device_only, report)
         except BuildError as error:
             report.fail(family.name, str(error), error.output)
     if store:

@@ -163,7 +163,7 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
         "source": table.source,
         "strength": found[0].strength,
         "assumed": list(assume),
-        "not_stated": sorted(_told(found) - table.stated - {text.partition("=")[0] for text in assume}),
+        "not_stated": sorted(_reported(found) - table.stated - {text.partition("=")[0] for text in assume}),
         "notes": list(table.notes),
         "refused": {
             "lines": len(table.refused),
@@ -177,9 +177,9 @@ def _document(table: Table, found: list[Survey], assume: list[str], top: int) ->
     }
 
 
-def _told(found: list[Survey]) -> set[str]:
+def _reported(found: list[Survey]) -> set[str]:
     """The columns of these operations whose absence from a table is worth a line."""
-    return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_told}
+    return {name for survey in found for name, column in survey.operation.space.columns.items() if column.is_reported}
 
 
 def _print(document: dict[str, Any], top: int) -> None:

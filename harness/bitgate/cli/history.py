@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.cli.columns import columns, counted
+from bitgate.cli import history_words as words
+from bitgate.cli.columns import counted
 from bitgate.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bitgate.history.first_bad import FirstBad
-    from bitgate.history.flaky import Blame
+    from bitgate.history.durations import Duration
     from bitgate.history.query import Run
 
 app = typer.Typer(
@@ -39,9 +39,6 @@ Url = Annotated[
 Last = Annotated[int, typer.Option("--last", metavar="N", min=1, max=10_000, help="Look at the last N runs.")]
 Target = Annotated[str, typer.Option(help="Of this target only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-
-COMMIT = 12
-"""Letters of a commit in a table."""
 
 
 @app.callback(invoke_without_command=True)
@@ -111,26 +108,9 @@ def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
     with _reading(url, last) as (connection, chosen):
         found = query.told(connection, chosen)
     if as_json:
-        documents = [
-            {name: value for name, value in vars(run).items() if name != "number"} | {"targets": dict(run.targets)}
-            for run in found
-        ]
-        print(json.dumps({"runs": documents}))
-        return 0
-    rows = [
-        (
-            run.name,
-            run.started[:16].replace("T", " "),
-            run.tier,
-            " ".join(commit[:COMMIT] for commit in run.commits),
-            sum(count for _, count in run.targets),
-            run.red,
-            run.unanswered,
-            " ".join(target for target, _ in run.targets),
-        )
-        for run in found
-    ]
-    _print(("run", "started", "tier", "commit", "verdicts", "red", "unanswered", "targets"), rows)
+        print(json.dumps({"runs": [run.as_json() for run in found]}))
+    else:
+        tell(words.of_runs(found))
     return 0
 
 
@@ -144,52 +124,18 @@ def case(
 ) -> int:
     """What became of a case, run after run: verdict, seconds, machine, and where its digest changed."""
     from bitgate.history import query
-    from bitgate.history.series import Series
+    from bitgate.history.trend import trend
 
     with _reading(url, last) as (connection, chosen):
         name = _case_id(connection, name)
         found = list(query.series(connection, chosen, name=name, target=target))
     names = {run.number: run.name for run in chosen}
-    documents = []
-    for key, told in found:
-        trend = Series.of(told)
-        odd = {id(trend.answers[place]) for place in trend.deviations}
-        rows, digest = [], ""
-        for answer in told:
-            changed = bool(digest and answer.digest and answer.digest != digest)
-            digest = answer.digest or digest
-            rows.append(
-                {
-                    "run": names[answer.run],
-                    "time": answer.time,
-                    "verdict": answer.outcome.value,
-                    "seconds": answer.seconds,
-                    "digest": answer.digest,
-                    "changed": changed,
-                    "deviates": id(answer) in odd,
-                    "node": answer.node,
-                    "build": answer.build,
-                    "commit": answer.commit,
-                }
-            )
-        documents.append({**key.as_json(), "trend": rows})
+    trends = [(key, trend(told, names)) for key, told in found]
     if as_json:
+        documents = [{**key.as_json(), "trend": [point.as_json() for point in points]} for key, points in trends]
         print(json.dumps({"cases": documents}))
-        return 0
-    for (key, _), document in zip(found, documents, strict=True):
-        print(f"{key.case}  {key.kernel} {key.words}".rstrip() + f" on {key.target}")
-        table = [
-            (
-                row["run"],
-                row["verdict"] + (" alone" if row["deviates"] else ""),
-                f"{row['seconds']:.4f}",
-                row["digest"] + (" changed" if row["changed"] else ""),
-                row["node"],
-                row["commit"][:COMMIT],
-            )
-            for row in document["trend"]
-        ]
-        _print(("run", "verdict", "seconds", "digest", "node", "commit"), table, indent="  ")
+    else:
+        tell(words.of_trends(trends))
     return 0
 
 
@@ -213,54 +159,16 @@ def first_bad(
         found = find(connection, chosen, name, target)
     between = [commits_between(Path.cwd(), one) for one in found]
     if as_json:
-        print(json.dumps({"first_bad": [_first_bad_json(*pair) for pair in zip(found, between, strict=True)]}))
+        documents = [
+            {**one.as_json(), "commits": commits[1] if commits else None, "log": commits[0] if commits else []}
+            for one, commits in zip(found, between, strict=True)
+        ]
+        print(json.dumps({"first_bad": documents}))
         return 0
-    for one, commits in zip(found, between, strict=True):
-        for line in _first_bad_lines(one, commits):
-            print(line)
+    tell(words.of_first_bad(found, between))
     if not found:
-        print("nothing is red by its last answer, but for what is flaky" if not name else f"{name} is not red now")
+        print(f"{name} is not red now" if name else "nothing is red by its last answer, but for what is flaky")
     return 0
-
-
-def _first_bad_json(found: FirstBad, commits: tuple[list[str], int] | None) -> dict[str, Any]:
-    return {
-        "run": found.run,
-        "good_run": found.good_run,
-        "good": found.good,
-        "bad": found.bad,
-        "commits": commits[1] if commits else None,
-        "log": commits[0] if commits else [],
-        "once": found.once,
-        "cases": [
-            {**one.case.as_json(), "verdict": one.bad.outcome.value, "since": one.bad.time, "reds": one.reds}
-            for one in found.cases
-        ],
-    }
-
-
-def _first_bad_lines(found: FirstBad, commits: tuple[list[str], int] | None) -> Iterator[str]:
-    once = ", in that run alone so far" if found.once else ""
-    yield f"{found.run}: {counted(len(found.cases), 'case')} red since{once}"
-    for one in found.cases[:10]:
-        yield f"  {one.bad.outcome}  {one.case.case}  {one.case.kernel} {one.case.words}".rstrip() + (
-            f" on {one.case.target}, {counted(one.reds, 'time')}"
-        )
-    if len(found.cases) > 10:
-        yield f"  ... and {len(found.cases) - 10} more (--json has all)"
-    if not found.good_run:
-        yield "  no good run of them is known before"
-    elif not found.good or not found.bad:
-        yield f"  {found.good_run} was the last good run; its records do not say both commits"
-    elif found.good == found.bad:
-        yield f"  {found.good_run} was the last good run, of the same commit {found.bad[:COMMIT]}: look at the machine"
-    else:
-        yield f"  {found.good_run} was the last good run: git log {found.good[:COMMIT]}..{found.bad[:COMMIT]}"
-    if commits:
-        lines, count = commits
-        yield from (f"    {line}" for line in lines)
-        if count > len(lines):
-            yield f"    ... and {count - len(lines)} commits before"
 
 
 @app.command()
@@ -275,78 +183,17 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
     with _reading(url, last) as (connection, chosen):
         found = blame(connection, chosen, target)
     if as_json:
-        print(json.dumps({"flaky": _flaky_json(found, len(chosen))}))
-        return 0
-    _print(
-        ("flaky case", "kernel", "target", "answers", "deviate", "rate", "score", "on"),
-        [
-            (
-                one.case.case,
-                f"{one.case.kernel} {one.case.words}".rstrip(),
-                one.case.target,
-                one.cause.answers,
-                one.cause.deviations,
-                f"{one.cause.rate:.1%}",
-                round(one.cause.score),
-                " ".join(f"{node} {count}" for node, count in one.nodes[:4]),
-            )
-            for one in found.cases
-        ],
-    )
-    _print(
-        ("bad machine", "why", "answers", "deviate", "rate", "score"),
-        [
-            (
-                one.node,
-                one.why,
-                one.cause.answers,
-                one.cause.deviations,
-                f"{one.cause.rate:.1%}",
-                round(one.cause.score),
-            )
-            for one in found.machines
-        ],
-    )
-    _print(
-        ("bad night", "target", "kernel", "answers", "deviate", "score"),
-        [
-            (one.run.name, one.target, one.family, one.cause.answers, one.cause.deviations, round(one.cause.score))
-            for one in found.nights
-        ],
-    )
-    groups = {"flaky case": found.cases, "bad machine": found.machines, "bad night": found.nights}
-    said = ", ".join(counted(len(group), name) for name, group in groups.items())
-    print(f"{said} in {found.answers} answers of {counted(len(chosen), 'run')}; {found.lone} deviations are nobody's")
+        print(json.dumps({"flaky": {"runs": len(chosen), **found.as_json()}}))
+    else:
+        tell(words.of_blame(found, len(chosen)))
     return 0
-
-
-def _flaky_json(found: Blame, runs: int) -> dict[str, Any]:
-    def cause(one: Any) -> dict[str, Any]:
-        said = one.cause
-        return {
-            "answers": said.answers,
-            "deviations": said.deviations,
-            "rate": round(said.rate, 6),
-            "explained": round(said.explained, 3),
-            "score": round(said.score, 2),
-        }
-
-    return {
-        "runs": runs,
-        "answers": found.answers,
-        "lone": found.lone,
-        "cases": [{**one.case.as_json(), **cause(one), "nodes": dict(one.nodes)} for one in found.cases],
-        "machines": [{"node": one.node, "why": one.why, **cause(one)} for one in found.machines],
-        "nights": [
-            {"run": one.run.name, "target": one.target, "kernel": one.family, **cause(one)} for one in found.nights
-        ],
-    }
 
 
 @app.command()
 def durations(
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a table of durations, which plans of shards read.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write <target>.json each, anew: the tables that `ci plan` reads."),
     ] = None,
     url: Url = "",
     last: Last = 20,
@@ -355,45 +202,37 @@ def durations(
 ) -> int:
     """How long each case took, by target and class of machines: median and 95th percentile over runs.
 
-    `--out suites/durations/gfx942.json --target gfx942` writes the file that suites carry.
+    `--out suites/durations` writes the tables that suites carry; `ci plan --durations FOLDER` takes others.
     """
     from bitgate.history.durations import durations as find
 
     with _reading(url, last) as (connection, chosen):
         found = list(find(connection, chosen, target))
-    if out is not None:
-        from bitgate.cases import durations as tables
-
-        targets = sorted({one.target for one in found})
-        if len(targets) != 1:
-            raise UsageError(f"--out {out}: a file is of one target, with --target: {', '.join(targets) or 'none'}")
-        machines: dict[str, dict[str, tuple[float, ...]]] = {}
-        for one in found:
-            name = tables.name(one.case, one.family, one.instance, one.fill)
-            machines.setdefault(one.machine, {})[name] = one.samples[-tables.RUNS :]
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(tables.render({machine: tables.History(seconds) for machine, seconds in machines.items()}))
+    files = _tables(found, out) if out else []
     if as_json:
-        print(json.dumps({"durations": [one.as_json() for one in found]}))
-        return 0
-    if out is not None:
-        print(f"{out}  {len(found)} durations")
-        return 0
-    rows = [
-        (
-            one.target,
-            one.machine,
-            one.case,
-            f"{one.family}.{one.instance}",
-            one.fill,
-            len(one.samples),
-            f"{one.median:.4f}",
-            f"{one.p95:.4f}",
-        )
-        for one in found
-    ]
-    _print(("target", "machine", "case", "kernel", "fill", "runs", "median s", "p95 s"), rows)
+        print(json.dumps({"durations": [one.as_json() for one in found], "files": [str(file) for file in files]}))
+    elif out:
+        tell(f"{file}" for file in files)
+    else:
+        tell(words.of_durations(found))
     return 0
+
+
+def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
+    from tempfile import TemporaryDirectory
+
+    from bitgate.cases.recorded import note_runs
+    from bitgate.history.durations import as_verdicts
+    from bitgate.kernel.loading import with_operations
+    from bitgate.project_file import find
+
+    if not found:
+        raise UsageError(f"--out {out}: no case was compared, so nothing is known of its seconds")
+    with_operations(find())  # the cases of an owner's operation are read as problems, too
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".durations-", dir=out) as draft:
+        files = {noted.file for noted in note_runs(as_verdicts(found), Path(draft))}
+        return sorted(file.replace(out / file.name) for file in files)
 
 
 @app.command()
@@ -410,31 +249,9 @@ def diff(
     with _reading(url, last) as (connection, chosen):
         found = difference(connection, before, after, chosen)
     if as_json:
-        changes = [
-            {
-                **{name: value for name, value in one.case.as_json().items() if name != "target" or one.target},
-                "what": one.what,
-                "before": {"verdict": one.before.outcome.value, "digest": one.before.digest},
-                "after": {"verdict": one.after.outcome.value, "digest": one.after.digest},
-            }
-            for one in found.changes
-        ]
-        print(json.dumps({"diff": {"changes": changes, "same": found.same, "only": list(found.only)}}))
-        return 0
-    rows = [
-        (
-            one.case.case,
-            f"{one.case.kernel} {one.case.words}".rstrip(),
-            one.target,
-            f"{one.before.outcome} {one.before.digest}".rstrip(),
-            f"{one.after.outcome} {one.after.digest}".rstrip(),
-        )
-        for one in found.changes
-    ]
-    _print(("case", "kernel", "target", before, after), rows)
-    print(
-        f"{len(rows)} differ, {found.same} are the same; {found.only[0]} in {before} only, {found.only[1]} in {after}"
-    )
+        print(json.dumps({"diff": found.as_json()}))
+    else:
+        tell(words.of_difference(found))
     return 0
 
 
@@ -463,6 +280,6 @@ def _reading(url: str, last: int) -> Iterator[tuple[Connection, list[Run]]]:
         yield connection, last_runs(connection, last)
 
 
-def _print(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "") -> None:
-    for line in columns(header, rows) if rows else []:
-        print(indent + line)
+def tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)

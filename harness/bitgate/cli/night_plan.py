@@ -54,8 +54,7 @@ class Order:
 
 def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     """The first event of a night, whose plan and matrix are written into its folder. UsageError."""
-    if order.workers and not re.fullmatch(r"auto|\d{1,4}", order.workers):
-        raise UsageError(f"-n {order.workers}: write a number, or auto")
+    _check(order)
     project = with_operations(find().loading(to_load(list(order.load))))
     project.tables()  # without a suite pytest would not know our options
     tell_whose(project)
@@ -84,7 +83,20 @@ def planned_night(order: Order, folder: Path, jobs: int) -> Planned:
     )
 
 
+def _check(order: Order) -> None:
+    told = {"--tier": order.tier, "--target": order.targets, "--shards": order.shards}
+    if order.plan and (twice := next((name for name, value in told.items() if value), None)):
+        raise UsageError(f"{twice} and --plan: the plan says so already: give one of them")
+    if order.matrix and order.targets:
+        raise UsageError("--target and --matrix: give one of them")
+    if order.workers and not re.fullmatch(r"auto|\d{1,4}", order.workers):
+        raise UsageError(f"-n {order.workers}: write a number, or auto")
+
+
 def _plan(order: Order, folder: Path, executor: str, project: Project, config: CiTargets | None) -> RunPlan:
+    if order.matrix:
+        expected_of(order.matrix)  # what is no matrix is told now, not in the morning
+        shutil.copyfile(order.matrix, folder / MATRIX)
     if order.plan:
         try:
             return RunPlan.read(order.plan)
@@ -92,21 +104,25 @@ def _plan(order: Order, folder: Path, executor: str, project: Project, config: C
             raise UsageError(f"--plan {error}") from None
     tier = order.tier or project.tiers[0]
     project.check_tier(tier)
-    names = [target_id(name).name for name in order.targets]
-    if not names and order.matrix:
-        names = list(expected_of(order.matrix).targets)
-        shutil.copyfile(order.matrix, folder / MATRIX)
-    elif not names and config:
-        found = cells(config, tier, [executor])
-        names = [cell.target for cell in found if cell.runs]
-        if names:
-            (folder / MATRIX).write_text(json.dumps(document(config, found), indent=1) + "\n")
-    if not names and executor == "local":
-        names = [targets.best().name]
+    names = _targets(order, folder, tier, executor, config)
     if not names:
-        raise UsageError(f"{project.targets}: no target runs {tier} on a pool of {executor}: add one, or give --target")
+        file = order.matrix or project.targets
+        raise UsageError(f"{file}: no target runs {tier} on a pool of {executor}: add one, or give --target")
     print(f"planning {tier} on {', '.join(names)} ...", file=sys.stderr, flush=True)
     return make_run_plan(tier, names, Sizes.of(order.shards, names, None, 0.0), project, order.kernel)
+
+
+def _targets(order: Order, folder: Path, tier: str, executor: str, config: CiTargets | None) -> list[str]:
+    """As stated, else as the matrix says; on this machine, where no file says anything, the best that is here."""
+    if order.targets:
+        return [target_id(name).name for name in order.targets]
+    if order.matrix:
+        return list(expected_of(order.matrix).targets)
+    found = cells(config, tier, [executor]) if config else ()
+    names = [cell.target for cell in found if cell.runs]
+    if names and config:
+        (folder / MATRIX).write_text(json.dumps(document(config, found), indent=1) + "\n")
+    return names or ([targets.best().name] if executor == "local" else [])
 
 
 def _seat(plan: RunPlan, target: str, executor: str, config: CiTargets | None) -> Seat:

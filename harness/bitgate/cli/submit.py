@@ -55,6 +55,9 @@ def submit(
     detach: Annotated[
         bool, typer.Option("--detach", help="Ctrl-C leaves running what runs, for --resume to take up again.")
     ] = False,
+    history: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="Read the results into this history, too: see `bitgate history`.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON document.")] = False,
 ) -> int:
     """Run a whole night: plan the suites in shards, run each on a machine of its target, merge what they found.
@@ -66,6 +69,7 @@ def submit(
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
     from bitgate import rooms
+    from bitgate.ci.attempts import SHARDS
     from bitgate.ci.night import MERGED, Controller, lock
     from bitgate.ci.screen import screen
     from bitgate.cli.night_plan import Order
@@ -86,7 +90,7 @@ def submit(
     )
     folder = (out or rooms.out_dir() / "night").absolute()
     if resume and order.stated:
-        raise UsageError(f"{order.stated} and --resume: the night is planned: give --out and --jobs only")
+        raise UsageError(f"{order.stated} and --resume: the night is planned: leave it out")
     if resume and not folder.is_dir():
         raise UsageError(f"{folder}: no such folder: leave --resume out to start a night")
     with lock(folder), screen() as told:
@@ -106,7 +110,12 @@ def submit(
                 raise
             raise UsageError(f"{folder}: {error.strerror}: mend that, and go on with --resume") from None
     print_summary(summary, folder / MERGED, as_json)
-    return summary.exit_code
+    if not history:
+        return summary.exit_code
+    from bitgate.cli.history import remember
+
+    remembered = remember([folder / SHARDS], history)
+    return summary.exit_code or remembered
 
 
 def _engine(order: Order, folder: Path, jobs: int, resume: bool) -> Executor:

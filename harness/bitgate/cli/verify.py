@@ -76,7 +76,9 @@ def verify(
     ] = None,
     case_list: Annotated[
         Path | None,
-        typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are told after the result."),
+        typer.Option(
+            "--cases", metavar="FILE", help="A list of such lines; those refused are reported after the result."
+        ),
     ] = None,
     kernel: Annotated[
         str | None,

@@ -1,8 +1,8 @@
-"""The combinations that no case of a table has, told briefly: the smallest ones, and the widest classes.
+"""The combinations that no case of a table has, reported briefly: the smallest ones, and the widest classes.
 
-* A hole is told once, by its fewest classes: with a pair uncovered, no triple around it is listed.
-* Where a union of classes (``gemms_count > 1``) is uncovered as a whole, the union is told, not its members.
-* A class that no case has at all is told for each dispatch path, because each path needs its own case.
+* A hole is reported once, by its fewest classes: with a pair uncovered, no triple around it is listed.
+* Where a union of classes (``gemms_count > 1``) is uncovered as a whole, the union is reported, not its members.
+* A class that no case has at all is reported for each dispatch path, because each path needs its own case.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Levels:
                     yield Hole(terms, plan_only=not bool(runs[tuple(classes)]))
 
     def _smaller(self, factors: tuple[int, ...], path: int) -> Flags:
-        """Combinations that contain a smaller hole. A pair (path, class that nobody has) is told in its place."""
+        """Combinations that contain a smaller hole. A pair (path, class that nobody has) is reported in its place."""
         found = np.zeros((), dtype=np.bool_)
         for left_out in range(len(factors)):
             rest = factors[:left_out] + factors[left_out + 1 :]

@@ -58,7 +58,7 @@ class Shares:
 
 
 def merged(holes: Iterable[Hole], pool: Shares) -> list[Hole]:
-    """Holes that the same problems would close told as one: the first, with the others' terms beside it."""
+    """Holes that the same problems would close reported as one: the first, with the others' terms beside it."""
     found: dict[tuple[int, bytes], Hole] = {}
     for hole in holes:
         key = (hole.strength, blake2b(np.packbits(pool.mask(hole.terms)).tobytes(), digest_size=16).digest())

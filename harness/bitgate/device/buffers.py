@@ -75,7 +75,7 @@ class Buffer:
     def free(self) -> None:
         """Give the memory back; a second call does nothing.
 
-        The host looks at its canaries once more: damage that ``check_guards`` has not told is a HipError.
+        The host looks at its canaries once more: damage that ``check_guards`` has not reported is a HipError.
         """
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0

@@ -74,8 +74,8 @@ def _checked(finding: Finding | None) -> Finding | None:
 
 
 def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
-    """The rules in the order in which equally certain findings are told. Only a race has anything to say of a run that
-    is right."""
+    """The rules in the order in which equally certain findings are reported. Only a race has anything to say of a run
+    that is right."""
     return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
 
 
@@ -101,15 +101,15 @@ def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
             sentence += f"; {share}"
         sentence = ", ".join([sentence, *places])
     else:
-        told_along = [finding.along for finding in where if finding.along is not None]
-        if len(told_along) == len(where):
-            places += _box(scene, "".join(told_along))
+        reported_along = [finding.along for finding in where if finding.along is not None]
+        if len(reported_along) == len(where):
+            places += _box(scene, "".join(reported_along))
         sentence = ", ".join([share, *(places or ["spread over the whole tensor"])])
     return "; ".join([sentence, *contents])
 
 
 def _box(scene: Scene[Problem], reported: str) -> list[str]:
-    """The box around the wrong cells, along the axes that no finding has told of."""
+    """The box around the wrong cells, along the axes that no finding has reported."""
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]

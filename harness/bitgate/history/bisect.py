@@ -130,7 +130,7 @@ def _run(tree: Path, told: step.Told, good: str, bad: str, tell: Tell) -> Found:
             steps += 1
             tell(line)
         elif left := re.match(r"Bisecting: (\d+) revisions? left to test after this \(roughly (\d+) steps?\)", line):
-            tell(f"{int(left[1]) + 1} commits left, about {int(left[2]) + 1} steps")
+            tell(f"steps to go: about {int(left[2]) + 1}; commits among which it is: {int(left[1]) + 1}")
         elif found := re.match(r"([0-9a-f]{40,64}) is the first bad commit", line):
             candidates[:] = [found[1]]
         elif re.fullmatch(r"[0-9a-f]{40,64}", line):

@@ -63,6 +63,11 @@ class Cause:
     explained: float
     score: float
 
+    def as_json(self) -> dict[str, Any]:
+        """Without the name, which is different for each kind."""
+        counts = {"answers": self.answers, "deviations": self.deviations}
+        return counts | {name: round(getattr(self, name), 6) for name in ("rate", "explained", "score")}
+
 
 def blamed(deviations: Sequence[Deviation], answers: Mapping[Kind, Mapping[Hashable, int]]) -> list[Cause]:
     """The causes, the strongest first. ``answers``: how many there were in all of each case, machine and night."""

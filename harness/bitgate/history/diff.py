@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -34,6 +35,12 @@ class Change:
     def what(self) -> str:
         return "verdict" if self.before.outcome is not self.after.outcome else "digest"
 
+    def as_json(self) -> dict[str, Any]:
+        key = {name: value for name, value in self.case.as_json().items() if name != "target" or self.target}
+        sides = {"before": self.before, "after": self.after}
+        said = {name: {"verdict": side.outcome.value, "digest": side.digest} for name, side in sides.items()}
+        return {**key, "what": self.what, **said}
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -44,6 +51,9 @@ class Difference:
     changes: tuple[Change, ...]
     same: int
     only: tuple[int, int]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"changes": [one.as_json() for one in self.changes], "same": self.same, "only": list(self.only)}
 
 
 def difference(connection: Connection, before: str, after: str, runs: Sequence[Run]) -> Difference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -13,11 +13,12 @@ from sqlalchemy import Connection, and_, select
 
 from bitgate.history.query import Run
 from bitgate.history.schema import cases, jobs, machines, verdicts
+from bitgate.record import Key, Outcome, Stamp, Verdict
 
 
 @dataclass(frozen=True)
 class Duration:
-    """``samples``: seconds, the newest last, a run each: the median where a run had several."""
+    """``samples``: seconds, the newest last, a run each (``runs``): the median where a run had several."""
 
     target: str
     machine: str
@@ -27,6 +28,7 @@ class Duration:
     instance: str
     fill: str
     samples: tuple[float, ...]
+    runs: tuple[Run, ...]
 
     @property
     def median(self) -> float:
@@ -38,7 +40,7 @@ class Duration:
         return sorted(self.samples)[ceil(0.95 * len(self.samples)) - 1]
 
     def as_json(self) -> dict[str, Any]:
-        said = {name: value for name, value in vars(self).items() if name != "samples"}
+        said = {name: value for name, value in vars(self).items() if name not in ("samples", "runs")}
         return said | {"runs": len(self.samples), "median": self.median, "p95": self.p95}
 
 
@@ -57,7 +59,16 @@ def durations(connection: Connection, runs: Sequence[Run], target: str = "") -> 
     taken: dict[tuple[str, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for *place, run, seconds in connection.execute(asked):
         taken[tuple(place)][run].append(seconds)
-    order = [run.number for run in runs]
     for (where, machine, case, family, instance, fill), by_run in sorted(taken.items()):
-        samples = tuple(round(median(by_run[run]), 5) for run in order if run in by_run)
-        yield Duration(where, machine, case, family, instance, fill, samples)
+        ran = tuple(run for run in runs if run.number in by_run)
+        samples = tuple(round(median(by_run[run.number]), 5) for run in ran)
+        yield Duration(where, machine, case, family, instance, fill, samples, ran)
+
+
+def as_verdicts(found: Iterable[Duration]) -> Iterator[Verdict]:
+    """What tables of durations are made of."""
+    for one in found:
+        key = Key(one.case, one.family, one.instance, (), one.fill, 0, "forward", one.target)
+        for run, seconds in zip(one.runs, one.samples, strict=True):
+            stamp = Stamp(run.name, 1, run.started)
+            yield Verdict(key, Outcome.PASS, device_name=one.machine, seconds={"total": seconds}, run=stamp)

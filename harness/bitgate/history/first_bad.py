@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -25,6 +26,10 @@ class Broken:
     bad: Answer
     reds: int
 
+    def as_json(self) -> dict[str, Any]:
+        since = {"verdict": self.bad.outcome.value, "since": self.bad.time, "reds": self.reds}
+        return {**self.case.as_json(), **since}
+
 
 @dataclass(frozen=True)
 class FirstBad:
@@ -41,6 +46,10 @@ class FirstBad:
     def once(self) -> bool:
         """Was only one run red so far? It may be a flake."""
         return all(broken.reds == 1 for broken in self.cases)
+
+    def as_json(self) -> dict[str, Any]:
+        places = {"run": self.run, "good_run": self.good_run, "good": self.good, "bad": self.bad, "once": self.once}
+        return places | {"cases": [one.as_json() for one in self.cases]}
 
 
 def first_bad(connection: Connection, runs: Sequence[Run], name: str = "", target: str = "") -> list[FirstBad]:

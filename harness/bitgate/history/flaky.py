@@ -24,6 +24,9 @@ class FlakyCase:
     cause: Cause
     nodes: tuple[tuple[str, int], ...]
 
+    def as_json(self) -> dict[str, Any]:
+        return {**self.case.as_json(), **self.cause.as_json(), "nodes": dict(self.nodes)}
+
 
 SPOILS, LOSES = "spoils answers", "loses answers"
 """Why a machine is bad: its answers deviate, or there are none (INFRA, LOST)."""
@@ -35,6 +38,9 @@ class BadMachine:
     why: str
     cause: Cause
 
+    def as_json(self) -> dict[str, Any]:
+        return {"node": self.node, "why": self.why, **self.cause.as_json()}
+
 
 @dataclass(frozen=True)
 class BadNight:
@@ -44,6 +50,9 @@ class BadNight:
     target: str
     family: str
     cause: Cause
+
+    def as_json(self) -> dict[str, Any]:
+        return {"run": self.run.name, "target": self.target, "kernel": self.family, **self.cause.as_json()}
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,15 @@ class Blame:
     nights: tuple[BadNight, ...]
     answers: int
     lone: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "answers": self.answers,
+            "lone": self.lone,
+            "cases": [one.as_json() for one in self.cases],
+            "machines": [one.as_json() for one in self.machines],
+            "nights": [one.as_json() for one in self.nights],
+        }
 
     @property
     def flaky(self) -> set[tuple[int, str]]:
@@ -71,12 +89,12 @@ def blame(connection: Connection, runs: Sequence[Run], target: str = "") -> Blam
     for case, told in query.series(connection, runs, target=target, mixed_only=True):
         mixed[case.number, case.target] = case, Series.of(told)
     deviations = [one for case, found in mixed.values() for one in _deviations(case, found)]
-    outcomes = query.counts_of_machines(connection, runs)
+    outcomes = query.counts_of_machines(connection, runs, target)
     answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
     counts: dict[Kind, Mapping[Any, int]] = {
-        Kind.CASE: query.counts_of_cases(connection, runs),
+        Kind.CASE: query.counts_of_cases(connection, runs, target),
         Kind.MACHINE: answered,
-        Kind.NIGHT: query.counts_of_nights(connection, runs),
+        Kind.NIGHT: query.counts_of_nights(connection, runs, target),
     }
     causes = blamed(deviations, counts)
     on = _nodes(deviations)

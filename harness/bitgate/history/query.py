@@ -33,6 +33,10 @@ class Run:
     red: int = 0
     unanswered: int = 0
 
+    def as_json(self) -> dict[str, Any]:
+        said = {name: value for name, value in vars(self).items() if name != "number"}
+        return said | {"targets": dict(self.targets), "commits": list(self.commits)}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -60,10 +64,10 @@ class Case:
 
     @property
     def words(self) -> str:
-        """What of the key is not as always, for a row of a table."""
+        """The kernel, and what of the key is not as always."""
         options = [f"{name}={value}" for name, value in json.loads(self.options).items()]
         odd = [self.fill] * (self.fill != "exact") + [f"seed {self.seed}"] * (self.seed != 0)
-        return " ".join([*options, *odd, *[self.schedule] * (self.schedule != "forward")])
+        return " ".join([self.kernel, *options, *odd, *[self.schedule] * (self.schedule != "forward")])
 
     def as_json(self) -> dict[str, Any]:
         family, _, instance = self.kernel.partition(".")
@@ -213,7 +217,7 @@ def _of_runs(chosen: Sequence[Run]) -> ColumnElement[bool]:
 
 
 def _where(name: str, target: str) -> list[ColumnElement[bool]]:
-    """``name`` is a case, with a test's brackets or the instance behind it or without."""
+    """``name`` is a case id; empty ones ask for all."""
     found = []
     if name:
         found.append(cases.c.case == name)
@@ -232,39 +236,34 @@ def nearest(connection: Connection, name: str) -> NoReturn:
     raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
 
 
-def counts_of_machines(connection: Connection, chosen: Sequence[Run]) -> dict[str, dict[str, int]]:
+def counts_of_machines(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[str, dict[str, int]]:
     """By machine: verdicts of each outcome."""
-    return _counted(connection, chosen, machines.c.host)
+    found: dict[str, dict[str, int]] = {}
+    asked = _counting(chosen, target, machines.c.host, verdicts.c.outcome)
+    for host, outcome, count in connection.execute(asked):
+        found.setdefault(host, {})[outcome] = count
+    return found
 
 
-def counts_of_nights(connection: Connection, chosen: Sequence[Run]) -> dict[tuple[int, str, str], int]:
+def counts_of_nights(
+    connection: Connection, chosen: Sequence[Run], target: str = ""
+) -> dict[tuple[int, str, str], int]:
     """Answers by run, target and kernel family."""
-    asked = _counting(chosen, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
+    asked = _counting(chosen, target, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
     return {(row[0], row[1], row[2]): row[3] for row in connection.execute(asked.where(_answered()))}
 
 
-def counts_of_cases(connection: Connection, chosen: Sequence[Run]) -> dict[tuple[int, str], int]:
+def counts_of_cases(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[tuple[int, str], int]:
     """Answers by case and target."""
-    asked = (
-        select(verdicts.c.case_id, verdicts.c.target, func.count())
-        .select_from(verdicts.join(jobs))
-        .where(_of_runs(chosen), _answered())
-        .group_by(verdicts.c.case_id, verdicts.c.target)
-    )
-    return {(row[0], row[1]): row[2] for row in connection.execute(asked)}
+    asked = _counting(chosen, target, verdicts.c.case_id, verdicts.c.target)
+    return {(row[0], row[1]): row[2] for row in connection.execute(asked.where(_answered()))}
 
 
 def _answered() -> ColumnElement[bool]:
     return verdicts.c.outcome.not_in([outcome.value for outcome in Outcome if outcome.is_unanswered])
 
 
-def _counting(chosen: Sequence[Run], *by: ColumnElement[Any]) -> Select[Any]:
+def _counting(chosen: Sequence[Run], target: str, *by: ColumnElement[Any]) -> Select[Any]:
     joined = verdicts.join(jobs).join(cases).join(machines)
-    return select(*by, func.count()).select_from(joined).where(_of_runs(chosen)).group_by(*by)
-
-
-def _counted(connection: Connection, chosen: Sequence[Run], name: ColumnElement[Any]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for host, outcome, count in connection.execute(_counting(chosen, name, verdicts.c.outcome)):
-        found.setdefault(host, {})[outcome] = count
-    return found
+    wanted = [_of_runs(chosen), *_where("", target)]
+    return select(*by, func.count()).select_from(joined).where(*wanted).group_by(*by)

@@ -153,9 +153,10 @@ class KernelFamily:
 
     name: str
     operations: tuple[str, ...]
-    folder: Path
     platforms: tuple[str, ...]
     instances: tuple[Instance, ...]
+    folder: Path = Path()
+    """Where its files are; the declaration's own, if it states none."""
     sources: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     supports: Supports = _takes_all

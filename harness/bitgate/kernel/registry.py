@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -98,6 +99,8 @@ def load_here(path: Path) -> KernelFamily:
     family = getattr(module, "FAMILY", None)
     if not isinstance(family, KernelFamily):
         raise UsageError(f"{path}: defines no FAMILY of bitgate.kernel.declaration.KernelFamily")
+    if family.folder == Path():
+        family = replace(family, folder=path.parent)
     try:
         fault = next(iter(_faults(family)), None)
     except (TypeError, AttributeError, ValueError) as error:

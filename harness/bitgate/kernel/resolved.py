@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from bitgate.errors import UsageError
 from bitgate.kernel.arguments import check_options, find_instance
@@ -88,7 +87,6 @@ def _no_kernel() -> Kernel:
     family = KernelFamily(
         name="none",
         operations=(),
-        folder=Path(),
         platforms=(),
         instances=(instance,),
         supports=lambda problem, instance, options: Refusal("none", "no kernel takes it"),

@@ -21,7 +21,7 @@ class Finding:
     """One rule's answer. ``kind`` is one of record.KINDS; ``text`` a clause of a sentence; evidence is small JSON.
 
     ``score`` orders findings of the same role, 1 being certain. ``implies`` names the kinds that this one already
-    tells, so that they are not told twice.
+    tells, so that they are not reported twice.
     """
 
     kind: str

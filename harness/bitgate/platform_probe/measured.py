@@ -33,9 +33,9 @@ def sentence_of(findings: Iterable[Deviation]) -> str:
     subjects: dict[str, list[str]] = {}
     for finding in findings:
         subjects.setdefault(finding.text, []).append(finding.subject)
-    return "; ".join(_told(text, names) for text, names in subjects.items())
+    return "; ".join(_sentence(text, names) for text, names in subjects.items())
 
 
-def _told(text: str, names: list[str]) -> str:
+def _sentence(text: str, names: list[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{more}: {text}" if names[0] else text

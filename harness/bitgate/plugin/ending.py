@@ -59,7 +59,7 @@ class Ending:
             raise pytest.UsageError(self.run.broken)
 
     def _learn(self, work: dict[str, int]) -> None:
-        """Seconds are an aid: a cache that cannot be written, or a damaged record, is told, and decides nothing."""
+        """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""
         try:
             target = self.run.target
             fresh = [one for one in read(self.run.results) if (one.test, one.key) not in self.run.done]

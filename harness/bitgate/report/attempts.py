@@ -98,10 +98,12 @@ def _ordered(tries: Sequence[Try]) -> list[Try]:
 
 
 def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
-    """The last verdict; NONDETERMINISTIC if it is green and one build has answered otherwise before. A green attempt
-    that did not run takes no earlier answer back."""
+    """The last verdict; NONDETERMINISTIC if it is green and one build has answered otherwise before. An attempt that
+    did not run takes no finding back, a green one no answer."""
     final = verdicts[-1]
     answers = [verdict for verdict in verdicts if not verdict.outcome.is_unanswered]
+    if final.outcome.is_unanswered and answers and not answers[-1].green:
+        return answers[-1]
     if not final.green or not answers:
         return final
     last = answers[-1]

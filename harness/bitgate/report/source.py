@@ -17,7 +17,7 @@ RESULTS = "results.jsonl"
 PLAN = "plan.json"
 
 TOLD = 20
-"""Bad lines of a file that are told one by one; beyond that the file is damaged, and said to be so once."""
+"""Bad lines of a file that are reported one by one; beyond that the file is damaged, and said to be so once."""
 
 
 @dataclass(frozen=True)

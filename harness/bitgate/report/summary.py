@@ -38,7 +38,7 @@ class Red:
 
     @property
     def cause(self) -> tuple[str, ...]:
-        """What reds have in common that are told of once: target, outcome, kind, family and path."""
+        """What reds have in common that are reported once: target, outcome, kind, family and path."""
         return self.target, self.outcome, self.kinds[0] if self.kinds else "", self.kernel.split(".")[0], self.path
 
 

@@ -1,5 +1,5 @@
 """What a launch leaves in the runtime beside its result: errors that the library swallowed, work that it did not wait
-for, both told by the runtime itself (device/ledger.py)."""
+for, both reported by the runtime itself (device/ledger.py)."""
 
 from __future__ import annotations
 

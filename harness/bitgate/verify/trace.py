@@ -28,12 +28,12 @@ class Tracer:
 
     def __init__(self, planned: PlannedCase, session: Session, tell: Callable[[dict[str, Any]], None]) -> None:
         self._planned, self._session, self._tell = planned, session, tell
-        self._told = False
+        self._reported = False
 
     def __call__(self, run: LaunchResult) -> None:
-        if self._told:
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         lines: list[str] = []
         if run.record is not None:
             planned = self._planned

@@ -42,7 +42,9 @@ def view_of(
         mask = _mask(result[box], wrong[box], poison, limit) if _cells(box) <= CELLS else None
         if mask is not None:
             whole = _cells(box) == result.size
-            left_out = {} if whole else {"box": [[s.start, s.stop] for s in box], "thinned": _told(box, result, axes)}
+            left_out = (
+                {} if whole else {"box": [[s.start, s.stop] for s in box], "thinned": _thinned(box, result, axes)}
+            )
             masked = view | {"mask": mask} | left_out
             if size(masked) <= limit or _cells(box) == 1:
                 return masked
@@ -126,7 +128,7 @@ def _halved(box: Box, focus: tuple[int, ...]) -> Box:
     return (*box[:axis], kept, *box[axis + 1 :])
 
 
-def _told(box: Box, result: Array, axes: Sequence[str]) -> str:
+def _thinned(box: Box, result: Array, axes: Sequence[str]) -> str:
     cut = [
         f"{axis} {s.start} to {s.stop - 1} of {length}"
         for axis, s, length in zip(axes, box, result.shape, strict=True)

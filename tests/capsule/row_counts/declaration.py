@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option
 from bitgate.operation import F32_ACCUMULATION
 
@@ -11,7 +9,6 @@ FAMILY = KernelFamily(
     name="row_counts",
     operations=("row_counts",),
     sources=("row_counts.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host", "amd"),
     instances=(Instance("f32", "row_counts", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
     options=(Option("harm", ("none", "count", "past_count", "input", "rounding"), "none", "what goes wrong"),),

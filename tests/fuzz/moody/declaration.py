@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.operation import F32_ACCUMULATION
@@ -27,7 +26,6 @@ FAMILY = KernelFamily(
     name="moody",
     operations=("fwd",),
     sources=("moody.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host",),
     instances=tuple(
         Instance(

@@ -6,7 +6,6 @@ One instance a wave size and block size. defects.toml takes one synchronisation 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.operation import F32_ACCUMULATION
@@ -43,7 +42,6 @@ FAMILY = KernelFamily(
     name="block_sums",
     operations=("gemm",),
     sources=("block_sums.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host",),
     instances=tuple(_instance(wave, block) for wave in WAVES for block in BLOCKS),
     supports=supports,

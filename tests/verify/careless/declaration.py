@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
@@ -46,7 +45,6 @@ FAMILY = KernelFamily(
     name="careless",
     operations=("fwd",),
     sources=("careless.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host",),
     instances=(
         Instance("f32", "careless", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION, vector=(1, 1, 1)),

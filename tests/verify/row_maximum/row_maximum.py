@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from plain_family import plain_family
 
-from bitgate.kernel.declaration import Instance, KernelFamily, Option
+from bitgate.kernel.declaration import Instance, Option
 from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, DtypeSet, Operation, ProblemError, Tensor
 from bitgate.operation.exactness import Exactness
 from bitgate.operation.fill import Fill
@@ -88,14 +89,8 @@ class RowMaximum(Operation):
 
 ROW_MAXIMUM = RowMaximum()
 
-FAMILY = KernelFamily(
-    name="row_maximum",
-    operations=("row_maximum",),
-    sources=("row_maximum.hip.cpp",),
-    folder=Path(__file__).parent,
-    platforms=("host",),
-    instances=(
-        Instance("f32", "row_maximum", ("f32",), ("rc",), (0,), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),
-    ),
-    options=(Option("illness", ILLNESSES, "none", "what goes wrong"),),
+F32 = Instance("f32", "row_maximum", ("f32",), ("rc",), (0,), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64)
+ILLNESS = Option("illness", ILLNESSES, "none", "what goes wrong")
+FAMILY = plain_family(
+    Path(__file__).parent, "row_maximum.hip.cpp", operations=("row_maximum",), instances=(F32,), options=(ILLNESS,)
 )

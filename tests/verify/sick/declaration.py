@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.operation import F32_ACCUMULATION
@@ -45,7 +44,6 @@ FAMILY = KernelFamily(
     name="sick",
     operations=("fwd",),
     sources=("sick.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host",),
     instances=(
         Instance(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily
 from bitgate.operation import F32_ACCUMULATION
@@ -19,7 +18,6 @@ FAMILY = KernelFamily(
     name="weighted_sums",
     operations=("weighted_sums",),
     sources=("weighted_sums.hip.cpp",),
-    folder=Path(__file__).parent,
     platforms=("host", "amd", "nvidia"),
     instances=(Instance("f32", "weighted_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64),),
     dispatch=dispatch,

@@ -15,9 +15,11 @@ import hashlib
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
+from operator import attrgetter
 from pathlib import Path
 
 from bitgate.ci import task as tasks
@@ -104,16 +106,23 @@ class Slurm:
         self._given_up: dict[str, Status] = {}
 
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
+        """All of them or none: who is interrupted, or refused the last of many arrays, leaves no job behind."""
         self._logs.mkdir(parents=True, exist_ok=True)
         most = min(MOST_IN_ARRAY, int(self._commands.config().get("MaxArraySize", "1001")))
         if most < 1:
             raise UsageError("this Slurm takes no arrays (MaxArraySize is 0): set it in slurm.conf")
+        arrays = [alike[first : first + most] for alike in _alike(new) for first in range(0, len(alike), most)]
         handles: dict[Path, Handle] = {}
-        for alike in _alike(new):
-            for task in alike:
-                tasks.store(task)
-            for first in range(0, len(alike), most):
-                handles |= self._submit(alike[first : first + most])
+        try:
+            for alike in arrays:
+                for task in alike:
+                    tasks.store(task)
+                handles |= self._submit(alike)
+        except BaseException:
+            for alike in arrays:
+                with suppress(Silence, Refused):
+                    self._commands.ask("scancel", "--quiet", f"--name={_name_of(alike)}")
+            raise
         return [str(handles[task.folder]) for task in new]
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
@@ -140,7 +149,8 @@ class Slurm:
         }
 
     def cancel(self, handles: Sequence[str]) -> None:
-        for name, same in groupby(sorted(map(Handle.parse, handles), key=_name_of), key=_name_of):
+        named = attrgetter("name")
+        for name, same in groupby(sorted(map(Handle.parse, handles), key=named), key=named):
             if name:
                 self._commands.cancel(name, [handle.job for handle in same])
         until = time.monotonic() + CANCEL_SECONDS
@@ -151,11 +161,7 @@ class Slurm:
 
     def _submit(self, alike: Sequence[Task]) -> dict[Path, Handle]:
         """One array."""
-        # A controller may die, or Slurm be restarted, after sbatch was heard and before its answer was: what is queued
-        # under a name, which states the folders, is not queued again.
-        digest = hashlib.sha256("\n".join(str(task.folder) for task in alike).encode()).hexdigest()
-        name = f"bitgate-{alike[0].target}-{digest[:12]}"
-        avoid = alike[0].avoid
+        name, avoid = _name_of(alike), alike[0].avoid
         while True:
             try:
                 array = self._queued_before(name) or self._sbatch(name, alike, avoid)
@@ -172,9 +178,11 @@ class Slurm:
                     raise UsageError(f"sbatch, for {alike[0].target}: {_without_prefix(refused)}") from None
 
     def _queued_before(self, name: str) -> str:
-        """The array's id, or nothing. What was refused is listed too, as a job that failed at once."""
+        """The array's id, or nothing. A controller may die, or Slurm be restarted, after sbatch was heard and before
+        its answer was. What was refused is listed too, as a job that failed at once, and what was withdrawn."""
         known = (job for job in self._commands.queued_as(name) if job.reason != "BadConstraints")
-        return max((job.job.split("_")[0] for job in known), key=int, default="")
+        live = (job for job in known if state_of(job.word) is not State.CANCELLED)
+        return max((job.job.split("_")[0] for job in live), key=int, default="")
 
     def _sbatch(self, name: str, alike: Sequence[Task], avoid: Sequence[str]) -> str:
         first = alike[0]
@@ -246,8 +254,10 @@ class Slurm:
         return Status(State.ENDED, end.exit_code, node, f"its job did not begin its task: see {log}")
 
 
-def _name_of(handle: Handle) -> str:
-    return handle.name
+def _name_of(alike: Sequence[Task]) -> str:
+    """The same whenever these tasks are submitted."""
+    digest = hashlib.sha256("\n".join(str(task.folder) for task in alike).encode()).hexdigest()
+    return f"bitgate-{alike[0].target}-{digest[:12]}"
 
 
 def script(alike: Sequence[Task]) -> str:

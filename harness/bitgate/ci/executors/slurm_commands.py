@@ -116,7 +116,7 @@ class Commands:
         except Refused as refused:
             if "Invalid job id" in str(refused):
                 return []
-            raise UsageError(f"squeue: {refused}") from None
+            raise Silence(f"squeue: {refused}") from None
         rows = (line.strip().split("|", 4) for line in listed.splitlines())
         return [Queued(*row) for row in rows if len(row) == 5]
 
@@ -148,8 +148,12 @@ class Commands:
             _say(f"scancel: {refused}")
 
     def config(self) -> Mapping[str, str]:
-        """Slurm's settings. UsageError after the patience."""
-        rows = (line.partition("=") for line in self.ask_until_answered("scontrol", "show", "config").splitlines())
+        """Slurm's settings. UsageError if it has none here, or after the patience."""
+        try:
+            lines = self.ask_until_answered("scontrol", "show", "config").splitlines()
+        except Refused as refused:
+            raise UsageError(f"scontrol: {refused}") from None
+        rows = (line.partition("=") for line in lines)
         return {name.strip(): value.strip() for name, equals, value in rows if equals}
 
     def _answered(self) -> None:

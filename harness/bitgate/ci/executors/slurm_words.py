@@ -83,6 +83,7 @@ _NO_MACHINE = (
 _NO_ANSWER = (
     "Unable to contact slurm controller",
     "Unable to establish controller machine",
+    "Could not establish a configuration source",
     "Slurm backup controller in standby mode",
     "Slurm temporarily unable to accept job",
     "Protocol authentication error",

@@ -17,11 +17,11 @@ Put = Callable[[Any, str], Any]
 @dataclass(frozen=True)
 class Column:
     """``is_plain``: a table that does not speak of it means the plain operation on packed tensors; otherwise it is
-    unknown then, and its factors are left out, which is told where ``is_told``."""
+    unknown then, and its factors are left out, which is reported where ``is_reported``."""
 
     put: Put
     is_plain: bool = False
-    is_told: bool = True
+    is_reported: bool = True
 
 
 def _dtypes(problem: Any, text: str) -> Any:
@@ -61,11 +61,11 @@ def _wei_op(problem: Any, text: str) -> Any:
 COMMON: dict[str, Column] = {
     "dtypes": Column(_dtypes),
     "layout": Column(_layout),
-    "numd": Column(_numd, is_plain=True, is_told=False),
-    "gap": Column(_gap, is_plain=True, is_told=False),
+    "numd": Column(_numd, is_plain=True, is_reported=False),
+    "gap": Column(_gap, is_plain=True, is_reported=False),
     "split_k": Column(_split_k),
-    "in_op": Column(_in_op, is_told=False),
-    "wei_op": Column(_wei_op, is_told=False),
+    "in_op": Column(_in_op, is_reported=False),
+    "wei_op": Column(_wei_op, is_reported=False),
 }
 """Columns of problems that have fields ``dtypes``, ``layout``, ``op``, ``gap``, ``split_k``, ``in_op``, ``wei_op``."""
 

@@ -19,7 +19,7 @@ Classifier = Callable[[Any, Constants], Ints]
 """Candidates of the factor's operation -> the index of each one's class."""
 
 PATH = "path"
-"""The factor that tells which way a problem's dispatch takes: a hole is told for each of its classes."""
+"""The factor that tells which way a problem's dispatch takes: a hole is reported for each of its classes."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Class:
 @dataclass(frozen=True)
 class Factor:
     """``classify`` gives each problem of a batch the index of its class. ``wide`` names unions of classes, so that a
-    hole over all of them is told once. ``column``: the quantity a table must state for the factor to count.
+    hole over all of them is reported once. ``column``: the quantity a table must state for the factor to count.
     ``dispatch``: host code branches on it. ``is_granted``: where a path takes a class of it for granted, that is said.
     ``only``: the operations of several that share a table which have it; none: all."""
 

@@ -36,9 +36,9 @@ def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
         if rows != k:
             raise ProblemError(f"the sources have {k} columns, the weights {rows} rows")
         if batches != others:
-            raise ProblemError(f"batches {_told(batches)} and {_told(others)}: broadcasting is not understood")
+            raise ProblemError(f"batches {_spelled(batches)} and {_spelled(others)}: broadcasting is not understood")
         if found[3] and [int(word) for word in found[3].split("x")] != [*batches, m, n]:
-            raise ProblemError(f"the result is {_told([*batches, m, n])}, not {found[3]}")
+            raise ProblemError(f"the result is {_spelled([*batches, m, n])}, not {found[3]}")
         bias = bias_of(values["bia-dt"], dtypes.out.name)
         if bias and (values["bia-mask"] != _COLUMNS_OF_C or prod(batches) != 1):
             raise ProblemError("a bias is understood with mask 2 (one value a column) and without a batch")
@@ -49,7 +49,7 @@ def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
         raise ProblemError(f"descriptor '{descriptor}': {error}") from None
 
 
-def _told(lengths: list[int]) -> str:
+def _spelled(lengths: list[int]) -> str:
     return "x".join(map(str, lengths)) or "none"
 
 

@@ -51,4 +51,4 @@ def tile_tail(scene: Scene[GemmProblem]) -> Finding | None:
 
 
 RULES: tuple[Rule, ...] = (aliased_d, wrong_batch, k_tail, column_tail, tile_tail)
-"""In the order in which equally certain findings are told."""
+"""In the order in which equally certain findings are reported."""

@@ -29,4 +29,4 @@ RULES: tuple[Rule, ...] = (
     sub_gemm_place,
     tile_tail,
 )
-"""In the order in which equally certain findings are told."""
+"""In the order in which equally certain findings are reported."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -43,7 +42,6 @@ def cells(tensor, pointer):
 FAMILY = KernelFamily(
     name="in_numpy",
     operations=("scaled_rows",),
-    folder=Path(__file__).parent,
     platforms=("host",),
     instances=(Instance("mixed", "numpy", ("f16_f32_f16", "f16_f32_bf16_f16"), (), (), F32_ACCUMULATION),),
     opens=lambda family, instance, options: InNumpy(family, instance),

@@ -1,0 +1,189 @@
+"""A Dask of several processes as an engine: workers of a target take its shards, and one that dies is told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="pip install 'bitgate[dask]'")
+
+from dask_bed import DaskBed, dask_bed
+from junitparser import JUnitXml
+from tasks import task_of, until, wait
+
+from bitgate.cases.shard import Shard
+from bitgate.ci import executors
+from bitgate.ci import task as tasks
+from bitgate.ci.executor import Executor, State, Task
+from bitgate.ci.executors import dask_worker
+from bitgate.ci.journal import Ended
+from bitgate.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskBed]:
+    with dask_bed(tmp_path_factory.mktemp("dask"), {"a": "gfx942", "b": "gfx90a"}) as bed:
+        yield bed
+
+
+def engine(bed: DaskBed, night: Path, **options: str) -> Executor:
+    return executors.executor("dask", night, 0, {"scheduler": bed.address, **options})
+
+
+def on(target: str, task: Task) -> Task:
+    return replace(task, constraint=target)
+
+
+@contextmanager
+def busy(bed: DaskBed, folder: Path) -> Iterator[None]:
+    """The worker of gfx942 has something to do meanwhile."""
+    task = on("gfx942", task_of(folder / "busy", "while [ ! -e go ]; do sleep 0.1; done"))
+    dask = engine(bed, folder)
+    handles = list(dask.submit([task]))
+    until(lambda: dask_worker.begun(task.folder))
+    yield
+    (folder / "go").touch()
+    wait(dask, handles)
+
+
+def test_a_shard_runs_on_a_worker_of_its_target(bed: DaskBed, tmp_path: Path) -> None:
+    lines = {"gfx942": "echo $WORD; exit 1", "gfx90a": "echo $WORD"}
+    new = [on(target, task_of(tmp_path / target, line)) for target, line in lines.items()]
+    dask = engine(bed, tmp_path)
+    first, second = wait(dask, list(dask.submit(new))).values()
+    assert (first.state, first.exit_code, first.node) == (State.ENDED, 1, "a")
+    assert (second.state, second.exit_code, second.node) == (State.ENDED, 0, "b")
+    assert (tmp_path / "gfx90a" / tasks.LOG).read_text() == "from the task\n"
+
+
+def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_path: Path) -> None:
+    dask = engine(bed, tmp_path, absence="1")
+    (status,) = wait(dask, list(dask.submit([on("gfx1201", task_of(tmp_path / "t", "true"))]))).values()
+    assert status.state is State.NO_CAPACITY
+    assert status.reason == "no worker with --resources gfx1201=1 (there are gfx90a, gfx942)"
+
+
+def test_what_runs_and_what_waits_is_cancelled(bed: DaskBed, tmp_path: Path) -> None:
+    new = [on("gfx942", task_of(tmp_path / f"t{number}", "sleep 600")) for number in range(2)]
+    dask = engine(bed, tmp_path)
+    handles = list(dask.submit(new))
+    until(lambda: any(tasks.process_of(task.folder) for task in new))
+    dask.cancel(handles)
+    assert {status.state for status in dask.poll(handles).values()} == {State.CANCELLED}
+
+
+def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path) -> None:
+    """The first is killed, with its client, while one task runs and one waits."""
+    first = (
+        "import sys; from dataclasses import replace; from pathlib import Path; from tasks import task_of;"
+        "from bitgate.ci import executors; tmp, address = Path(sys.argv[1]), sys.argv[2];"
+        "dask = executors.executor('dask', tmp, 0, {'scheduler': address});"
+        "lines = ['while [ ! -e go ]; do sleep 0.1; done; echo one >> ran', 'echo two >> ran'];"
+        "dask.submit([replace(task_of(tmp / f't{n}', line), constraint='gfx942') for n, line in enumerate(lines)]);"
+        "print('submitted', flush=True); sys.stdin.read()"
+    )
+    controller = subprocess.Popen(
+        [sys.executable, "-c", first, str(tmp_path), bed.address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with controller:
+        assert controller.stdout
+        assert controller.stdout.readline() == b"submitted\n"
+        until(lambda: dask_worker.begun(tmp_path / "t0"))
+        controller.kill()
+    handles = [str(tmp_path / "t0"), str(tmp_path / "t1")]
+    second = engine(bed, tmp_path)
+    assert [status.state for status in second.poll(handles).values()] == [State.RUNNING, State.WAITING]
+    (tmp_path / "go").touch()
+    assert {status.exit_code for status in wait(second, handles).values()} == {0}
+    assert (tmp_path / "ran").read_text().split() == ["one", "two"]
+
+
+def test_a_task_that_nobody_submitted_is_lost(bed: DaskBed, tmp_path: Path) -> None:
+    tasks.store(on("gfx942", task_of(tmp_path / "t", "true")))
+    (status,) = wait(engine(bed, tmp_path), [str(tmp_path / "t")]).values()
+    assert (status.state, status.reason) == (State.LOST, "the scheduler forgot it")
+
+
+def test_a_folder_that_workers_do_not_see_is_said_in_a_line(bed: DaskBed, tmp_path: Path) -> None:
+    task = on("gfx942", task_of(tmp_path / "t", "true"))
+    with busy(bed, tmp_path):
+        dask = engine(bed, tmp_path)
+        handles = list(dask.submit([task]))
+        (task.folder / tasks.TASK).rename(tmp_path / "elsewhere")
+    (status,) = wait(dask, handles).values()
+    assert status.state is State.LOST
+    assert status.reason == f"a does not see {task.folder}: a night's folder must be one that all workers share"
+
+
+def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(bed: DaskBed, tmp_path: Path) -> None:
+    """The last test of this Dask. Dask would start the task again by itself; here only the night decides that."""
+    task = on("gfx90a", task_of(tmp_path / "t1", "echo ran >> ran; sleep 600"))
+    dask = engine(bed, tmp_path)
+    handles = list(dask.submit([task]))
+    until((tmp_path / "ran").exists)
+    bed.add("c", "gfx90a")
+    bed.kill("b")
+    (status,) = wait(dask, handles).values()
+    assert (status.state, status.node) == (State.NODE_FAILED, "b")
+    again = replace(task_of(tmp_path / "t2", "true"), constraint="gfx90a", avoid=("b",), attempt=2)
+    (status,) = wait(dask, list(dask.submit([again]))).values()
+    assert (status.state, status.exit_code, status.node) == (State.ENDED, 0, "c")
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[..., Any], tmp_path: Path) -> None:
+    """The worker dies with a case that waits; another worker of the target answers what it did not."""
+    mine, place = lab(4), ("host_for_gfx942", "s1of1")
+    (mine.folder / "hold").touch()
+    with dask_bed(tmp_path / "dask", {"a": "gfx942", "b": "gfx942", "c": "gfx90a"}) as bed:
+        night = ["--executor=dask", f"--option=scheduler={bed.address}"]
+        controller = mine.start("submit", "-n0", *night, "--target=host_for_gfx942", "--target=host_for_gfx90a")
+        until(lambda: mine.results(*place) or controller.poll() is not None)
+        lost = dask_worker.begun(mine.attempt(*place))
+        assert lost, controller.communicate()
+        bed.kill(lost.name)
+        until(lambda: any(isinstance(event, Ended) and event.target == place[0] for event in mine.events))
+        mine.release()
+        said = controller.communicate(timeout=300)
+    assert controller.returncode == 0, said
+    assert "GREEN: 8 verdicts on host_for_gfx90a, host_for_gfx942" in mine.summary
+    ran = mine.state.shards["host_for_gfx942", Shard(1, 1)].attempts
+    ends = [(one.status.state, one.status.node) for one in ran]
+    assert ends[0] == (State.NODE_FAILED, lost.name)
+    assert ends[1] == (State.ENDED, {"a": "b", "b": "a"}[lost.name])
+    assert f"host_for_gfx942 ran again (attempt 2) on {ends[1][1]}" in mine.summary
+    junit = JUnitXml.fromfile(str(mine.night / "merged" / "junit.xml"))
+    named = Counter((suite.name, case.name) for suite in junit for case in suite)
+    assert len(named) == sum(named.values()) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "say where: --option scheduler=tcp://HOST:8786"),
+        ({"schedular": "x"}, "--option schedular: dask: did you mean 'scheduler'"),
+        ({"scheduler": "tcp://127.0.0.1:8", "absence": "soon"}, "--option absence=soon: give seconds"),
+        ({"scheduler": "nowhere"}, "--option scheduler=nowhere: no Dask scheduler answers"),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_said_in_a_line(tmp_path: Path, options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        executors.executor("dask", tmp_path, 0, options)
+
+
+def test_without_dask_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"distributed is not here: pip install 'bitgate\[dask\]'"):
+        executors.executor("dask", tmp_path, 0, {"scheduler": "tcp://lab:8786"})
