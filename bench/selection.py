@@ -119,10 +119,10 @@ def _whole_runs(faults: Sequence[Fault], project: Project, selections: Mapping[s
                 stop=Event(),
                 pytest_arguments=[*map(str, project.suites)],
             )
-        red = frozenset(verdict.test for verdict in run.reds)
-        share = selections[fault.name].share
-        print(f"whole tier with {fault.name}: {len(red)} red of {len(run.verdicts)}; {share:.1%} selected", flush=True)
-        yield Held(fault, selections[fault.name], red)
+        held = Held(fault, selections[fault.name], frozenset(verdict.test for verdict in run.reds))
+        said = f"{len(held.red)} red of {len(run.verdicts)} cases, {len(held.missing)} of them not selected"
+        print(f"whole tier with {fault.name}: {said}; {held.selection.share:.1%} selected", flush=True)
+        yield held
 
 
 def _trials(file: Path | None) -> list[dict[str, Any]]:
