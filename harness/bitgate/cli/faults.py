@@ -38,6 +38,10 @@ def run(
     whole_tier: Annotated[bool, typer.Option("--all", help="Run on after the first red verdict.")] = False,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Faults at a time [cores / 2].")] = None,
     limit: Annotated[float, typer.Option(help="Seconds after which a run that hangs is ended.")] = 900,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep each trial in FILE at once; what stands there is not tried again."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Plant each fault in a copy of the sources, rebuild what it changes, run the tier, and say who noticed.
@@ -45,7 +49,9 @@ def run(
     Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
     compile.
     """
+    from bitgate import checkout
     from bitgate.faults.trial import Bench, exit_code, score, try_faults
+    from bitgate.faults.trial_record import TrialRecord
 
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
@@ -54,7 +60,18 @@ def run(
         project.tables()  # a project without suites is told before anything is built
         tell_whose(project)
     bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, rooms.threads() // 2))
-    trials = try_faults(_faults(file, name, project), bench, lambda trial: _tell(trial, as_json))
+    faults = _faults(file, name, project)
+    kept = TrialRecord(record, tier, target, checkout.commit(project.root)) if record else None
+    tried = kept.known(faults) if kept else {}
+    if tried:
+        typer.echo(f"{len(tried)} of {len(faults)} faults were tried before: {record}", err=as_json)
+
+    def done(trial: Trial) -> None:
+        if kept:
+            kept.add(trial)
+        _tell(trial, as_json)
+
+    trials = try_faults(faults, bench, done, tried)
     killed, valid = sum(trial.killed for trial in trials), sum(trial.valid for trial in trials)
     if as_json:
         document = {"faults": [trial.as_json() for trial in trials], "score": round(score(trials), 4)}

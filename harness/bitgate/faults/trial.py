@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,16 +80,23 @@ class Bench:
         return root if first.is_relative_to(root) else first.parent
 
 
-def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial], None]) -> tuple[Trial, ...]:
+def try_faults(
+    faults: Sequence[Fault],
+    bench: Bench,
+    progress: Callable[[Trial], None],
+    tried: Mapping[str, Trial] | None = None,
+) -> tuple[Trial, ...]:
     """Try every fault, then run the killing tests once without any fault: who is red there proves nothing.
 
-    ``progress`` hears of each fault as soon as it is done.
+    ``progress`` hears of each fault as soon as it is done. Those that were ``tried``, by name, are not tried again.
     """
+    known = dict(tried or {})
+    untried = [fault for fault in faults if fault.name not in known]
     for fault in faults:
         fault.seeded(bench.project.root)  # a fault that does not apply is told before minutes are spent on the others
     stop = Event()
     with ThreadPoolExecutor(bench.jobs) as pool:
-        running = [pool.submit(_try, fault, bench, stop) for fault in faults]
+        running = [pool.submit(_try, fault, bench, stop) for fault in untried]
         try:
             for trial in as_completed(running):
                 progress(trial.result())
@@ -97,7 +104,8 @@ def try_faults(faults: Sequence[Fault], bench: Bench, progress: Callable[[Trial]
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-    return tuple(_confirmed([trial.result() for trial in running], bench, stop))
+    known |= {trial.result().fault.name: trial.result() for trial in running}
+    return tuple(_confirmed([known[fault.name] for fault in faults], bench, stop))
 
 
 def score(trials: Sequence[Trial]) -> float:
