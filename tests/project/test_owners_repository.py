@@ -158,6 +158,11 @@ def test_flags_go_before_the_file(owners: Any) -> None:
 
 def test_its_tiers_are_the_only_ones(owners: Any) -> None:
     owners.write("bitgate.toml", '[bitgate]\nload = ["kernels/mine"]\ntiers = ["regression"]\n')
+    done = owners.bitgate("run", "--target=host", "-n0")
+    assert done.code == 2
+    assert "ci/targets.toml: [target.host]: minutes needs one number each for regression" in done.said
+    targets = (owners.folder / "ci" / "targets.toml").read_text()
+    owners.write("ci/targets.toml", targets.replace("smoke = 5, ", ""))
     done = owners.bitgate("run", "--target=host", "-n0", "--json")
     assert (done.code, done.document["summary"]["compared"]) == (0, 3), "the first tier is the one that runs"
     for command in (["run", "-n0"], ["cases"], ["ci", "plan", "--out=plan.json"], ["faults", "run"]):
