@@ -142,6 +142,16 @@ def test_a_worker_that_dies_fails_its_node_and_the_next_attempt_goes_elsewhere(b
     assert (status.state, status.exit_code, status.node) == (State.ENDED, 0, "c")
     assert (tmp_path / "ran").read_text() == "ran\n"
 
+    long = on("gfx90a", task_of(tmp_path / "t3", "echo > began; sleep 600"))
+    dask.submit([long])
+    until((tmp_path / "began").exists)
+    (late,) = dask.submit([replace(again, folder=tmp_path / "t4", attempt=3)])
+    bed.kill("c")
+    until(lambda: dask.poll([late])[late].reason.startswith("no worker with --resources gfx90a=1"))
+    bed.add("d", "gfx90a")
+    assert wait(dask, [late])[late].node == "d", "all that it was meant for have gone"
+    assert bed.workers["a"].poll() is None, "a worker that lacks what a task needs would die of it"
+
 
 def test_a_night_loses_a_worker_and_each_case_has_its_one_verdict(lab: Callable[..., Any], tmp_path: Path) -> None:
     """The worker dies with a case that waits; another worker of the target answers what it did not."""

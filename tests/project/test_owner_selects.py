@@ -134,6 +134,7 @@ def test_several_targets_have_a_file_each(owner: Any) -> None:
     assert sorted(path.name for path in (owner.folder / "ids").iterdir()) == ["gfx942.txt", "host.txt"]
 
 
+@pytest.mark.nightly
 def test_a_selection_is_split_by_shard_and_picks_of_a_planned_one(owner: Any) -> None:
     assert len(selected(owner, "bitgate.toml")) == 2
     done = owner.bitgate("run", "--target=host", "--select=ids", "--shard=2/2", "-n0")
@@ -144,6 +145,7 @@ def test_a_selection_is_split_by_shard_and_picks_of_a_planned_one(owner: Any) ->
     assert "1 asked, 1 compared" in done.said
 
 
+@pytest.mark.nightly
 def test_a_selection_is_planned_and_merged(owner: Any) -> None:
     """Of two targets, with a case each."""
     assert owner.bitgate("ci", "select", "bitgate.toml", "--target=host", "--target=gfx942", "--out=ids").code == 0

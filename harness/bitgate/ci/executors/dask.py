@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from bitgate.errors import UsageError, near
 INSTALL = "pip install 'bitgate[dask]'"
 OPTIONS = {"scheduler": "", "absence": "600"}
 """``absence``: seconds without a worker of a target, or without the scheduler, after which they count as gone."""
+
+ONLY = "only.txt"
+"""In a task's folder: the workers that it was meant for, an address a line; none: any."""
 
 CONNECT_SECONDS = 20.0
 ARRIVAL_SECONDS = 30.0
@@ -54,21 +58,26 @@ class Dask:
     def submit(self, new: Sequence[Task]) -> Sequence[str]:
         for task in new:
             tasks.store(task)
-            self._constraints[str(task.folder)] = task.constraint
-            key, others = _key(str(task.folder)), self._others(task)
-            future = self._client.submit(
-                dask_worker.run,
-                str(task.folder),
-                key=key,
-                pure=False,
-                retries=0,
-                resources={task.constraint: 1} if task.constraint else None,
-                workers=others or None,
-                allow_other_workers=bool(others),
-            )
-            self._futures[str(task.folder)] = future
-            self._client.publish_dataset(future, name=key, override=True)
+            self._start(task, self._others(task))
         return [str(task.folder) for task in new]
+
+    def _start(self, task: Task, only: Sequence[str]) -> None:
+        """On one of these workers, if any are named. Never with ``allow_other_workers``: Dask then hands a task to
+        workers that do not have what it asks for, and they die of it."""
+        handle = str(task.folder)
+        (task.folder / ONLY).write_text("".join(f"{address}\n" for address in only))
+        self._constraints[handle] = task.constraint
+        future = self._client.submit(
+            dask_worker.run,
+            handle,
+            key=f"{_key(handle)}-{'some' if only else 'any'}",
+            pure=False,
+            retries=0,
+            resources={task.constraint: 1} if task.constraint else None,
+            workers=list(only) or None,
+        )
+        self._futures[handle] = future
+        self._client.publish_dataset(future, name=_key(handle), override=True)
 
     def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
         found = {handle: over for handle in handles if (over := self._last_word(Path(handle)))}
@@ -114,7 +123,8 @@ class Dask:
         worker = dask_worker.begun(folder)
         node = worker.name if worker else ""
         if worker and worker.address not in workers:
-            return self._missed(handle, 2.0, Status(State.RUNNING, node=node), _lost(node))
+            return self._missed(f"worker of {handle}", 2.0, Status(State.RUNNING, node=node), _lost(node))
+        self._since.pop(f"worker of {handle}", None)
         if key not in known and handle not in self._futures:
             waits = Status(State.RUNNING, node=node)
             return self._missed(handle, LOOK_SECONDS, waits, Status(State.LOST, reason="the scheduler forgot it"))
@@ -137,6 +147,9 @@ class Dask:
         if handle not in self._constraints:  # another controller's
             self._constraints[handle] = tasks.read(Path(handle) / tasks.TASK).constraint
         wanted = self._constraints[handle]
+        only = (Path(handle) / ONLY).read_text().split()
+        if only and not any(address in workers for address in only):  # all that it was meant for have gone
+            self._start(tasks.read(Path(handle) / tasks.TASK), ())
         if any(not wanted or wanted in worker.get("resources", {}) for worker in workers.values()):
             self._since.pop(f"for {wanted}", None)
             return Status(State.WAITING)
@@ -170,7 +183,10 @@ class Dask:
                 future.cancel()
 
     def _workers(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self._client.scheduler_info()["workers"]
+        # Asked for at once: what the client keeps of it may be without workers. Some versions name five, unless told.
+        names_few = "n_workers" in signature(type(self._client).scheduler_info).parameters
+        known = self._client.sync(self._client.scheduler.identity, **({"n_workers": -1} if names_few else {}))
+        found: Mapping[str, Mapping[str, Any]] = known["workers"]
         return found
 
     def _others(self, task: Task) -> list[str]:
