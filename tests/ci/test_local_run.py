@@ -142,6 +142,7 @@ def _break(owners: Path) -> None:
     kernel.write_text(text.replace("at_y.column < shape.k", "at_y.column < shape.k - 1"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("flavour", [pytest.param(GITHUB, marks=nightly), GITLAB, JENKINS])
 def test_a_wrong_kernel_is_red_and_the_merge_tells_of_it_all_the_same(
     owners: Path, tmp_path: Path, flavour: str

@@ -73,6 +73,7 @@ def test_a_pipeline_that_is_none_is_told() -> None:
     assert _wrong("gitlab-ci", child)
 
 
+@pytest.mark.nightly
 def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
     grammar = create_groovy_parser()  # takes seconds: one test for all
 

@@ -176,6 +176,7 @@ def test_a_drained_machine_is_waited_for_and_then_no_capacity(bed: SlurmBed, tmp
     assert not (tmp_path / "ran").exists(), "it started when nobody waited for it any more"
 
 
+@pytest.mark.nightly
 def test_slurmctld_is_restarted_in_mid_night(
     bed: SlurmBed, slurm: Slurm, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

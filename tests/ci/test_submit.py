@@ -245,6 +245,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     assert capfd.readouterr() == ("", said)
 
 
+@pytest.mark.nightly
 def test_a_full_disk_ends_a_night_with_one_line_and_it_goes_on_when_there_is_space(lab: Make, tmp_path: Path) -> None:
     mine = lab(4)
     disk = tmp_path / "out"

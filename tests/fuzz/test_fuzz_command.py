@@ -49,6 +49,7 @@ def test_a_wrong_kernel_is_found_shrunk_and_written_as_a_row(tmp_path):
     assert code == 0
 
 
+@pytest.mark.nightly
 def test_a_kernel_that_ends_its_process_is_a_failure_and_not_the_end(tmp_path):
     code, out, _ = fuzz(tmp_path, "dies", "--json", "--seconds", "4", "--shrink-seconds", "3")
     document = json.loads(out)

@@ -18,6 +18,7 @@ UNITS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", UNITS)
 def test_compiles_for_gfx90a(name):
     family = families()[name]

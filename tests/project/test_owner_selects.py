@@ -102,6 +102,7 @@ def test_files_that_are_only_named(owner: Any) -> None:
     assert {one["file"]: one["cases"] for one in target["files"]} == names
 
 
+@pytest.mark.nightly
 def test_why_is_told_of_each_file_and_of_a_case(owner: Any) -> None:
     edit(owner, "kernels/mine/pointwise.hip.cpp", "at_y.column < shape.k", "at_y.column < shape.k - 1")
     edit(owner, "README.md", "Ours", "Mine")
