@@ -120,7 +120,8 @@ def _run(repository: Path, work: Path, flavour: str, *more: str) -> subprocess.C
 
 
 def _merged(work: Path) -> str:
-    (summary,) = [path for path in work.rglob("merged/summary.md") if "artifacts" not in path.parts]
+    kept = {"artifacts", "stash"}  # copies, as GitLab and Jenkins keep them
+    (summary,) = [path for path in work.rglob("merged/summary.md") if not kept & set(path.parts)]
     return summary.read_text()
 
 
