@@ -14,9 +14,8 @@ from bitgate import rooms
 
 CHECKOUT = rooms.root()
 RUN = CHECKOUT / "ci" / "local" / "run.py"
-nightly = pytest.mark.skipif("BITGATE_NIGHTLY" not in os.environ, reason="takes minutes: .ci/nightly runs it")
 groovy = pytest.mark.skipif(not shutil.which("groovy"), reason="needs groovy")
-GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=[nightly, groovy])
+GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
 
 TARGET = """
 schema = 2
@@ -125,7 +124,8 @@ def _merged(work: Path) -> str:
     return summary.read_text()
 
 
-@pytest.mark.parametrize("flavour", [pytest.param(GITHUB, marks=nightly), pytest.param(GITLAB, marks=nightly), JENKINS])
+@pytest.mark.nightly
+@pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
 def test_an_owners_repository_is_green_in_each_flavour(owners: Path, tmp_path: Path, flavour: str) -> None:
     work = tmp_path / "work"
     done = _run(owners, work, flavour, FILE[flavour])
@@ -144,7 +144,7 @@ def _break(owners: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("flavour", [pytest.param(GITHUB, marks=nightly), GITLAB, JENKINS])
+@pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
 def test_a_wrong_kernel_is_red_and_the_merge_tells_of_it_all_the_same(
     owners: Path, tmp_path: Path, flavour: str
 ) -> None:
@@ -182,7 +182,7 @@ def bitgate(tmp_path: Path) -> Path:
     return folder
 
 
-@nightly
+@pytest.mark.nightly
 @pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
 def test_bitgates_own_workflow_is_green_on_a_machine_with_nothing_installed(
     bitgate: Path, tmp_path: Path, flavour: str
