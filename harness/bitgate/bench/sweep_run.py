@@ -22,7 +22,7 @@ from bitgate.device.targets import Target
 from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
 from bitgate.project import Project
-from bitgate.record import Stamp
+from bitgate.record import Outcome, Stamp
 from bitgate.record.stamp import begin
 from bitgate.record.timing import Status, Timing, timings, write
 from bitgate.verify.planned import PlannedCase
@@ -120,6 +120,8 @@ class _Run:
         self._close()
         for lane, entrant in zip(lanes, entrants, strict=True):
             repro = repro_line(entrant.planned, self._project.added)
+            if entrant.verdict is not None and entrant.verdict.outcome is Outcome.PASS:
+                repro = repro.replace("bitgate verify", "bitgate bench", 1)
             yield self._kept(timed_row(entrant, lane, self._target, clocks, self._stamp, repro))
 
     def _step(self, entrant: Entrant, do: Callable[[Entrant], None], what: str, left: float) -> None:
