@@ -58,10 +58,10 @@ DEFECTS = {
 """One in what is launched, one in what a kernel computes; with a case that shows it."""
 
 
-@pytest.mark.parametrize(
-    "defect",
-    ["flat_path_drops_sub_gemms", pytest.param("bwd_group_stride_of_the_other_layout", marks=pytest.mark.nightly)],
-)
+OF_THE_NIGHT = pytest.param("bwd_group_stride_of_the_other_layout", marks=pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("defect", ["flat_path_drops_sub_gemms", OF_THE_NIGHT])
 def test_a_defect_shows_the_wrong_cells_of_the_verdict(capsys, tmp_path, hip_host, monkeypatch, defect):
     case = DEFECTS[defect]
     (fault,) = choose(read_faults(sorted((CHECKOUT / "suites" / "faults").glob("*.toml"))), defect)
