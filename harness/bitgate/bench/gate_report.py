@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 from junitparser import Error, Failure, Skipped
@@ -12,6 +13,7 @@ from bitgate.bench.compare import ShapeResult, Winner
 from bitgate.bench.gate import RED, Gate, Ruled, Ruling
 from bitgate.bench.table import ms, name_of
 from bitgate.ci.annotations import SHOWN, Remark, command
+from bitgate.record import UNKNOWN
 from bitgate.report import junit
 from bitgate.report.columns import columns
 from bitgate.report.text import code, literal, one_line
@@ -64,7 +66,13 @@ def github_lines(gate: Gate) -> list[str]:
 def write_junit(gate: Gate, path: Path, target: str) -> None:
     """A testcase a shape: slower is a failure, not verified or too little data an error, no base is skipped."""
     suite = junit.Suite(f"bitgate.bench.{target}")
+    rows = [best.row for one in gate.shapes for best in (one.shape.b, one.shape.a) if best]
+    suite.timestamp = str(rows[0].run.get("time", "")) if rows else ""
+    suite.timestamp = suite.timestamp or datetime.now(timezone.utc).isoformat(timespec="seconds")
+    suite.hostname = one_line(rows[0].fingerprint.get("host", UNKNOWN)) if rows else UNKNOWN
     suite.add_property("gpu.target", one_line(target))
+    if rows:
+        suite.add_property("gpu.name", one_line(rows[0].device.get("name", UNKNOWN)))
     for name, value in vars(gate.significance).items():
         suite.add_property(f"significance.{name}", str(value))
     suite.add_testcases([_case(one, target) for one in gate.shapes])
