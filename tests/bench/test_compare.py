@@ -128,12 +128,15 @@ def test_a_clock_that_tells_nothing() -> None:
     assert (shape.winner, shape.note) == ("unknown", "a sample of 0 s: the clock is too coarse for it")
 
 
-def test_each_instance_beside_its_own() -> None:
-    """Where the same sources are compared with later ones, one instance's gain hides no other's loss."""
-    rows = [row(side, noise(place, 1e-3), instance="x1") for place, side in enumerate("AB")]
-    rows += [row("A", noise(3, 3e-3), instance="x2"), row("B", noise(4, 4e-3), instance="x2")]
-    assert [one.winner for one in compare(rows, QUICK).shapes] == ["tie"]
-    assert [one.winner for one in compare(rows, QUICK, each_instance=True).shapes] == ["tie", "A"]
+def test_what_is_refused_for_one_reason_is_told_once() -> None:
+    refused = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason="c: not a multiple of 8") for n in range(9)]
+    (shape,) = compare([*refused, row("B", noise(1))], QUICK).shapes
+    assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not a multiple of 8)"
+
+
+def test_a_launch_that_takes_longer_than_its_kernel_is_told() -> None:
+    rows = [row("A", noise(1)), row("B", noise(2), settings={"launch_bound": True})]
+    assert compare(rows, QUICK).shapes[0].note == "B is bound by its launches"
 
 
 def test_names_apart_are_shapes_apart() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,8 @@ from bitgate.record.timing import Status, Timing
 
 LEAST_ROUNDS = 6
 """Judged by fewer, nothing is significant in a sweep of 23 shapes."""
+
+SIDES = ("A", "B")
 
 Winner = Literal["A", "tie", "B", "unknown"]
 
@@ -97,18 +99,16 @@ def kernel_words(row: Timing) -> str:
     return " ".join([f"{row.kernel}.{row.instance}", *(f"{name}={value}" for name, value in row.options.items())])
 
 
-def compare(rows: Sequence[Timing], significance: Significance, *, each_instance: bool = False) -> Comparison:
-    """Side A beside side B: on each problem the best instance of each, or, with ``each_instance``, each instance beside
-    the same one of the other side.
+def compare(rows: Sequence[Timing], significance: Significance) -> Comparison:
+    """Side A beside side B: on each problem the best instance of each.
 
     Where a side has several instances, the first third of the rounds chooses and only the others judge. A winner is
     significant by the rank test after Benjamini and Hochberg over all shapes, saves at least the minimum effect, and
     the interval of its ratio is clear of 1.
     """
-    shapes: dict[tuple[str, ...], dict[Any, Timing]] = {}
+    shapes: dict[tuple[str, str], dict[Any, Timing]] = {}
     for row in rows:
-        part = (kernel_words(row),) if each_instance else ()
-        shapes.setdefault((row.case, row.name, *part), {})[row.identity] = row  # a later attempt at the same counts
+        shapes.setdefault((row.case, row.name), {})[row.identity] = row  # a later attempt at the same counts
     found = [_shape(list(of_shape.values()), significance) for of_shape in shapes.values()]
     limit = false_discovery_limit([one.p for one in found if one.compared], significance.level)
     return Comparison(tuple(_judged(one, limit, significance) for one in found), significance)
@@ -130,8 +130,8 @@ def _judged(found: ShapeResult, limit: float, wanted: Significance) -> ShapeResu
 def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     """A tie for now if both sides were timed."""
     first = rows[0]
-    note = "; ".join(filter(None, map(_absence, rows)))
-    sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in ("A", "B")}
+    note = "; ".join(_absences(rows))
+    sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in SIDES}
     timed = {side: [one for one in found if one.row.status is Status.TIMED] or found for side, found in sides.items()}
     choose = any(len(found) > 1 for found in timed.values())
     rounds = sorted({place for found in timed.values() for one in found for place in one.rounds})
@@ -143,10 +143,13 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     why = _why_not(a, b, len(judging))
     if why or a is None or b is None:
         return replace(unknown, note="; ".join(filter(None, [why, note])))
+    bound = [f"{one.row.side} is bound by its launches" for one in (a, b) if one.row.settings.get("launch_bound")]
     blocks = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
     ratio, low, high = _ratio(blocks, significance)
     p = rank_test(without_outliers(blocks))
-    return replace(unknown, ratio=ratio, low=low, high=high, p=p, winner="tie")
+    return replace(
+        unknown, ratio=ratio, low=low, high=high, p=p, winner="tie", note="; ".join([*bound, note]).strip("; ")
+    )
 
 
 def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> Best | None:
@@ -197,11 +200,16 @@ def _why_not(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
     return ""
 
 
-def _absence(row: Timing) -> str:
-    if row.status is Status.TIMED or row.side not in ("A", "B"):
-        return ""
-    why = ": ".join(filter(None, [row.verdict, row.reason]))
-    return f"{row.side}: {kernel_words(row)} {row.status.value}" + (f" ({why})" if why else "")
+def _absences(rows: Sequence[Timing]) -> Iterator[str]:
+    """What was not timed; what is so for the same reason together."""
+    alike: dict[tuple[str, ...], list[Timing]] = {}
+    for row in rows:
+        if row.side in SIDES and row.status is not Status.TIMED:
+            why = ": ".join(filter(None, [row.verdict, row.reason]))
+            alike.setdefault((row.side, row.status.value, why), []).append(row)
+    for (side, status, why), found in alike.items():
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"{side}: {kernel_words(found[0])}{more} {status}" + (f" ({why})" if why else "")
 
 
 def _ratio(blocks: Sequence[tuple[Floats, Floats]], significance: Significance) -> Interval:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 5
+BLOCK = 4
 """Rounds that a drift is slow against."""
 FAR = 5.0
 """Standard deviations, told from the median absolute one, that make a sample an outlier."""
