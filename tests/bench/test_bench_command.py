@@ -59,9 +59,23 @@ def test_what_is_verified_is_timed(bench: Bench) -> None:
     assert row.settings["batch"] >= 1
 
 
-def test_json_is_one_document_and_nothing_else(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(
-        ["bench", CASE, "--load", CHANGING, "--kernel", "*.first", "--samples", "3", "--target", "host", "--json"]
+        [
+            "bench",
+            CASE,
+            "--load",
+            CHANGING,
+            "--kernel",
+            "*.first",
+            "--samples",
+            "3",
+            "--target",
+            "host",
+            "--out",
+            str(tmp_path),
+            "--json",
+        ]
     )
     document = json.loads(capsys.readouterr().out)
     assert code == document["summary"]["exit"] == 0
@@ -177,6 +191,9 @@ def test_who_does_not_take_it_says_why(bench: Bench) -> None:
         ([CASE, "--dtype", "bf16"], "--dtype is about a sweep's problems"),
         ([CASE, "--fill", "exakt"], "did you mean 'exact'"),
         ([CASE, "--compare-tree", "/nowhere"], "/nowhere: no such folder"),
+        ([CASE, "--base", "HEAD"], "--base is what --gate measures against"),
+        ([CASE, "--gate", "--compare", "*.second"], "leave --compare... out"),
+        ([CASE, "--gate", "--base", "nosuch"], "--base nosuch: "),
         ([CASE, "--compare-commit", "nosuch"], "knows no such commit"),
         ([CASE, "--compare-option", "turns"], "write NAME=VALUE"),
     ],
@@ -254,7 +271,12 @@ def test_a_full_disk_is_told_and_what_is_written_stays(tmp_path: Path, bench: Be
 DELAY = "volatile int64_t left = 100000;\n  while (left > 0)\n    left = left - 1;\n  const int64_t cells ="
 
 
-def test_two_commits_of_an_owners_kernel(tmp_path: Path) -> None:
+POINTWISE = "bwd_data_f32_nhwgc_g1n2k32c16_y1x1_h5x7"
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Path:
+    """A repository whose last commit makes its kernel slower."""
     folder = tmp_path / "owner"
     kernel = folder / "pointwise" / "pointwise.hip.cpp"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "pointwise", kernel.parent)
@@ -263,16 +285,35 @@ def test_two_commits_of_an_owners_kernel(tmp_path: Path) -> None:
     committed(folder, "fast")
     kernel.write_text(kernel.read_text().replace("const int64_t cells =", DELAY))
     committed(folder, "slow")
+    return folder
 
-    case = "bwd_data_f32_nhwgc_g1n2k32c16_y1x1_h5x7"
-    done = bitgate(folder, "bench", case, "--target", "host", "--samples=20", "--compare-commit=HEAD~1", "--json")
+
+def test_two_commits_of_an_owners_kernel(owner: Path) -> None:
+    words = ["bench", POINTWISE, "--target", "host", "--samples=20", "--json"]
+    done = bitgate(owner, *words, "--compare-commit=HEAD~1")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    base = git(folder, "rev-parse", "HEAD~1").strip()
+    base = git(owner, "rev-parse", "HEAD~1").strip()
     assert {(row["side"], row["build"]) for row in document["rows"]} == {("A", ""), ("B", base)}
     assert document["summary"]["wins"]["B"] == 1
-    assert git(folder, "status", "--porcelain", "--untracked-files=no") == ""
-    assert git(folder, "worktree", "list").count("\n") == 1
+    assert git(owner, "status", "--porcelain", "--untracked-files=no") == ""
+    assert git(owner, "worktree", "list").count("\n") == 1
+
+
+def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
+    words = ["bench", POINTWISE, "--target", "host", "--samples=20", "--gate"]
+    done = bitgate(owner, *words, "--base=HEAD~1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "red: 1 slower" in done.stdout
+    assert "1 shapes are slower: they are measured again" in done.stderr
+    assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
+
+    git(owner, "branch", "--force", "main", "HEAD")  # a change that was not committed, on the main branch itself
+    kernel = owner / "pointwise" / "pointwise.hip.cpp"
+    kernel.write_text(kernel.read_text().replace("left = 100000", "left = 1"))
+    done = bitgate(owner, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["gate"]["counts"]["faster"] == 1
 
 
 def committed(folder: Path, words: str) -> None:

@@ -19,6 +19,7 @@ from bitgate.bench.side import Contender, Shape, Side
 from bitgate.bench.timer import GUEST
 from bitgate.bench.trees import Tree, tree_of
 from bitgate.device.targets import Target
+from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
 from bitgate.project import Project
@@ -86,8 +87,7 @@ class _Run:
                 opening = Opening(target.name, tree.project, environment=tree.environment)
                 self._processes[side.tree] = stack.enter_context(CaseProcess(opening, progress=progress))
             tree = trees[side.tree]
-            chosen = candidates(side.kernel, dict(side.options), target.name, tree.project, tree.declarations)
-            self._kernels.append((side, chosen))
+            self._kernels.append((side, _candidates(side, tree, target.name, progress)))
 
     def measured(self, shape: Shape, place: str) -> Iterator[Timing]:
         started = monotonic()
@@ -178,6 +178,17 @@ class _Run:
         if self._journal is not None:
             write(self._journal, row)
         return row
+
+
+def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:
+    """Another tree may lack the kernel, or what it declares may not be read: then that side has none."""
+    try:
+        return candidates(side.kernel, dict(side.options), target, tree.project, tree.declarations)
+    except UsageError as error:
+        if side.tree is None:
+            raise
+        progress(f"side {side.name} has no kernel: {error}")
+        return []
 
 
 def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing]:
