@@ -43,7 +43,7 @@ struct TimedCalls {
 };
 
 // 1 if every call succeeded.
-extern "C" int32_t bitgate_timed_calls(TimedCalls* calls, int64_t launches) {
+extern "C" BITGATE_EXPORT int32_t bitgate_timed_calls(TimedCalls* calls, int64_t launches) {
   const auto fine = [&](int32_t error) {
     calls->hip_error = error;
     return error == 0;
