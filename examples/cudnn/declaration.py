@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
@@ -137,8 +138,11 @@ class CudnnRunner:
     capabilities: frozenset[Capability] = frozenset()
 
     def __init__(self, family: KernelFamily, instance: Instance) -> None:
-        import cudnn
-        import torch
+        try:
+            import cudnn
+            import torch
+        except ImportError as error:
+            raise UsageError(f"cuDNN's kernels need {error.name}: pip install nvidia-cudnn-frontend torch") from None
 
         torch.cuda.init()
         torch.cuda.synchronize()
