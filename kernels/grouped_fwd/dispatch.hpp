@@ -14,8 +14,8 @@ template <class Variant> auto kernel_of(MainLoop loop) {
     return kernel_fwd<Variant, MainLoop::mixed>;
 }
 
-template <class Variant> const char* kernel_name(MainLoop loop) {
-  if (depth_of<Variant>() == 1)
+inline const char* kernel_name(const Facts& facts, MainLoop loop) {
+  if (facts.depth == 1)
     return "kernel_fwd";
   return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
 }
@@ -34,48 +34,70 @@ inline void record_gemm(bitgate_dispatch_record& record, const bitgate::ConvProb
   bitgate::add_part(record, entry);
 }
 
-template <class Variant>
-void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
-  using A = typename Variant::ElementA;
-  using B = typename Variant::ElementB;
-  using C = typename Variant::ElementC;
-  using Tile = typename Variant::Tile;
-  const bitgate::ConvProblem& problem = request.problem;
+// What is launched, but for the kernel.
+struct Plan {
+  const Facts& facts;
+  const bitgate::ConvProblem& problem;
   ConvShape shape;
-  bitgate::read_conv(problem, shape, nullptr);
-  const int64_t chunks = chunks_of<Variant>(request);
-  const Layout d_layout = problem.num_d > 0 ? bitgate::layout_of(problem.d[0], problem.ndim) : Layout{};
-  const Geometry geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_layout);
-  MainLoops loops;
-  loops.add(SourceOf<Variant>::steps(geometry), 1);
-  const MainLoop loop = loops.kind();
-  const int64_t blocks = ceil_div(rows_of(geometry), Tile::M) * ceil_div(shape.k, Tile::N);
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(shape.groups),
-                  static_cast<unsigned>(chunks));
-  const bool launched = bitgate::launch(
-      context, kernel_name<Variant>(loop), kernel_of<Variant>(loop), grid, dim3(Variant::block), 0,
-      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
-      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
+  int64_t chunks;
+  Geometry geometry;
+  MainLoop loop = MainLoop::mixed;
 
+  [[gnu::noinline]] Plan(const Facts& facts_, const bitgate::ConvRequest& request)
+      : facts(facts_), problem(request.problem) {
+    bitgate::read_conv(problem, shape, nullptr);
+    chunks = chunks_of(facts, request);
+    const Layout d_layout = problem.num_d > 0 ? bitgate::layout_of(problem.d[0], problem.ndim) : Layout{};
+    geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_layout);
+  }
+  int64_t blocks() const {
+    return ceil_div(rows_of(geometry), facts.tile_m) * ceil_div(shape.k, facts.tile_n);
+  }
+  dim3 grid() const {
+    return dim3(static_cast<unsigned>(blocks()), static_cast<unsigned>(shape.groups),
+                static_cast<unsigned>(chunks));
+  }
+};
+
+// Of all variants with the same types.
+template <class A, class B, class C>
+void launch_and_record(const Plan& plan, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
+                       const bitgate::Buffers& buffers, bitgate::Context& context) {
+  const bool launched = bitgate::launch(
+      context, kernel_name(plan.facts, plan.loop), kernel, plan.grid(), dim3(plan.facts.block), 0,
+      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
   bitgate_dispatch_record& record = context.record;
-  std::snprintf(record.path, sizeof record.path, "%s", path_name(Variant::special));
+  std::snprintf(record.path, sizeof record.path, "%s", path_name(plan.facts.special));
   record.launches = launched;
   bitgate::note_gemms(record, 1, 1);
-  bitgate::note(record, "split_n", chunks);
-  bitgate::note(record, "main_loop", main_loop_name(loop));
-  record_gemm(record, problem, shape, blocks * chunks, launched, loop == MainLoop::all);
+  bitgate::note(record, "split_n", plan.chunks);
+  bitgate::note(record, "main_loop", main_loop_name(plan.loop));
+  record_gemm(record, plan.problem, plan.shape, plan.blocks() * plan.chunks, launched,
+              plan.loop == MainLoop::all);
+}
+
+template <class Variant>
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
+  Plan plan(facts_of<Variant>, request);
+  MainLoops loops;
+  loops.add(SourceOf<Variant>::steps(plan.geometry), 1);
+  plan.loop = loops.kind();
+  launch_and_record(plan, kernel_of<Variant>(plan.loop), buffers, context);
 }
 
 template <class Variant> struct Functions {
-  static constexpr auto supports = grouped_fwd::supports<Variant>;
+  static int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+    return grouped_fwd::supports(facts_of<Variant>, request, reason);
+  }
   static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::ConvProblem>;
   static constexpr auto run = grouped_fwd::run<Variant>;
 };
 
 // `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
-  static const std::string name = instance_name<Variant>(dtypes, name_part(Variant::special));
-  return describe_any_layout<Variant, Functions<Variant>>(name.c_str(), "fwd", dtypes);
+  static const InstanceName name(dtypes, facts_of<Variant>);
+  return describe_any_layout<Variant, Functions<Variant>>(name.text, "fwd", dtypes);
 }
 
 // An instance for each variant.
