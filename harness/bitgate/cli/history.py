@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli import history_words as words
-from bitgate.cli.columns import counted
 from bitgate.errors import UsageError
+from bitgate.report.columns import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

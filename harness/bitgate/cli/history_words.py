@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bitgate.cli.columns import columns, counted
+from bitgate.report.columns import columns, counted
 
 if TYPE_CHECKING:
     from bitgate.history.blame import Cause
