@@ -15,11 +15,10 @@ using bitgate::Layout;
 inline constexpr int32_t max_split_k = 128;
 
 // split_k = auto resolves to 1.
-template <class Tiling> Cut cut_of(const bitgate::ConvRequest& request) {
+inline Cut cut_of(const Facts& facts, const bitgate::ConvRequest& request) {
   const bitgate::ConvProblem& problem = request.problem;
-  const int64_t chunks =
-      image_chunks(problem, sizeof(typename Tiling::ElementC), sizeof(typename Tiling::ElementA),
-                   request.options.integer("split_n_bytes"));
+  const int64_t chunks = image_chunks(problem, bitgate::dtype_bytes(facts.c), bitgate::dtype_bytes(facts.a),
+                                      request.options.integer("split_n_bytes"));
   return {chunks, problem.split_k == BITGATE_SPLIT_K_AUTO ? 1 : problem.split_k};
 }
 
@@ -37,18 +36,15 @@ inline int32_t check_split_k(const bitgate::ConvProblem& problem, bitgate_reason
   return BITGATE_OK;
 }
 
-template <class Tiling> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+inline int32_t supports(const Facts& facts, const bitgate::ConvRequest& request, bitgate_reason* reason) {
   const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   Clauses clauses{bitgate::read_conv(problem, shape, reason)};
-  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes<Tiling>, reason); });
+  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes_of(facts), reason); });
   clauses.check([&] { return bitgate::check_operations(problem, reason); });
   clauses.check([&] { return check_split_k(problem, reason); });
-  clauses.check([&] { return check_vectors<Tiling>(problem, reason); });
-  clauses.check([&] {
-    return check_index_range(shape, cut_of<Tiling>(request), Tiling::Tile::M, Tiling::Tile::N, Tiling::block,
-                             max_bucket, reason);
-  });
+  clauses.check([&] { return check_vectors(facts, problem, reason); });
+  clauses.check([&] { return check_index_range(facts, shape, cut_of(facts, request), max_bucket, reason); });
   return clauses.status;
 }
 
