@@ -5,9 +5,21 @@
 
 #include "bitgate/implicit_gemm/bwd_data/launches.hpp"
 #include "bitgate/implicit_gemm/describe.hpp"
-#include "support.hpp"
 
 namespace grouped_bwd_data {
+
+using namespace bitgate::implicit_gemm;
+using namespace bitgate::implicit_gemm::bwd_data;
+using bitgate::ceil_div;
+using bitgate::ConvShape;
+using bitgate::Layout;
+
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
+                                bitgate_reason* reason);
+
+// split_k = auto resolves to 1.
+BITGATE_HIDDEN Cut cut_of(const Facts& facts, const bitgate::ConvRequest& request);
 
 // Channels of dy in one chunk of the flat path's reduction, 16 bytes of them.
 inline int ak1(const Facts& facts) {

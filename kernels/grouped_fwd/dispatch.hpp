@@ -1,10 +1,15 @@
-// The launch of a forward convolution, and what an instance says of itself.
+// The launch of a forward convolution, and what an instance says of itself. What needs no kernel is in the
+// library's own unit (plan.hpp, support.hpp).
 #pragma once
 
 #include "bitgate/implicit_gemm/describe.hpp"
-#include "support.hpp"
+#include "gemm.hpp"
 
 namespace grouped_fwd {
+
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
+                                bitgate_reason* reason);
 
 // All tiles of a launch have the same steps. Of depth 1 one kernel serves both kinds.
 template <class Variant> auto kernel_of(MainLoop loop) {
@@ -12,26 +17,6 @@ template <class Variant> auto kernel_of(MainLoop loop) {
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
     return kernel_fwd<Variant, MainLoop::mixed>;
-}
-
-inline const char* kernel_name(const Facts& facts, MainLoop loop) {
-  if (facts.depth == 1)
-    return "kernel_fwd";
-  return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
-}
-
-inline void record_gemm(bitgate_dispatch_record& record, const bitgate::ConvProblem& problem,
-                        const ConvShape& shape, int64_t blocks, bool launched, bool main_loop) {
-  bitgate::GemmPart entry{};
-  entry.launched = launched;
-  entry.main_loop = main_loop;
-  for (int i = 0; i < problem.ndim; ++i)
-    entry.taps[i] = static_cast<int32_t>(problem.wei.lengths[3 + i]);
-  entry.m = shape.images * bitgate::product(shape.output);
-  entry.n = shape.k;
-  entry.k = shape.c * bitgate::product(shape.filter);
-  entry.blocks = blocks;
-  bitgate::add_part(record, entry);
 }
 
 // What is launched, but for the kernel.
@@ -43,38 +28,21 @@ struct Plan {
   Geometry geometry;
   MainLoop loop = MainLoop::mixed;
 
-  [[gnu::noinline]] Plan(const Facts& facts_, const bitgate::ConvRequest& request)
-      : facts(facts_), problem(request.problem) {
-    bitgate::read_conv(problem, shape, nullptr);
-    chunks = chunks_of(facts, request);
-    const Layout d_layout = problem.num_d > 0 ? bitgate::layout_of(problem.d[0], problem.ndim) : Layout{};
-    geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_layout);
-  }
-  int64_t blocks() const {
-    return ceil_div(rows_of(geometry), facts.tile_m) * ceil_div(shape.k, facts.tile_n);
-  }
-  dim3 grid() const {
-    return dim3(static_cast<unsigned>(blocks()), static_cast<unsigned>(shape.groups),
-                static_cast<unsigned>(chunks));
-  }
+  Plan(const Facts& facts, const bitgate::ConvRequest& request);
+  const char* kernel_name() const;
+  dim3 grid() const;
+  void record(bool launched, bitgate_dispatch_record& record) const;
 };
 
 // Of all variants with the same types.
 template <class A, class B, class C>
 void launch_and_record(const Plan& plan, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
                        const bitgate::Buffers& buffers, bitgate::Context& context) {
-  const bool launched = bitgate::launch(
-      context, kernel_name(plan.facts, plan.loop), kernel, plan.grid(), dim3(plan.facts.block), 0,
-      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
-      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
-  bitgate_dispatch_record& record = context.record;
-  std::snprintf(record.path, sizeof record.path, "%s", path_name(plan.facts.special));
-  record.launches = launched;
-  bitgate::note_gemms(record, 1, 1);
-  bitgate::note(record, "split_n", plan.chunks);
-  bitgate::note(record, "main_loop", main_loop_name(plan.loop));
-  record_gemm(record, plan.problem, plan.shape, plan.blocks() * plan.chunks, launched,
-              plan.loop == MainLoop::all);
+  const bool launched =
+      bitgate::launch(context, plan.kernel_name(), kernel, plan.grid(), dim3(plan.facts.block), 0,
+                      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+                      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
+  plan.record(launched, context.record);
 }
 
 template <class Variant>

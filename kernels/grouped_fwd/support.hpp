@@ -1,10 +1,10 @@
-// Which problems an instance takes: the clauses, in the order in which they are tested.
+// Which problems an instance takes: the clauses, in the order in which they are tested. Included by
+// the library's own unit only.
 #pragma once
 
-#include "bitgate/implicit_gemm/facts.hpp"
 #include "bitgate/implicit_gemm/image_chunks.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "gemm.hpp"
+#include "dispatch.hpp"
 
 namespace grouped_fwd {
 
@@ -40,7 +40,7 @@ inline int32_t check_index_range(const Facts& facts, const bitgate::ConvProblem&
 }
 
 // A is x, B is w, C is y.
-inline int32_t supports(const Facts& facts, const bitgate::ConvRequest& request, bitgate_reason* reason) {
+int32_t supports(const Facts& facts, const bitgate::ConvRequest& request, bitgate_reason* reason) {
   const bitgate::ConvProblem& problem = request.problem;
   const VectorAccess accesses[3] = {
       {problem.in, "in", "c_vector", facts.vector_a, bitgate::dtype_bytes(facts.a)},

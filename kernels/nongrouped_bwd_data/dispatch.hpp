@@ -4,7 +4,6 @@
 #pragma once
 
 #include "bitgate/implicit_gemm/bwd_data/launches.hpp"
-#include "bitgate/implicit_gemm/bwd_data/support.hpp"
 #include "bitgate/implicit_gemm/describe.hpp"
 
 namespace nongrouped_bwd_data {
@@ -14,39 +13,9 @@ using namespace bitgate::implicit_gemm::bwd_data;
 using bitgate::ceil_div;
 using bitgate::ConvShape;
 
-// ---- what is supported
-// ---------------------------------------------------------------------------------------------
-
-// groups, op: one group, and dx as it was summed.
-inline int32_t check_plain(const bitgate::ConvProblem& problem, const ConvShape& shape,
-                           bitgate_reason* reason) {
-  if (shape.groups != 1)
-    BITGATE_REFUSE(reason, "groups", "G = %lld: this kernel takes one group",
-                   static_cast<long long>(shape.groups));
-  if (problem.out_op.kind != BITGATE_PASS)
-    BITGATE_REFUSE(reason, "op", "element-wise operation %d on dx: this kernel applies none",
-                   problem.out_op.kind);
-  return BITGATE_OK;
-}
-
-inline int32_t supports(const Facts& facts, const bitgate::ConvRequest& request, bitgate_reason* reason) {
-  const bitgate::ConvProblem& problem = request.problem;
-  ConvShape shape;
-  Clauses clauses{bitgate::read_conv(problem, shape, reason)};
-  const Contiguous contiguous[] = {
-      {"k of dy", shape.y.column}, {"c of w", shape.w.column}, {"c of dx", shape.x.column}};
-  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes_of(facts), reason); });
-  clauses.check([&] { return bitgate::check_operations(problem, reason); });
-  clauses.check([&] { return check_plain(problem, shape, reason); });
-  clauses.check([&] { return bitgate::check_unsplit(problem, reason); });
-  clauses.check([&] { return check_contiguous(contiguous, problem, reason); });
-  clauses.check([&] { return check_vectors(facts, problem, reason); });
-  clauses.check([&] { return check_index_range(facts, shape, {1, 1}, 1, reason); });
-  return clauses.status;
-}
-
-// ---- launches
-// ------------------------------------------------------------------------------------------------------
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
+                                bitgate_reason* reason);
 
 // dx is cleared, then each sub-GEMM writes its cells. Of all tilings with the same types.
 template <class A, class B, class C>

@@ -8,6 +8,12 @@
 
 namespace bitgate::implicit_gemm::bwd_data {
 
+// How the images and the reductions of a call are cut.
+struct Cut {
+  int64_t chunks; // of images
+  int32_t split_k;
+};
+
 // Clears dx, or lets it hold op(0, d) where an operation reads d. A D tensor that is dx itself must survive
 // until the GEMMs have read it: then only the cells that they do not write are filled.
 template <class T>

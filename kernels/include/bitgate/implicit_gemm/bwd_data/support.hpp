@@ -1,19 +1,12 @@
 // Clauses of backward data: what vectors, indices and launches ask of a problem.
 #pragma once
 
-#include "bitgate/implicit_gemm/facts.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "gemm.hpp"
+#include "launches.hpp"
 
 namespace bitgate::implicit_gemm::bwd_data {
 
 inline constexpr int64_t max_gemms = 65536;
-
-// How the images and the reductions of a call are cut.
-struct Cut {
-  int64_t chunks; // of images
-  int32_t split_k;
-};
 
 // index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
 inline int32_t check_index_range(const Facts& facts, const ConvShape& shape, const Cut& cut,

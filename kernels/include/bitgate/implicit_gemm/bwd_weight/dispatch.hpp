@@ -1,12 +1,23 @@
 // The launches of backward weight: in one stage, where slices of a split reduction add up in dw, or in two,
-// where they add up in a workspace of floats.
+// where they add up in a workspace of floats. What needs no kernel is in the library's own unit (plan.hpp,
+// support.hpp).
 #pragma once
 
 #include "bitgate/implicit_gemm/describe.hpp"
 #include "finish.hpp"
-#include "support.hpp"
+#include "gemm.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {
+
+// What families differ in: whether slices meet in dw by atomics, and whether dw takes an operation.
+struct Capabilities {
+  bool atomics, operations;
+  int threads; // of a block
+};
+
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const ConvRequest& request,
+                                const Capabilities& capabilities, bitgate_reason* reason);
 
 // Everything that the launches of one problem share.
 struct Job {
@@ -14,11 +25,7 @@ struct Job {
   ConvShape shape;
   Layout d_layout;
 
-  explicit Job(const ConvRequest& request_) : request(request_), d_layout{} {
-    read_conv(request.problem, shape, nullptr);
-    if (request.problem.num_d > 0)
-      d_layout = layout_of(request.problem.d[0], request.problem.ndim);
-  }
+  explicit Job(const ConvRequest& request);
   Geometry geometry(int merge = 1) const {
     return make_geometry(shape, merge, request.problem.out_op, d_layout);
   }
@@ -34,27 +41,11 @@ inline dim3 grid_of_cells(const Cells& cells) {
   return dim3(static_cast<unsigned>(blocks < max_cell_blocks ? blocks : max_cell_blocks));
 }
 
-// Blocks of the GEMM without slices, groups included.
-inline int64_t blocks_of(const Facts& facts, const Geometry& geometry) {
-  return ceil_div(geometry.k, facts.tile_m) * ceil_div(columns_of(geometry), facts.tile_n);
-}
-
-inline dim3 grid_of(const Facts& facts, const Job& job, const Geometry& geometry) {
-  return dim3(static_cast<unsigned>(blocks_of(facts, geometry)),
-              static_cast<unsigned>(job.shape.groups / facts.merge), static_cast<unsigned>(geometry.slices));
-}
+BITGATE_HIDDEN dim3 grid_of(const Facts& facts, const Job& job, const Geometry& geometry);
 
 // split_k as asked, or for the device.
-inline int32_t resolve_split_k(const Facts& facts, const Job& job, const Geometry& geometry,
-                               const void* kernel, int threads, Context& context) {
-  if (job.request.problem.split_k != BITGATE_SPLIT_K_AUTO)
-    return job.request.problem.split_k;
-  if (facts.c == code_of<int8_t>)
-    return 1;
-  const int64_t capacity = capacity_of(context, job.request.options, kernel, threads);
-  const int64_t grid = blocks_of(facts, geometry) * (job.shape.groups / facts.merge);
-  return static_cast<int32_t>(automatic_split_k(capacity, grid, terms_of(geometry), facts.tile_k));
-}
+BITGATE_HIDDEN int32_t resolve_split_k(const Facts& facts, const Job& job, const Geometry& geometry,
+                                       const void* kernel, int threads, Context& context);
 
 // dw = 0, before slices are added to it.
 template <class C> void clear_result(const Job& job, C* dw, Context& context) {
@@ -70,32 +61,9 @@ template <class C> void clear_result(const Job& job, C* dw, Context& context) {
     launch(context, "zero_fill", kernel_clear<C>, grid_of_cells(cells), dim3(cell_block), 0, dw, cells);
 }
 
-inline MainLoop main_loop_of(const Geometry& geometry, int tile_k) {
-  MainLoops loops;
-  loops.add(static_cast<int32_t>(ceil_div(terms_of(geometry), tile_k)), geometry.slices);
-  return loops.kind();
-}
-
 // The whole GEMM, all slices together, as the record's one entry; and how it was cut.
-inline void record_gemm(const Facts& facts, const Job& job, const Geometry& geometry, const char* path,
-                        bool launched, Context& context) {
-  bitgate_dispatch_record& record = context.record;
-  const Geometry whole = job.geometry();
-  std::snprintf(record.path, sizeof record.path, "%s", path);
-  note_gemms(record, 1, 1);
-  note(record, "split_k", geometry.slices);
-  note(record, "main_loop", main_loop_name(main_loop_of(geometry, facts.tile_k)));
-  GemmPart entry{};
-  entry.launched = launched;
-  entry.main_loop = terms_of(geometry) > facts.tile_k;
-  for (int i = 0; i < job.request.problem.ndim; ++i)
-    entry.taps[i] = static_cast<int32_t>(job.request.problem.wei.lengths[3 + i]);
-  entry.m = job.shape.k;
-  entry.n = columns_of(whole);
-  entry.k = terms_of(whole);
-  entry.blocks = blocks_of(facts, geometry) * geometry.slices;
-  add_part(record, entry);
-}
+BITGATE_HIDDEN void record_gemm(const Facts& facts, const Job& job, const Geometry& geometry,
+                                const char* path, bool launched, Context& context);
 
 // A GEMM as it is launched: `kernel` with all its steps, of which the device runs so many blocks at once.
 struct Plan {
@@ -105,17 +73,8 @@ struct Plan {
   MainLoop loop;
   dim3 grid;
 
-  [[gnu::noinline]] Plan(const Facts& facts_, const ConvRequest& request, const void* kernel,
-                         Context& context)
-      : facts(facts_), job(request), geometry(job.geometry(facts.merge)) {
-    geometry.slices = resolve_split_k(facts, job, geometry, kernel, facts.block, context);
-    loop = main_loop_of(geometry, facts.tile_k);
-    grid = grid_of(facts, job, geometry);
-  }
-  void record(const char* path, int launches, int wanted, Context& context) const {
-    record_gemm(facts, job, geometry, path, launches == wanted, context);
-    context.record.launches = launches;
-  }
+  Plan(const Facts& facts, const ConvRequest& request, const void* kernel, Context& context);
+  void record(const char* path, int launches, int wanted, Context& context) const;
 };
 
 template <class... Params> const void* address_of(void (*kernel)(Params...)) {
@@ -152,9 +111,7 @@ void run_one_stage(const ConvRequest& request, const Buffers& buffers, Context& 
 // ---- two stages
 
 // One float for each cell of dw.
-inline int64_t workspace_bytes(const ConvRequest& request) {
-  return Job(request).cells().count * static_cast<int64_t>(sizeof(float));
-}
+BITGATE_HIDDEN int64_t workspace_bytes(const ConvRequest& request);
 
 template <class Variant> struct WorkspaceKernels {
   template <MainLoop loop> static auto of() { return kernel_to_workspace<Variant, loop>; }

@@ -1,17 +1,16 @@
-// Which problems an instance takes.
+// Which problems an instance takes. Included by the library's own unit only.
 #pragma once
 
 #include <cmath>
 
-#include "bitgate/implicit_gemm/facts.hpp"
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "gemm.hpp"
-#include "split_k.hpp"
+#include "dispatch.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {
+namespace {
 
 // op: what a family without a second stage leaves out. A split reduction would apply it to each slice.
-inline int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
+int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
   if (problem.out_op.kind != BITGATE_PASS)
     BITGATE_REFUSE(reason, "op", "element-wise operation %d on dw: this family has none",
                    problem.out_op.kind);
@@ -19,7 +18,7 @@ inline int32_t check_plain(const ConvProblem& problem, bitgate_reason* reason) {
 }
 
 // split_k: atomics of the result's type exist, and the grid holds the slices.
-inline int32_t check_split_k(const ConvProblem& problem, int32_t c, bool atomics, bitgate_reason* reason) {
+int32_t check_split_k(const ConvProblem& problem, int32_t c, bool atomics, bitgate_reason* reason) {
   if (problem.split_k > max_blocks_yz)
     BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
                    static_cast<long long>(max_blocks_yz));
@@ -29,7 +28,7 @@ inline int32_t check_split_k(const ConvProblem& problem, int32_t c, bool atomics
 }
 
 // merge_depthwise, merge_groups, merge_layout: merged groups stand where channels would.
-inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* reason) {
+int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* reason) {
   if (shape.c != 1 || shape.k != 1)
     BITGATE_REFUSE(reason, "merge_depthwise", "C = %lld, K = %lld: groups are merged only where both are 1",
                    static_cast<long long>(shape.c), static_cast<long long>(shape.k));
@@ -45,8 +44,8 @@ inline int32_t check_merge(int merge, const ConvShape& shape, bitgate_reason* re
 
 // index_range: lengths, coordinates, terms and columns are 32-bit in the kernel, offsets 64-bit; the grid has
 // its own limits. Products that 64 bits may not hold are compared as doubles, which are exact at the limits.
-inline int32_t check_index_range(const Facts& facts, const ConvProblem& problem, const ConvShape& shape,
-                                 int threads_of_block, bitgate_reason* reason) {
+int32_t check_index_range(const Facts& facts, const ConvProblem& problem, const ConvShape& shape,
+                          int threads_of_block, bitgate_reason* reason) {
   double terms = static_cast<double>(shape.images), columns = static_cast<double>(shape.c);
   for (int axis = 0; axis < axes; ++axis) {
     terms *= static_cast<double>(shape.output[axis]);
@@ -68,14 +67,10 @@ inline int32_t check_index_range(const Facts& facts, const ConvProblem& problem,
   return check_grid(shape.groups / facts.merge, 1, threads, reason);
 }
 
-// What families differ in: whether slices meet in dw by atomics, and whether dw takes an operation.
-struct Capabilities {
-  bool atomics, operations;
-  int threads; // of a block
-};
+} // namespace
 
-inline int32_t supports(const Facts& facts, const ConvRequest& request, const Capabilities& capabilities,
-                        bitgate_reason* reason) {
+int32_t supports(const Facts& facts, const ConvRequest& request, const Capabilities& capabilities,
+                 bitgate_reason* reason) {
   const ConvProblem& problem = request.problem;
   // A is dy, B is x, C is dw.
   const ProductDtypes dtypes{facts.b, facts.c, facts.a, facts.compute};
