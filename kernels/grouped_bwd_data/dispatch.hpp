@@ -12,15 +12,22 @@ namespace grouped_bwd_data {
 // Channels of dy in one chunk of the flat path's reduction, 16 bytes of them.
 template <class Tiling> inline constexpr int ak1 = 16 / static_cast<int>(sizeof(typename Tiling::ElementA));
 
+// Does the flat path take several sub-GEMMs, a launch for each?
+inline bool launches_each(const bitgate::ConvRequest& request) {
+  return request.options.is("flat_path_gate", "launch_each");
+}
+
 // The flat path is for one sub-GEMM whose images and reduction are not cut. flat_path_gate=off leaves the
 // first condition out, as before ROCm/rocm-libraries#7732: then each bucket launches one flat descriptor, and
-// the other sub-GEMMs are lost. What the flat kernel does not do is why the other conditions stand: it has no
-// chunks of images (ROCm/rocm-libraries#10627) and counts K in whole chunks of AK1 (#12089).
+// the other sub-GEMMs are lost. launch_each leaves it out, too, and every bucket is of one sub-GEMM. What the
+// flat kernel does not do is why the other conditions stand: it has no chunks of images
+// (ROCm/rocm-libraries#10627) and counts K in whole chunks of AK1 (#12089).
 template <class Tiling>
 bool takes_flat_path(const bitgate::ConvRequest& request, const ConvShape& shape, const Cut& cut,
                      int64_t gemms_count) {
   const bitgate::ConvProblem& problem = request.problem;
-  const bool one_gemm = request.options.is("flat_path_gate", "off") || gemms_count == 1;
+  const bool one_gemm =
+      launches_each(request) || request.options.is("flat_path_gate", "off") || gemms_count == 1;
   const bool uncut = cut.split_k == 1 && cut.chunks == 1;
   const bool whole_chunks = shape.k >= ak1<Tiling> && shape.k % ak1<Tiling> == 0;
   return problem.ndim == 2 && problem.num_d == 0 && shape.groups == 1 && one_gemm && uncut && whole_chunks;
@@ -55,9 +62,10 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
 
   std::vector<SubGemm> gemms = sub_gemms(geometry);
   const int count = static_cast<int>(gemms.size());
-  const int bucket_size = static_cast<int>(request.options.integer("bucket_size"));
-  const int buckets = static_cast<int>(ceil_div(count, bucket_size));
   const bool flat = takes_flat_path<Tiling>(request, shape, cut, count);
+  const int bucket_size =
+      flat && launches_each(request) ? 1 : static_cast<int>(request.options.integer("bucket_size"));
+  const int buckets = static_cast<int>(ceil_div(count, bucket_size));
   const auto blocks =
       static_cast<int32_t>(ceil_div(rows_of(geometry), Tile::M) * ceil_div(geometry.c, Tile::N));
   std::vector<bool> launched(gemms.size(), false);
@@ -73,7 +81,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
       bucket.gemms[i] = gemm;
     }
     if (flat) {
-      const SubGemm& gemm = gemms[set]; // right only while there is one
+      const SubGemm& gemm = gemms[set]; // right only while a bucket holds one
       const Geometry packed = flat_geometry<Tiling>(geometry);
       const MainLoop loop = main_loop_of(packed, &gemm, 1, Tile::K);
       launched[set] = bitgate::launch(

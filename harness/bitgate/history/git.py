@@ -46,6 +46,21 @@ def lines(folder: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def bytes_of(folder: Path, seconds: float, *arguments: str) -> bytes:
+    """What it writes, of a call that may take long; UsageError with its own words if it fails."""
+    command = [*COMMAND, "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment(), check=False)
+    except FileNotFoundError:
+        raise UsageError("git is not installed: other commits come from it") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {seconds:g} s") from None
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip() or "failed"
+        raise UsageError(f"{folder}: git {arguments[0]}: {words.splitlines()[-1]}")
+    return done.stdout
+
+
 def has(folder: Path, commit: str) -> bool:
     """Is there such a commit here? Also no if this is no repository, or git is not installed."""
     if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
