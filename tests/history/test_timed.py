@@ -144,9 +144,9 @@ def test_what_to_look_at_can_be_chosen(url: str, tmp_path: Path, told: Any) -> N
     assert count("--kernel", "*.x2") == 1
     assert count("--kernel", "grouped_fwd") == 3
     assert count("--target", "sm_90") == 1
-    assert count(CASE) == 3
+    assert count("--case", CASE) == 3
     assert count("--last", "3") == 3
-    said = told("bench", CASE.replace("k8", "k9"), "--history", url, code=2)
+    said = told("bench", "--case", CASE.replace("k8", "k9"), "--history", url, code=2)
     assert "no record of" in said
     assert CASE in said
 

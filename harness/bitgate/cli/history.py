@@ -244,7 +244,7 @@ def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(metavar="[CASE]", help="A case id; default: all that were timed.")] = "",
+    name: Annotated[str, typer.Option("--case", metavar="CASE", help="Of this case only.")] = "",
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Of these kernels only: family or family.instance.")] = "",
     effect: Annotated[
         float, typer.Option("--effect", metavar="SHARE", min=0, max=1, help="The least step to tell, of the slower.")
@@ -258,7 +258,7 @@ def bench(
     """What kernels took, night after night: since when they are slower or faster, and the commits between.
 
     A night's point is the median of its samples. Single slow nights are no step, and with fewer than eight nights
-    nothing is said; docs/gate.md has the formula. `bitgate bench` writes the bench.jsonl that `ingest` reads.
+    nothing is said; docs/gate.md has the formula. `bitgate bench` writes what `bitgate history ingest` reads.
     """
     from bitgate.history import git
     from bitgate.history.store import opened
