@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,18 @@ def test_a_shape_file_of_benchdnn(bench: Bench, tmp_path: Path) -> None:
     assert ',"small",--conv --dir=BWD_D --dt=f16 mb1ic8ih6oc8oh3kh3sh2ph1n"small",1.0368e-05,0,' in perf
     assert "tests:1 passed:1 skipped:0 mistrusted:0 unimplemented:0 invalid_arguments:0 failed:0 listed:0" in lines
     assert "  1 x --perf-template=csv is not understood: only the default one is printed (first: line 4)" in lines
+
+
+def test_json_says_what_asked_for_a_problem_and_how_often(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "miopen.log"
+    log.write_text(f"{DRIVEN} -t 1 -i 2 -V 0\n" * 3)
+    code = run(["bench", "--target", "host", "--out", str(tmp_path), "--kernel", KERNEL, "--cases", str(log), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    (line,) = document["summary"]["lines"]
+    assert (line["line"], line["count"]) == (f"{DRIVEN} -t 1 -i 2 -V 0", 3)
+    assert line["case"] == document["rows"][0]["case"]
+    assert line["notes"] == ["the line asks for no verification: only what is verified is timed, so it is verified"]
 
 
 def test_what_the_command_line_states_holds_over_what_a_line_says(bench: Bench) -> None:

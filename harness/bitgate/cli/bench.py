@@ -255,6 +255,7 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
 
     told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
     told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
+    told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
     if comparison is not None:
         told |= {"wins": comparison.wins, "shapes": [_shape_json(one) for one in comparison.shapes]}
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}

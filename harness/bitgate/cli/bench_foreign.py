@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from bitgate.bench.settings import Settings
 from bitgate.bench.side import Shape
@@ -42,6 +43,9 @@ class Wanted:
     line: str = ""
     where: str = ""
     count: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        return {"case": case_id(self.problem), "line": self.line, "count": self.count, "notes": list(self.perf.notes)}
 
 
 def named_cases(cases: Iterable[str]) -> list[Wanted]:
