@@ -14,9 +14,11 @@ from bitgate.verify.process import CaseProcess
 
 @dataclass(frozen=True)
 class Runs:
-    """Device seconds of each run; none if anything went wrong, and ``failure`` says what."""
+    """Device seconds of each run; none if anything went wrong, and ``failure`` says what. ``includes``: what of a run
+    does not compute."""
 
     seconds: tuple[float, ...] = ()
+    includes: tuple[str, ...] = ()
     failure: str = ""
 
 
@@ -33,4 +35,6 @@ def timed_runs(planned: PlannedCase, verdict: Verdict, process: CaseProcess, tim
         if taken is not None:
             seconds.append(taken)
     entrant.finish()
-    return Runs(tuple(seconds)) if entrant.status is None else Runs(failure=entrant.reason)
+    if entrant.status is not None:
+        return Runs(failure=entrant.reason)
+    return Runs(tuple(seconds), tuple(entrant.facts.get("includes", ())))

@@ -84,6 +84,8 @@ def run_example(
         runs = timed_runs(planned, verdict, process, times) if times else Runs()
     if runs.seconds:
         print(*perf(Measured(problem, chosen.name, runs.seconds), wording), sep="\n")
+    if runs.includes:
+        print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
     for line in verification(verdict, controls, wording):
         print(line)
     print_verdict(verdict)
