@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +14,14 @@ import typer
 from bitgate import rooms
 from bitgate.bench.settings import Settings, Significance
 from bitgate.bench.side import Shape, Side
+from bitgate.cli import bench_gate
 from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
 from bitgate.cli.verify import progress
 from bitgate.cli.words import options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
+from bitgate.operation import case_id
 from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
@@ -54,6 +56,7 @@ class Asked:
     project: Project
     journal: Path
     resume: bool
+    json: bool
 
 
 @app.command()
@@ -97,6 +100,12 @@ def bench(
     seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
     min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
     level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(metavar="REV|DIR", help="The gate's side A [where this branch left the main one].")
+    ] = None,
     load: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
@@ -124,7 +133,12 @@ def bench(
     shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
     where = named(target) if target else best()
     second = _Second(compare, compare_option, compare_commit, compare_tree)
-    sides = _sides(kernel, option, second, project)
+    _check_gate(gate, base, second)
+    sides = (
+        bench_gate.sides(project, base, kernel, options_named(option), progress)
+        if gate
+        else _sides(kernel, option, second, project)
+    )
     if len(sides) < 2 and (markdown or plot):
         raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
     asked = Asked(
@@ -138,16 +152,25 @@ def bench(
         project=project,
         journal=(out.absolute() if out else rooms.out_dir()) / where.name / RECORD,
         resume=resume,
+        json=json_output,
     )
-    rows = _measured(asked, tell=not json_output)
+    for note in notes(wanted):
+        progress(note)
+    rows = _measured(asked)
     comparison = _compared(rows, asked) if len(sides) > 1 else None
+    if plot is not None and comparison is not None:
+        _draw(comparison, plot)
+    if gate:
+        return _gated(rows, asked, markdown)
     code = exit_code(rows)
     if json_output:
         print(json.dumps(_document(rows, comparison, asked, code), indent=2))
     else:
         _tell(rows, comparison, asked)
-    if comparison is not None:
-        _write(comparison, markdown, plot)
+    if comparison is not None and markdown is not None:
+        from bitgate.bench.table import markdown as in_markdown
+
+        markdown.write_text(in_markdown(comparison))
     return code
 
 
@@ -163,7 +186,7 @@ def _is_defect(row: Timing) -> bool:
     return row.status is Status.FAILED or (row.status is Status.NOT_VERIFIED and row.verdict != "NOT_RUN")
 
 
-def _measured(asked: Asked, tell: bool) -> list[Timing]:
+def _measured(asked: Asked) -> list[Timing]:
     """Every row, told as it comes where nothing is compared."""
     from bitgate.bench.perf import best_line, clocks_line, lines
     from bitgate.bench.sweep_run import measure
@@ -186,9 +209,7 @@ def _measured(asked: Asked, tell: bool) -> list[Timing]:
             progress=progress,
         )
     )
-    for note in notes(asked.wanted):
-        progress(note)
-    alone = tell and len(asked.sides) == 1
+    alone = not asked.json and len(asked.sides) == 1
     try:
         for row in measured:
             rows.append(row)
@@ -237,15 +258,34 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
     print(f"record: {asked.journal}")
 
 
-def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
-    if markdown is not None:
-        from bitgate.bench.table import markdown as in_markdown
+def _draw(comparison: Comparison, plot: Path) -> None:
+    from bitgate.bench.plot import draw
 
-        markdown.write_text(in_markdown(comparison))
-    if plot is not None:
-        from bitgate.bench.plot import draw
+    draw(comparison, plot)
 
-        draw(comparison, plot)
+
+def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
+    if gate and second.is_stated:
+        raise UsageError("--gate compares this tree with --base: leave --compare... out")
+    if base is not None and not gate:
+        raise UsageError("--base is what --gate measures against: add --gate, or say --compare-commit")
+
+
+def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
+    def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
+        progress(f"{len(suspects)} shapes are slower: they are measured again")
+        shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
+        journal = asked.journal.with_name(bench_gate.AGAIN)
+        journal.unlink(missing_ok=True)
+        return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
+
+    ruling = bench_gate.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
+    told = bench_gate.tell(ruling, asked.json, markdown)
+    if asked.json:
+        document = _document(rows, None, asked, ruling.exit_code)
+        document["summary"]["gate"] = told
+        print(json.dumps(document, indent=2))
+    return ruling.exit_code
 
 
 def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked, code: int) -> dict[str, Any]:
@@ -257,14 +297,8 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
     told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
     told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
     if comparison is not None:
-        told |= {"wins": comparison.wins, "shapes": [_shape_json(one) for one in comparison.shapes]}
+        told |= comparison.as_json()
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
-
-
-def _shape_json(shape: Any) -> dict[str, Any]:
-    """What was found of one shape; the rows say the rest."""
-    names = ("name", "case", "ratio", "low", "high", "p", "significant", "winner", "note")
-    return {name: getattr(shape, name) for name in names}
 
 
 def _shapes(
