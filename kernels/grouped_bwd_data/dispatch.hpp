@@ -78,14 +78,15 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
       const MainLoop loop = main_loop_of(packed, &gemm, 1, Tile::K);
       launched[set] = bitgate::launch(
           context, kernel_name<Tiling>(flat, loop), kernel_for<Tiling, FlatKernels<Tiling>>(loop),
-          dim3(static_cast<unsigned>(blocks)), dim3(Tiling::block), 0, dy, w, d, dx, packed, gemm);
+          dim3(static_cast<unsigned>(blocks)), dim3(Tiling::block),
+          bitgate::asked_lds_bytes<typename Tiling::Lds>, dy, w, d, dx, packed, gemm);
     } else {
       const MainLoop loop = main_loop_of(geometry, bucket.gemms, members, Tile::K);
       const dim3 grid(static_cast<unsigned>(blocks * members), static_cast<unsigned>(shape.groups),
                       static_cast<unsigned>(cut.chunks * cut.split_k));
       if (bitgate::launch(context, kernel_name<Tiling>(flat, loop),
-                          kernel_for<Tiling, GroupedKernels<Tiling>>(loop), grid, dim3(Tiling::block), 0, dy,
-                          w, d, dx, geometry, bucket))
+                          kernel_for<Tiling, GroupedKernels<Tiling>>(loop), grid, dim3(Tiling::block),
+                          bitgate::asked_lds_bytes<typename Tiling::Lds>, dy, w, d, dx, geometry, bucket))
         std::fill_n(launched.begin() + first, members, true);
     }
     record.launches += context.error == hipSuccess;

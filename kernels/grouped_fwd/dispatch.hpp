@@ -6,16 +6,16 @@
 
 namespace grouped_fwd {
 
-// All tiles of a launch have the same steps. Of depth 1 one kernel serves both kinds.
+// All tiles of a launch have the same steps. But of depth 2 one kernel serves both kinds.
 template <class Variant> auto kernel_of(MainLoop loop) {
-  if constexpr (depth_of<Variant>() > 1)
+  if constexpr (depth_of<Variant>() == 2)
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
     return kernel_fwd<Variant, MainLoop::mixed>;
 }
 
 template <class Variant> const char* kernel_name(MainLoop loop) {
-  if (depth_of<Variant>() == 1)
+  if (depth_of<Variant>() != 2)
     return "kernel_fwd";
   return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
 }
@@ -52,10 +52,11 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   const int64_t blocks = ceil_div(rows_of(geometry), Tile::M) * ceil_div(shape.k, Tile::N);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(shape.groups),
                   static_cast<unsigned>(chunks));
-  const bool launched = bitgate::launch(
-      context, kernel_name<Variant>(loop), kernel_of<Variant>(loop), grid, dim3(Variant::block), 0,
-      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
-      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
+  const bool launched =
+      bitgate::launch(context, kernel_name<Variant>(loop), kernel_of<Variant>(loop), grid,
+                      dim3(Variant::block), bitgate::asked_lds_bytes<typename Variant::Lds>,
+                      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+                      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
 
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "%s", path_name(Variant::special));

@@ -76,7 +76,8 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
     const MainLoop loop = main_loop_of(geometry, &gemm, 1, Tiling::Tile::K);
     const bool launched = bitgate::launch(
         context, kernel_name<Tiling>(true, loop), kernel_for<Tiling, FlatKernels<Tiling>>(loop),
-        dim3(static_cast<unsigned>(blocks)), dim3(Tiling::block), 0, dy, w, no_d, dx, geometry, gemm);
+        dim3(static_cast<unsigned>(blocks)), dim3(Tiling::block),
+        bitgate::asked_lds_bytes<typename Tiling::Lds>, dy, w, no_d, dx, geometry, gemm);
     record.launches += launched;
     record_gemm(record, problem, geometry, gemm, i, i, launched, Tiling::Tile::K);
   }

@@ -12,7 +12,8 @@ namespace bitgate::implicit_gemm {
 // of a wave.
 template <class Tiling>
 std::string instance_name(const std::string& types, const std::string& family_part = "") {
-  return types + tiling_name<Tiling>() + family_part + (depth_of<Tiling>() == 2 ? "_d2" : "") +
+  constexpr int depth = depth_of<Tiling>();
+  return types + tiling_name<Tiling>() + family_part + (depth > 1 ? "_d" + std::to_string(depth) : "") +
          (Tiling::wave == 32 ? "_w32" : "");
 }
 
@@ -50,6 +51,11 @@ ConvInstance describe_any_layout(const char* name, const char* operation, const 
 template <class Problem, Instance<Problem> (*... Describe)(const char* dtypes)> struct RegistrationsOf {
   explicit RegistrationsOf(const char* dtypes) : each{Registration<Problem>(Describe(dtypes))...} {}
   Registration<Problem> each[sizeof...(Describe)];
+};
+
+// What several tables register.
+template <class... Tables> struct Together : Tables... {
+  explicit Together(const char* dtypes) : Tables(dtypes)... {}
 };
 
 } // namespace bitgate::implicit_gemm

@@ -53,7 +53,8 @@ int32_t resolve_split_k(const Job& job, const Geometry& geometry, void (*kernel)
     return job.request.problem.split_k;
   if (std::is_same_v<typename Variant::ElementC, int8_t>)
     return 1;
-  const int64_t capacity = capacity_of(context, job.request.options, kernel, threads);
+  const int64_t capacity =
+      capacity_of(context, job.request.options, kernel, threads, asked_lds_bytes<typename Variant::Lds>);
   const int64_t grid = blocks_of<Variant>(geometry) * (job.shape.groups / Variant::merge);
   return static_cast<int32_t>(automatic_split_k(capacity, grid, terms_of(geometry), Variant::Tile::K));
 }
@@ -119,7 +120,7 @@ void run_one_stage(const ConvRequest& request, const Buffers& buffers, Context& 
   const bool launched =
       launch(context, "kernel_to_result",
              kernel_for<Variant, ResultKernels<Variant>>(main_loop_of(geometry, Variant::Tile::K)),
-             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
+             grid_of<Variant>(job, geometry), dim3(Variant::block), asked_lds_bytes<typename Variant::Lds>,
              static_cast<const typename Variant::ElementA*>(buffers.out),
              static_cast<const typename Variant::ElementB*>(buffers.in), static_cast<const C*>(buffers.d[0]),
              dw, geometry);
@@ -153,7 +154,7 @@ void run_two_stage(const ConvRequest& request, const Buffers& buffers, Context& 
   const bool summed =
       launch(context, "kernel_to_workspace",
              kernel_for<Variant, WorkspaceKernels<Variant>>(main_loop_of(geometry, Variant::Tile::K)),
-             grid_of<Variant>(job, geometry), dim3(Variant::block), 0,
+             grid_of<Variant>(job, geometry), dim3(Variant::block), asked_lds_bytes<typename Variant::Lds>,
              static_cast<const typename Variant::ElementA*>(buffers.out),
              static_cast<const typename Variant::ElementB*>(buffers.in), workspace, geometry);
   const bool finished = launch(context, "kernel_finish", kernel_finish<C>, grid_of_cells(cells),
