@@ -80,6 +80,7 @@ class CaseProcess(Endable):
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
+        self._number = 0
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
 
@@ -133,6 +134,26 @@ class CaseProcess(Endable):
             self._replace()
         return verdict
 
+    @property
+    def is_running(self) -> bool:
+        """Is there a process that would be asked?"""
+        return self._child is not None and self._child.is_usable
+
+    @property
+    def number(self) -> int:
+        """Which process it is by now: what was left in an earlier one is gone."""
+        return self._number if self.is_running else self._number + 1
+
+    def call(self, to: str, do: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+        """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
+        to answer, or takes longer; it is replaced then."""
+        question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
+        try:
+            return self._opened().ask(question, seconds, self._hear)
+        except Ended:
+            self._replace()
+            raise
+
     def _replace(self) -> None:
         """The next case gets another process; on a GPU a small case of ours goes first."""
         self.end()
@@ -183,6 +204,7 @@ class CaseProcess(Endable):
             child.end()
             raise
         self._child = child
+        self._number += 1
         return child
 
     def _hear(self, note: Any, trace: Hear | None = None) -> None:
