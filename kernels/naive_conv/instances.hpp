@@ -99,21 +99,27 @@ struct Texts {
   Texts(Pass pass, const bitgate::ProductDtypes& codes);
 };
 
-BITGATE_HIDDEN bitgate::ConvInstance describe(const Texts& texts, Pass pass, const char* accumulator,
+BITGATE_HIDDEN bitgate::ConvInstance describe(const char* name, const char* dtypes, Pass pass,
+                                              const char* accumulator,
                                               decltype(bitgate::ConvInstance::supports) supports,
                                               decltype(bitgate::ConvInstance::run) run);
+
+template <class T> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+  return supports(T::codes, request, reason);
+}
+
+template <class T>
+bitgate::ConvInstance instance(const char* name, const char* dtypes, Pass pass, const char* accumulator) {
+  return describe(name, dtypes, pass, accumulator, supports<T>, run<T>);
+}
 
 // One pass for one set of types, registered for as long as the library is loaded.
 template <class T> class BITGATE_HIDDEN Naive {
 public:
   Naive(Pass pass, const char* accumulator)
-      : texts_(pass, T::codes), registration_(describe(texts_, pass, accumulator, supports_types, run<T>)) {}
+      : texts_(pass, T::codes), registration_(instance<T>(texts_.name, texts_.dtypes, pass, accumulator)) {}
 
 private:
-  static int32_t supports_types(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-    return supports(T::codes, request, reason);
-  }
-
   Texts texts_;
   bitgate::ConvRegistration registration_;
 };

@@ -70,12 +70,12 @@ Texts::Texts(Pass pass, const bitgate::ProductDtypes& codes) {
   std::snprintf(name, sizeof name, "%s_%s", bitgate::pass_name(pass), dtypes);
 }
 
-bitgate::ConvInstance describe(const Texts& texts, Pass pass, const char* accumulator,
+bitgate::ConvInstance describe(const char* name, const char* dtypes, Pass pass, const char* accumulator,
                                decltype(bitgate::ConvInstance::supports) supports,
                                decltype(bitgate::ConvInstance::run) run) {
-  return {{texts.name,
+  return {{name,
            bitgate::pass_name(pass),
-           texts.dtypes,
+           dtypes,
            "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
            accumulator,
            {0, 0, 0},
