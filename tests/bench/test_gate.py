@@ -111,6 +111,8 @@ def test_too_little_data_is_neither_green_nor_red() -> None:
     assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
     late = [row("A", [], status=Status.OVER_BUDGET), row("B", [1e-3] * 20)]
     assert judge(late, QUICK, lambda shapes: []).exit_code == 3
+    large = [row("A", [1e-3] * 20), row("B", [], status=Status.NOT_VERIFIED, verdict="NOT_RUN", reason="no memory")]
+    assert judge(large, QUICK, lambda shapes: []).exit_code == 3
     assert judge([], QUICK, lambda shapes: []).exit_code == 3
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bitgate.bench.compare import ShapeResult, compare, kernel_words
 from bitgate.bench.settings import Significance
+from bitgate.record import Outcome
 from bitgate.record.timing import Status, Timing
 
 
@@ -91,7 +92,7 @@ def judge(
     more = list(again(suspects)) if suspects else []
     wrong |= _wrong(more)
     second = {(one.case, one.name): one for one in compare(more, significance).shapes}
-    late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET}
+    late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET or _found_no_room(row)}
     ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late) for one in first.shapes]
     return Gate(tuple(ruled), significance)
 
@@ -101,16 +102,21 @@ def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
     latest = {(row.name, row.identity): row for row in rows if row.side == "B"}
     found: dict[Shape, str] = {}
     for row in latest.values():
-        if row.status in (Status.NOT_VERIFIED, Status.FAILED):
+        if row.status in (Status.NOT_VERIFIED, Status.FAILED) and not _found_no_room(row):
             said = ": ".join(filter(None, [f"{kernel_words(row)} {row.status.value}", row.verdict, row.reason]))
             found.setdefault((row.case, row.name), said)
     return found
 
 
+def _found_no_room(row: Timing) -> bool:
+    """For want of memory, say: nothing is wrong with the kernel."""
+    return row.verdict == Outcome.NOT_RUN.value
+
+
 def _ruled(
     one: ShapeResult, again: ShapeResult | None, wrong: dict[Shape, str], late: Collection[tuple[str, str, str]]
 ) -> Ruled:
-    """``late``: sides of shapes whose time was up."""
+    """``late``: sides of shapes whose time was up, or that found no room."""
     if why := wrong.get((one.case, one.name)):
         return Ruled(one, Ruling.NOT_VERIFIED, why, again)
     if one.winner == "A":

@@ -50,7 +50,8 @@ class Shown:
 def shown(row: Timing, significance: Significance) -> Shown:
     """Of a row that was timed."""
     interval = median_interval(row.seconds, significance)
-    best = roofline(parse_case_id(row.case), row.device.get("name", ""))
+    names = f"{row.device.get('name', '')} {row.fingerprint.get('gpu', '')}"
+    best = roofline(parse_case_id(row.case), names)
     found = Shown(row, interval.median, interval.low, interval.high)
     return found if best is None else Shown(**{**vars(found), "share": best.seconds / found.median, "bound": best.by})
 

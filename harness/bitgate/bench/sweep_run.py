@@ -19,10 +19,11 @@ from bitgate.bench.side import Contender, Shape, Side
 from bitgate.bench.timer import GUEST
 from bitgate.bench.trees import Tree, tree_of
 from bitgate.device.targets import Target
+from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
 from bitgate.project import Project
-from bitgate.record import Stamp
+from bitgate.record import Outcome, Stamp
 from bitgate.record.stamp import begin
 from bitgate.record.timing import Status, Timing, timings, write
 from bitgate.verify.planned import PlannedCase
@@ -86,8 +87,7 @@ class _Run:
                 opening = Opening(target.name, tree.project, environment=tree.environment)
                 self._processes[side.tree] = stack.enter_context(CaseProcess(opening, progress=progress))
             tree = trees[side.tree]
-            chosen = candidates(side.kernel, dict(side.options), target.name, tree.project, tree.declarations)
-            self._kernels.append((side, chosen))
+            self._kernels.append((side, _candidates(side, tree, target.name, progress)))
 
     def measured(self, shape: Shape, place: str) -> Iterator[Timing]:
         started = monotonic()
@@ -120,6 +120,8 @@ class _Run:
         self._close()
         for lane, entrant in zip(lanes, entrants, strict=True):
             repro = repro_line(entrant.planned, self._project.added)
+            if entrant.verdict is not None and entrant.verdict.outcome is Outcome.PASS:
+                repro = repro.replace("bitgate verify", "bitgate bench", 1)
             yield self._kept(timed_row(entrant, lane, self._target, clocks, self._stamp, repro))
 
     def _step(self, entrant: Entrant, do: Callable[[Entrant], None], what: str, left: float) -> None:
@@ -165,8 +167,10 @@ class _Run:
         return Entrant(Contender(side, kernel), shape, self._planned(kernel, shape), process, self._settings)
 
     def _planned(self, kernel: Kernel, shape: Shape) -> PlannedCase:
-        settings = self._settings
-        return PlannedCase(shape.problem, kernel, settings.fill, settings.seed, target=self._target.name)
+        target, settings = self._target.name, self._settings
+        return PlannedCase(
+            shape.problem, kernel, settings.fill, settings.seed, target=target, reference=settings.reference
+        )
 
     def _begun(self, entrant: Entrant) -> Timing:
         """A row of which only the identity is asked."""
@@ -176,6 +180,17 @@ class _Run:
         if self._journal is not None:
             write(self._journal, row)
         return row
+
+
+def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:
+    """Another tree may lack the kernel, or what it declares may not be read: then that side has none."""
+    try:
+        return candidates(side.kernel, dict(side.options), target, tree.project, tree.declarations)
+    except UsageError as error:
+        if side.tree is None:
+            raise
+        progress(f"side {side.name} has no kernel: {error}")
+        return []
 
 
 def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing]:

@@ -80,7 +80,7 @@ class Timers:
         return _told(self._session, lambda: vars(self._timed[number].sample()))
 
     def finish(self, number: int) -> dict[str, Any]:
-        """One launch more on poisoned outputs: a kernel that has ceased to write shows itself."""
+        """One launch more, when all samples are taken."""
 
         def finished() -> dict[str, Any]:
             self._timed[number].launch_checked()
@@ -185,11 +185,13 @@ class Timed:
 
     def sample(self) -> Sample:
         """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be."""
-        if self.case.problem.in_place:
-            self._next().blank()
+        end = self.launched + self.batch
+        used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
+        for held in used:
+            held.blank()
         taken = self._take(self.batch)
-        for number in range(self.launched - min(self.batch, len(self.sets)), self.launched):
-            self._check(self.sets[number % len(self.sets)])
+        for held in used:
+            self._check(held)
         return taken
 
     def _warm_up(self) -> None:

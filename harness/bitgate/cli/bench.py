@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +14,15 @@ import typer
 from bitgate import rooms
 from bitgate.bench.settings import Settings, Significance
 from bitgate.bench.side import Shape, Side
+from bitgate.cli import bench_gate
+from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
 from bitgate.cli.verify import progress
 from bitgate.cli.words import options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import ProblemError
-from bitgate.operation.foreign import Refused, found_in_list, in_words, problems_of, reasons
+from bitgate.operation import case_id
+from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.record.timing import Status, Timing
@@ -44,6 +46,8 @@ class Asked:
     """The command line, read."""
 
     shapes: tuple[Shape, ...]
+    wanted: tuple[Wanted, ...]
+    """What lines, lists and tables ask for: problems of ``shapes``."""
     refused: tuple[Refused, ...]
     sides: tuple[Side, ...]
     settings: Settings
@@ -52,6 +56,7 @@ class Asked:
     project: Project
     journal: Path
     resume: bool
+    json: bool
 
 
 @app.command()
@@ -95,6 +100,12 @@ def bench(
     seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
     min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
     level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(metavar="REV|DIR", help="The gate's side A [where this branch left the main one].")
+    ] = None,
     load: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
@@ -119,14 +130,20 @@ def bench(
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, refused = _shapes(cases or [], case_list, sweep, dtype, project)
+    shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
     where = named(target) if target else best()
     second = _Second(compare, compare_option, compare_commit, compare_tree)
-    sides = _sides(kernel, option, second, project)
+    _check_gate(gate, base, second)
+    sides = (
+        bench_gate.sides(project, base, kernel, options_named(option), progress)
+        if gate
+        else _sides(kernel, option, second, project)
+    )
     if len(sides) < 2 and (markdown or plot):
         raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
     asked = Asked(
         shapes=tuple(shapes),
+        wanted=tuple(wanted),
         refused=tuple(refused),
         sides=sides,
         settings=Settings(samples=samples, budget=budget, cold=cold, rotate=rotate, fill=fill, seed=seed),
@@ -135,16 +152,25 @@ def bench(
         project=project,
         journal=(out.absolute() if out else rooms.out_dir()) / where.name / RECORD,
         resume=resume,
+        json=json_output,
     )
-    rows = _measured(asked, tell=not json_output)
+    for note in notes(wanted):
+        progress(note)
+    rows = _measured(asked)
     comparison = _compared(rows, asked) if len(sides) > 1 else None
+    if plot is not None and comparison is not None:
+        _draw(comparison, plot)
+    if gate:
+        return _gated(rows, asked, markdown)
     code = exit_code(rows)
     if json_output:
         print(json.dumps(_document(rows, comparison, asked, code), indent=2))
     else:
         _tell(rows, comparison, asked)
-    if comparison is not None:
-        _write(comparison, markdown, plot)
+    if comparison is not None and markdown is not None:
+        from bitgate.bench.table import markdown as in_markdown
+
+        markdown.write_text(in_markdown(comparison))
     return code
 
 
@@ -160,7 +186,7 @@ def _is_defect(row: Timing) -> bool:
     return row.status is Status.FAILED or (row.status is Status.NOT_VERIFIED and row.verdict != "NOT_RUN")
 
 
-def _measured(asked: Asked, tell: bool) -> list[Timing]:
+def _measured(asked: Asked) -> list[Timing]:
     """Every row, told as it comes where nothing is compared."""
     from bitgate.bench.perf import best_line, clocks_line, lines
     from bitgate.bench.sweep_run import measure
@@ -169,17 +195,21 @@ def _measured(asked: Asked, tell: bool) -> list[Timing]:
         asked.journal.replace(asked.journal.with_name(PREVIOUS))
     rows: list[Timing] = []
     of_case: list[Timing] = []
-    measured = measure(
-        asked.shapes,
-        asked.sides,
-        asked.settings,
-        asked.target,
-        asked.project,
-        journal=asked.journal,
-        resume=asked.resume,
-        progress=progress,
+    measured = (
+        row
+        for settings, shapes in by_settings(asked.shapes, asked.wanted, asked.settings)
+        for row in measure(
+            shapes,
+            asked.sides,
+            settings,
+            asked.target,
+            asked.project,
+            journal=asked.journal,
+            resume=asked.resume,
+            progress=progress,
+        )
     )
-    alone = tell and len(asked.sides) == 1
+    alone = not asked.json and len(asked.sides) == 1
     try:
         for row in measured:
             rows.append(row)
@@ -218,22 +248,44 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
         from bitgate.bench.table import text
 
         print(text(comparison))
+    else:
+        for line in reports(asked.wanted, rows):
+            print(line)
     counts = {status: sum(row.status is status for row in rows) for status in Status}
     print(", ".join(f"{count} {status.value}" for status, count in counts.items() if count) or "nothing was timed")
-    for line in in_words(list(asked.refused), len(asked.shapes)):
+    for line in [*repeated(asked.wanted), *in_words(list(asked.refused), sum(one.count for one in asked.wanted))]:
         print(line)
     print(f"record: {asked.journal}")
 
 
-def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
-    if markdown is not None:
-        from bitgate.bench.table import markdown as in_markdown
+def _draw(comparison: Comparison, plot: Path) -> None:
+    from bitgate.bench.plot import draw
 
-        markdown.write_text(in_markdown(comparison))
-    if plot is not None:
-        from bitgate.bench.plot import draw
+    draw(comparison, plot)
 
-        draw(comparison, plot)
+
+def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
+    if gate and second.is_stated:
+        raise UsageError("--gate compares this tree with --base: leave --compare... out")
+    if base is not None and not gate:
+        raise UsageError("--base is what --gate measures against: add --gate, or say --compare-commit")
+
+
+def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
+    def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
+        progress(f"{len(suspects)} shapes are slower: they are measured again")
+        shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
+        journal = asked.journal.with_name(bench_gate.AGAIN)
+        journal.unlink(missing_ok=True)
+        return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
+
+    ruling = bench_gate.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
+    told = bench_gate.tell(ruling, asked.json, markdown)
+    if asked.json:
+        document = _document(rows, None, asked, ruling.exit_code)
+        document["summary"]["gate"] = told
+        print(json.dumps(document, indent=2))
+    return ruling.exit_code
 
 
 def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked, code: int) -> dict[str, Any]:
@@ -243,48 +295,23 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
 
     told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
     told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
+    told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
     if comparison is not None:
-        told |= {"wins": comparison.wins, "shapes": [_shape_json(one) for one in comparison.shapes]}
+        told |= comparison.as_json()
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
-
-
-def _shape_json(shape: Any) -> dict[str, Any]:
-    """What was found of one shape; the rows say the rest."""
-    names = ("name", "case", "ratio", "low", "high", "p", "significant", "winner", "note")
-    return {name: getattr(shape, name) for name in names}
 
 
 def _shapes(
     cases: Sequence[str], case_list: Path | None, sweep: str | None, dtype: str | None, project: Project
-) -> tuple[list[Shape], list[Refused]]:
-    """What is to be timed, each problem once, and the lines of a list that are refused."""
-    refused: list[Refused] = []
-    found = [*_named(cases), *_listed(case_list, refused), *_swept(sweep, dtype, project)]
+) -> tuple[list[Shape], list[Wanted], list[Refused]]:
+    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused."""
+    of_list, refused = listed(case_list) if case_list is not None else ([], [])
+    wanted = [*named_cases(cases), *of_list]
+    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
     if not found:
         first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
         raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
-    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], refused
-
-
-def _named(cases: Sequence[str]) -> Iterator[Shape]:
-    for case in cases:
-        try:
-            yield from (Shape(problem) for problem in problems_of(case))
-        except ProblemError as error:
-            raise UsageError(str(error)) from None
-
-
-def _listed(path: Path | None, refused: list[Refused]) -> Iterator[Shape]:
-    if path is None:
-        return
-    try:
-        for entry in found_in_list(path):
-            if isinstance(entry, Refused):
-                refused.append(entry)
-            else:
-                yield Shape(entry.problem)
-    except OSError as error:
-        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
+    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], wanted, refused
 
 
 def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:

@@ -69,3 +69,12 @@ def has(folder: Path, commit: str) -> bool:
         return ask(folder, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
     except UsageError:
         return False
+
+
+def between(folder: Path, good: str, bad: str, most: int = 20) -> tuple[list[str], int] | None:
+    """The newest ``most`` commits after ``good`` up to ``bad``, ``<commit> <subject>``, and how many there are; None if
+    the repository is not here, or does not have both."""
+    if not good or not bad or not all(has(folder, commit) for commit in (good, bad)):
+        return None
+    found = lines(folder, "log", "--format=%h %s", f"{good}..{bad}")
+    return found[:most], len(found)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bitgate.outside import LONGEST_LINE, Count, Name, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
-from bitgate.record.event import RecordError, append_line
+from bitgate.record.event import BadLine, RecordError, append_line
 from bitgate.record.key import Key
 
 SCHEMA = 1
@@ -101,9 +101,8 @@ def write(path: Path, row: Timing) -> None:
     append_line(path, json.dumps(msgspec.to_builtins(row), separators=(",", ":")).encode() + b"\n")
 
 
-def timings(path: Path) -> Iterator[Timing]:
-    """The rows of a file. A last line that a crash cut short is left out; RecordError names file and line of any other
-    that is none."""
+def scan(path: Path) -> Iterator[Timing | BadLine]:
+    """Every line of a file. RecordError for one that cannot be read at all."""
     try:
         lines = read_bytes(path).split(b"\n")
     except OddInput as error:
@@ -112,15 +111,27 @@ def timings(path: Path) -> Iterator[Timing]:
         if not line.strip():
             continue
         try:
-            if len(line) > LONGEST_LINE:
-                raise OddInput(f"a line of {len(line)} bytes")
-            row = shaped(Timing, parse_json(line))
-            if row.schema != SCHEMA:
-                raise OddInput(f"schema {row.schema}, not {SCHEMA}: written by another version of bitgate")
-            if len(row.rounds) != len(row.seconds):
-                raise OddInput(f"{len(row.seconds)} samples of {len(row.rounds)} rounds")
+            yield _timing(line)
         except OddInput as error:
-            if number == len(lines):  # no newline behind it
-                return
-            raise RecordError(f"{path}:{number}: not a timing: {error}") from None
-        yield row
+            yield BadLine(number, f"not a timing: {error}", cut=number == len(lines))  # no newline behind it
+
+
+def timings(path: Path) -> Iterator[Timing]:
+    """The rows of a file of our own. A last line that a crash cut short is left out; RecordError names file and line of
+    any other that is none."""
+    for found in scan(path):
+        if isinstance(found, Timing):
+            yield found
+        elif not found.cut:
+            raise RecordError(f"{path}:{found.number}: {found.why}")
+
+
+def _timing(line: bytes) -> Timing:
+    if len(line) > LONGEST_LINE:
+        raise OddInput(f"a line of {len(line)} bytes")
+    row = shaped(Timing, parse_json(line))
+    if row.schema != SCHEMA:
+        raise OddInput(f"schema {row.schema}, not {SCHEMA}: written by another version of bitgate")
+    if len(row.rounds) != len(row.seconds):
+        raise OddInput(f"{len(row.seconds)} samples of {len(row.rounds)} rounds")
+    return row
