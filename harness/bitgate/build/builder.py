@@ -315,7 +315,7 @@ class Builder:
             tree.close()
 
     def _compile(self, recipe: Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = [unit for unit in recipe.units if not store.has(unit, keys[unit])]
+        todo = sorted((unit for unit in recipe.units if not store.has(unit, keys[unit])), key=_work, reverse=True)
         if not todo:
             return {}
         headers = self._headers(todo, recipe)
@@ -366,6 +366,12 @@ class Builder:
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
+
+
+def _work(unit: Unit) -> int:
+    """What takes longest comes first, so that the last units end together: who registers more instances has the longer
+    text."""
+    return unit.source.stat().st_size if unit.text is None else len(unit.text)
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:
