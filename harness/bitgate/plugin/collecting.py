@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import gc
+from collections.abc import Generator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -168,6 +169,12 @@ class Collecting:
             begin(self.run)
         return result
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """What is collected stays to the end: the collector of garbage need not look at it after each few tests."""
+        gc.enable()
+        gc.freeze()
+
 
 def planned_test(item: pytest.Item) -> PlannedCase | None:
     """The planned test behind an item; None for an ordinary one."""
@@ -176,10 +183,12 @@ def planned_test(item: pytest.Item) -> PlannedCase | None:
     return value if isinstance(value, PlannedCase) else None
 
 
-def _marks(test: PlannedCase) -> list[pytest.MarkDecorator]:
+_OF_SMOKE, _OF_REGRESSION = (pytest.mark.smoke, pytest.mark.regression), (pytest.mark.regression,)
+
+
+def _marks(test: PlannedCase) -> Sequence[pytest.MarkDecorator]:
     """Regression contains smoke, so ``-m regression`` must find both."""
-    in_smoke = test.tier == SMOKE
-    return [pytest.mark.smoke, pytest.mark.regression] if in_smoke else [pytest.mark.regression]
+    return _OF_SMOKE if test.tier == SMOKE else _OF_REGRESSION
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], unwanted: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ Both ends of its questions are here: how a planned case is spelled in JSON, and 
 
 from __future__ import annotations
 
+import gc
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -125,6 +126,7 @@ class CaseServer:
         add_here(Project.from_json(question["project"]).operation_files)
         self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
         _ = self._session.device
+        gc.freeze()  # modules, declarations: there to the end
 
     def canary(self, question: dict[str, Any]) -> str:
         """What is wrong with the device; empty if nothing is."""
