@@ -49,7 +49,8 @@ class Gating:
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> PlannedCase:
         """The planned case of this test."""
-        return replace(bitgate_test, test=request.node.nodeid)
+        node_id = request.node.nodeid
+        return replace(bitgate_test, test=node_id, repeated=node_id in self.run.repeated)
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> Row:

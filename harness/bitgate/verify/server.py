@@ -37,7 +37,7 @@ LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a machine whose cores do the work of others, too, a thread gets a part of it only."""
 
-BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result")
+BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """What else a planned case is made of, in JSON as it is."""
 
 Hear = Callable[[dict[str, Any]], None]
