@@ -45,13 +45,15 @@ class Gating:
         self.probe_gate = ProbeGate(run)
         self.watchdog = Watchdog(self._hung)
         self.built: set[tuple[str, str]] = set()
+        # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
+        self.item: pytest.Item
         self.next: pytest.Item | None = None
-        """The test behind the one that runs."""
+        """The test that runs, and the one behind it."""
 
     @pytest.fixture
-    def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> PlannedCase:
+    def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
         """The planned case of this test."""
-        return self._of_test(bitgate_test, request.node.nodeid)
+        return self._of_test(bitgate_test, self.item.nodeid)
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> Row:
@@ -59,14 +61,16 @@ class Gating:
         return row_of(bitgate_test)
 
     @pytest.fixture
-    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
+    def gate(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
         """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
         ``verify``; the test fails here if it is red."""
 
+        item = self.item
+
         def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
-            verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
-            request.node.stash.setdefault(VERDICTS, []).append(verdict)
+            verdict = self._verdict(planned, bitgate_test, item.nodeid, by)
+            item.stash.setdefault(VERDICTS, []).append(verdict)
             if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(bitgate_test)):
                 pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
             if verdict.outcome is Outcome.KNOWN_BUG:
@@ -125,7 +129,7 @@ class Gating:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
         test = planned_test(item)
-        self.next = nextitem
+        self.item, self.next = item, nextitem
         if test is None:
             return (yield)
         if not self.run.is_probe(test):
