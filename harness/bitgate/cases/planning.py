@@ -152,13 +152,19 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
     if setting.of_table and not setting.kernel and not takes_some:
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
     offering: dict[str, list[Kernel]] = {}
+    of_type: dict[tuple[str, str], list[Kernel]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         operation = candidate.problem.operation.name
         if operation not in offering:
             offering[operation] = [k for k in meant if operation in k.family.operations_of(k.instance)]
-        asked, refusals = _eligible(candidate, offering[operation])
+        kind = operation, candidate.problem.dtypes.canonical
+        if kind not in of_type:
+            of_type[kind] = [kernel for kernel in offering[operation] if kind[1] in kernel.instance.dtypes]
+        asked, refusals = _eligible(candidate, offering[operation] if row.refused else of_type[kind])
+        if not asked and not row.refused:  # what those of other types say is asked where it is told
+            asked, refusals = _eligible(candidate, offering[operation])
         if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]

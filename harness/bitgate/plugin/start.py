@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from bitgate.record import stamp as stamps
 
 def start(config: pytest.Config) -> None:
     """Decide the run from its options and register the hooks. Raises pytest.UsageError."""
+    gc.disable()  # until all is collected: tens of thousands of objects that stay are walked in vain
     with as_pytest_error():
         run = _decide(config)
         if run.resume:
