@@ -128,10 +128,16 @@ def test_a_clock_that_tells_nothing() -> None:
     assert (shape.winner, shape.note) == ("unknown", "a sample of 0 s: the clock is too coarse for it")
 
 
-def test_what_is_refused_for_one_reason_is_told_once() -> None:
-    refused = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason="c: not a multiple of 8") for n in range(9)]
-    (shape,) = compare([*refused, row("B", noise(1))], QUICK).shapes
-    assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not a multiple of 8)"
+def test_what_is_refused_or_late_is_told_once_and_each_defect_by_itself() -> None:
+    rows = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason=f"c: not {n}") for n in range(9)]
+    (shape,) = compare([*rows, row("B", noise(1))], QUICK).shapes
+    assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not 0)"
+    late = row("A", [], instance="x1", status=Status.OVER_BUDGET, verdict="PASS", reason="the 12 s were up")
+    died = [row("A", [], instance=f"x{n}", status=Status.FAILED, reason=why) for n, why in enumerate(("hung", "lost"))]
+    (shape,) = compare([late, *died, row("B", noise(1))], QUICK).shapes
+    assert "A: grouped_fwd.x1 failed (lost)" in shape.note
+    (shape,) = compare([late, row("B", noise(1))], QUICK).shapes
+    assert shape.note == "A not timed; A: grouped_fwd.x1 over budget (the 12 s were up)"
 
 
 def test_a_launch_that_takes_longer_than_its_kernel_is_told() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from bitgate.bench.interval import Interval, limits, median_interval, resampled
 from bitgate.bench.rank_test import Floats, aligned, false_discovery_limit, rank_test, without_outliers
 from bitgate.bench.settings import Significance
+from bitgate.record import Outcome
 from bitgate.record.timing import Status, Timing
 
 LEAST_ROUNDS = 6
@@ -201,15 +202,21 @@ def _why_not(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
 
 
 def _absences(rows: Sequence[Timing]) -> Iterator[str]:
-    """What was not timed; what is so for the same reason together."""
+    """What was not timed: each defect by itself, the rest of one kind together, with the first one's reason."""
     alike: dict[tuple[str, ...], list[Timing]] = {}
     for row in rows:
         if row.side in SIDES and row.status is not Status.TIMED:
-            why = ": ".join(filter(None, [row.verdict, row.reason]))
-            alike.setdefault((row.side, row.status.value, why), []).append(row)
-    for (side, status, why), found in alike.items():
+            defect = _why(row) if row.status in (Status.NOT_VERIFIED, Status.FAILED) else ""
+            alike.setdefault((row.side, row.status.value, defect), []).append(row)
+    for (side, status, _), found in alike.items():
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        why = _why(found[0])
         yield f"{side}: {kernel_words(found[0])}{more} {status}" + (f" ({why})" if why else "")
+
+
+def _why(row: Timing) -> str:
+    verdict = "" if row.verdict == Outcome.PASS.value else row.verdict
+    return ": ".join(filter(None, [verdict, row.reason]))
 
 
 def _ratio(blocks: Sequence[tuple[Floats, Floats]], significance: Significance) -> Interval:
