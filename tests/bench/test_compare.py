@@ -86,6 +86,23 @@ def test_too_little_data_is_no_winner() -> None:
     assert compare(rows, QUICK).shapes[0].winner == "B"
 
 
+def test_a_side_whose_time_was_up_leaves_the_rounds_that_both_have() -> None:
+    """Of 12 shared rounds 4 choose and 8 judge, however long the other side went on."""
+    rows = [row("A", noise(n, 2e-3, 12), instance=f"x{n}") for n in range(2)]
+    rows += [row("B", noise(n, 1e-3, 40), instance=f"x{n}") for n in range(2, 4)]
+    (shape,) = compare(rows, QUICK).shapes
+    assert shape.winner == "B"
+    assert shape.b is not None
+    assert shape.b.seconds.median == pytest.approx(np.median(shape.b.row.seconds[4:12]))
+
+
+def test_a_side_alone_shows_its_best() -> None:
+    rows = [row("A", noise(1, 2e-3)), row("A", noise(2, 1e-3), instance="x2")]
+    (shape,) = compare(rows, QUICK).shapes
+    assert shape.a is not None
+    assert (shape.winner, shape.a.row.instance) == ("unknown", "x2")
+
+
 def test_samples_of_one_round_are_no_news_of_each_other() -> None:
     """Ten samples in each of two rounds are two of each side."""
     rounds = (0,) * 10 + (1,) * 10

@@ -134,11 +134,9 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     note = "; ".join(_absences(rows))
     sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in SIDES}
     timed = {side: [one for one in found if one.row.status is Status.TIMED] or found for side, found in sides.items()}
-    choose = any(len(found) > 1 for found in timed.values())
-    rounds = sorted({place for found in timed.values() for one in found for place in one.rounds})
-    early = set(rounds[: len(rounds) // 3]) if choose else set()
+    early = _choosing(list(timed.values()))
     a, b = (_best(found, early) for found in timed.values())
-    judging = sorted((a.rounds.keys() if a else set()) & (b.rounds.keys() if b else set()) - early)
+    judging = sorted(a.rounds.keys() & b.rounds.keys() - early) if a and b else []
     best = {side: _told(one, judging, len(timed[side]), significance) for side, one in (("A", a), ("B", b))}
     unknown = ShapeResult(first.name, first.case, best["A"], best["B"], note=note)
     why = _why_not(a, b, len(judging))
@@ -151,6 +149,16 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     return replace(
         unknown, ratio=ratio, low=low, high=high, p=p, winner="tie", note="; ".join([*bound, note]).strip("; ")
     )
+
+
+def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
+    """The rounds that choose: a third of those that both sides have; all where only one side was timed; none where
+    there is no choice."""
+    if all(len(found) < 2 for found in sides):
+        return set()
+    rounds = [set().union(*(one.rounds for one in found)) for found in sides if found]
+    shared = sorted(rounds[0].intersection(*rounds))
+    return set(shared[: len(shared) // 3] if len(rounds) > 1 else shared)
 
 
 def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> Best | None:
