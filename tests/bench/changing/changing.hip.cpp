@@ -1,6 +1,7 @@
 // A forward convolution that changes with time: the naive kernel first, then a loop that only takes time,
 // then, in the launches that are named, one that does harm.
 #include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>
