@@ -6,8 +6,8 @@
     python bench/from_nothing.py --environment this    with the packages of this Python, for the rest alone
 
 Prints wall and CPU seconds of each phase: CPU seconds hold on a busy machine, too. ``units`` and ``cases`` are the
-seconds that workers spent on compiling and on cases, added up over the workers. pip downloads what its own cache does
-not hold. Ends with 1 if a run is not green.
+seconds that workers spent on compiling and on cases, added up over the workers. The environment is made as tox makes
+one; pip downloads what its own cache does not hold. Ends with 1 if a run is not green.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ def attempt(folder: Path, commit: str, arguments: argparse.Namespace) -> Trial:
     python, environment, path = sys.executable, Spent(0.0, 0.0), {"PYTHONPATH": str(checkout / "harness")}
     if arguments.environment == "empty":
         python, path = str(folder / "venv" / "bin" / "python"), {"PYTHONPATH": ""}
-        made = _step("environment", [sys.executable, "-m", "venv", str(folder / "venv")])
-        filled = _step("packages", [python, "-m", "pip", "install", "-q", "-e", str(checkout)])
+        made = _step("environment", [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")])
+        pip = [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-compile"]
+        filled = _step("packages", [*pip, "-e", str(checkout)])
         environment = Spent(made.wall + filled.wall, made.cpu + filled.cpu)
     apart = {
         name: value
