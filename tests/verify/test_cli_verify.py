@@ -138,7 +138,7 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
         ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
-        ((NINE, "--option", "flat_path_gate=on"), "gemms_count or off"),
+        ((NINE, "--option", "flat_path_gate=on"), "gemms_count or launch_each or off"),
         ((NINE, "--fill", "exat"), "did you mean 'exact'?"),
         ((NINE, "--schedule", "backwards"), "forward, reverse, lockstep or random:N"),
         ((NINE, "--target", "gfx9421"), "unknown target 'gfx9421'"),

@@ -77,6 +77,7 @@ def serve(channel: Channel) -> None:
         "canary": server.canary,
         "prepare": server.prepare,
         "verify": server.verify,
+        "call": server.call,
     }
     while (question := channel.next()) is not None:
         try:
@@ -115,6 +116,7 @@ class CaseServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None
+        self._guests: dict[str, Any] = {}
 
     @property
     def session(self) -> Session:
@@ -150,6 +152,15 @@ class CaseServer:
         planned = from_json(question["planned"], self.session.families)
         verdict = judged(planned, self.session, question["by"], dump, trace)
         return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
+
+    def call(self, question: dict[str, Any]) -> Any:
+        """What a method of a guest answers: an object of a ``module:class`` that others name, made with the session at
+        the first call, and kept as long as the process lives."""
+        name = question["to"]
+        if name not in self._guests:
+            module, _, guest = name.partition(":")
+            self._guests[name] = getattr(import_module(module), guest)(self.session)
+        return getattr(self._guests[name], question["do"])(**question["with"])
 
     def _is_spent(self, verdict: Verdict) -> bool:
         """After a fault a GPU's context gives errors for ever; the host's runtime has none that last."""

@@ -12,10 +12,10 @@
 #include "spin_watch.hpp"
 
 namespace bitgate_host {
-namespace {
 
-// initial-exec, as the kernels' own variables: looked up at each barrier, and in the signal handler.
-__attribute__((tls_model("initial-exec"))) constinit thread_local BlockRunner* runnerOfThread = nullptr;
+constinit thread_local BlockRunner* runnerOfThread = nullptr;
+
+namespace {
 
 struct RunnerOwner {
   std::unique_ptr<BlockRunner> runner = std::make_unique<BlockRunner>();
@@ -112,10 +112,6 @@ private:
 BlockRunner& blockRunner() {
   static thread_local RunnerOwner owner;
   return *owner.runner;
-}
-
-BlockRunner* currentRunner() {
-  return runnerOfThread;
 }
 
 bool runBlocks(const Launch& launch, unsigned threads, size_t* ldsUsed) {

@@ -1,0 +1,26 @@
+// How bench/host_runtime times a piece of work.
+#pragma once
+
+#include <algorithm>
+#include <ctime>
+
+#define BENCH_API extern "C" __attribute__((visibility("default")))
+
+// CPU time of the process, so that other load on the machine counts for little.
+inline double cpuNanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+// The best of nine rounds: what the work costs when nothing else disturbs it.
+template <class F> double bestNanoseconds(int repeats, F work) {
+  double best = 1e30;
+  for (int round = 0; round < 9; ++round) {
+    const double start = cpuNanoseconds();
+    for (int i = 0; i < repeats; ++i)
+      work();
+    best = std::min(best, (cpuNanoseconds() - start) / repeats);
+  }
+  return best;
+}
