@@ -47,6 +47,9 @@ class Setting:
     """Families that a user loaded: if there are any, and no ``kernel`` says otherwise, nothing else runs."""
     of_table: frozenset[str] = frozenset()
     """Those among them that the case table names itself."""
+    selected: frozenset[str] = frozenset()
+    """Ids that were asked for: of the instances that take a case these are planned beside the one that is drawn, which
+    is another one as soon as there are more."""
 
     @property
     def target_kind(self) -> str:
@@ -170,8 +173,10 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
         once = _one_each(candidate, asked)
         names = {kernel.instance.name for kernel in once}
-        for kernel in asked if row.instances == "all" else once:
-            in_smoke = candidate.in_smoke and (smoke_policy == "all" or kernel.instance.name in names)
+        selected = [kernel for kernel in asked if kernel not in once and _is_selected(candidate, kernel, setting)]
+        for kernel in asked if row.instances == "all" else (*once, *selected):
+            is_meant = smoke_policy == "all" or kernel.instance.name in names or kernel in selected
+            in_smoke = candidate.in_smoke and is_meant
             if in_smoke or setting.tier != SMOKE:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
@@ -234,6 +239,14 @@ def _one_each(candidate: ExpandedCase, kernels: Sequence[Kernel]) -> list[Kernel
     return [group[draw % len(group)] for group in by_family.values()]
 
 
+def _is_selected(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> bool:
+    return bool(setting.selected) and _id_on(candidate, kernel, setting) in setting.selected
+
+
+def _id_on(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> str:
+    return _id(candidate, f"{kernel.family.name}_{kernel.instance.name}", setting.target_kind == "host")
+
+
 def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
     everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
     own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
@@ -248,7 +261,7 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
         seed=candidate.seed if setting.seed is None else setting.seed,
         refused=row.refused,
         zero_result=row.zero_result,
-        stated_id=_id(candidate, f"{family}_{instance}", setting.target_kind == "host"),
+        stated_id=_id_on(candidate, kernel, setting),
         seconds=0.0 if row.refused else seconds,
         keywords=_keywords(problem, own, row),
     )

@@ -107,8 +107,8 @@ class CaseProcess(Endable):
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
-        self._number = 0
         self._ahead: Ahead | None = None
+        self._number = 0
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
 
@@ -134,11 +134,11 @@ class CaseProcess(Endable):
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.is_of(planned, by) and not dump and trace is None and self._child is not None:
-            return self._answered(self._child, ahead.asked, planned, ahead.started)
-        if ahead is not None and self._child is not None:
-            self._forget(self._child, ahead)
+        ahead, running = self._ahead, self._child
+        if ahead is not None and running is not None and ahead.is_of(planned, by) and not dump and trace is None:
+            self._ahead = None
+            return self._answered(running, ahead.asked, planned, ahead.started)
+        self._forget()
         if broken := self._broken.get(planned.key.kernel):
             return self._ended(planned, Outcome.CRASHED, broken, started)
         if distress := self._sound_out():
@@ -170,8 +170,11 @@ class CaseProcess(Endable):
             return
         self._ahead = Ahead(planned, by, asked, perf_counter())
 
-    def _forget(self, child: Child, ahead: Ahead) -> None:
-        """Nobody wants to know after all: the verdict is waited for, and is none."""
+    def _forget(self) -> None:
+        """Nobody wants to know what began ahead: the verdict is waited for, and is none."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or (child := self._child) is None:
+            return
         try:
             answer = child.answer(ahead.asked, self._hear)
         except (Ended, UsageError, RuntimeError):
@@ -195,6 +198,10 @@ class CaseProcess(Endable):
             self._replace()
         return verdict
 
+    def _died(self, planned: PlannedCase, ended: Ended, started: float) -> Verdict:
+        self._replace()
+        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
+
     @property
     def is_running(self) -> bool:
         """Is there a process that would be asked?"""
@@ -208,16 +215,13 @@ class CaseProcess(Endable):
     def call(self, to: str, do: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
         to answer, or takes longer; it is replaced then."""
+        self._forget()
         question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
         try:
             return self._opened().ask(question, seconds, self._hear)
         except Ended:
             self._replace()
             raise
-
-    def _died(self, planned: PlannedCase, ended: Ended, started: float) -> Verdict:
-        self._replace()
-        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
     def _replace(self) -> None:
         """The next case gets another process; on a GPU a small case of ours goes first."""
