@@ -29,7 +29,7 @@ SLOWER = 1.05
 
 @dataclass(frozen=True)
 class Setting:
-    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: noise that can be told
+    """``must_find``: enough rounds that 95 % of the slow-downs are to be found. ``must_be_clean``: such noise is told
     from a difference."""
 
     words: str
