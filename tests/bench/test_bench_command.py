@@ -182,6 +182,12 @@ def test_who_does_not_take_it_says_why(bench: Bench) -> None:
     assert "split_k" in rows[0].reason
 
 
+def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
+    code, said, (row,) = bench(CASE, "--kernel", "*.first", "--rotate", "100000000")
+    assert (code, row.status, row.seconds) == (3, Status.REFUSED, ()), said
+    assert "100000000 sets of buffers need" in row.reason
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
