@@ -26,7 +26,7 @@ from bitgate.cache import Cache
 from bitgate.cli.main import run
 from bitgate.device.hip_functions import CALLED
 from bitgate.kernel.errors import LibraryError
-from bitgate.kernel.examine import REBUILD, examine
+from bitgate.kernel.examine import examine
 from bitgate.kernel.registry import families
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
@@ -146,7 +146,6 @@ def test_a_device_that_opens_is_told_as_hip_tells_of_it(rocm: StandIn) -> None:
     )
 
 
-FUNCTIONS = [name for name in CALLED if not name.startswith(("hipEvent", "hipModule"))]
 _LACKING = "import sys; from pathlib import Path; from bitgate.device.hip_functions import lacking;"
 _EACH = "print(*(','.join(lacking(Path(path))) for path in sys.argv[1:]), sep='\\n')"
 
@@ -349,6 +348,7 @@ def test_a_hip_python_of_another_major_release_is_a_warning(rocm: StandIn) -> No
         assert f"hip-python {installed} is not of HIP 6.4's release: pip install 'hip-python==6.4.*'" in said
 
 
+REMEDY = "build it with the hipcc of the one that is here"
 NEEDY = """
 extern "C" int hipMalloc(void**, unsigned long);
 extern "C" int take(void** to) { return hipMalloc(to, 1); }
@@ -386,7 +386,7 @@ def test_a_kernel_library_of_another_rocm_is_to_be_built_again(
     theirs = build(tmp_path / "older", version=older[0], soname=older[1])
     ours = build(tmp_path / "newer", version=newer[0], soname=newer[1])
     library, here = needy(tmp_path, theirs, older[1]), ours.root / "lib" / newer[1]
-    expected = f"{library}: needs {needs}, which {here} is not or has not: {REBUILD}"
+    expected = f"{library}: needs {needs}, which {here} is not or has not: it was built with another ROCm; {REMEDY}"
     assert refused(library, here, tmp_path / "cache") == expected
 
 
@@ -395,5 +395,24 @@ def test_a_kernel_library_that_brings_its_own_runtime_is_to_be_built_again(tmp_p
     ours = build(tmp_path / "newer", version="hip_6.0", soname="libamdhip64.so.6")
     library = needy(tmp_path, theirs, "libamdhip64.so.4", f"-Wl,-rpath,{theirs.root}/lib")
     here = ours.root / "lib" / "libamdhip64.so.6"
-    expected = f"{library}: brings {theirs.root}/lib/libamdhip64.so.4 along, beside {here}: {REBUILD}"
+    expected = f"{library}: brings {theirs.root}/lib/libamdhip64.so.4 along, beside {here}: it was built with another ROCm; {REMEDY}"
     assert refused(library, here, tmp_path / "cache") == expected
+
+
+def test_every_line_that_the_document_explains_is_one_that_a_test_meets() -> None:
+    text = (OURS.parent / "docs" / "rocm.md").read_text()
+    cells = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
+    shown = [line for cell in cells for line in re.findall(r"`([^`]+)`", cell)]
+    assert len(shown) > 20
+    here = "".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
+    met = re.sub(r'"\n\s+f?"', "", here)
+    assert [line for line in shown if line not in met] == []
+
+
+def test_a_run_is_over_before_its_first_test_where_no_device_opens(rocm: StandIn, tmp_path: Path) -> None:
+    rocm.says(MI300X, "fail hipStreamCreate 4242")
+    said = bitgate(rocm, "run", "--tier", "smoke", "--target", "gfx942", BITGATE_OUT=str(tmp_path / "results"))
+    assert said.code == 2, said.out + said.err
+    assert "gfx942 cannot be opened: hipStreamCreate: error 4242: hipErrorUnknown" in said.out + said.err
+    assert "Traceback" not in said.out + said.err
+    assert len((said.out + said.err).strip().splitlines()) == 1

@@ -19,7 +19,7 @@ from bitgate.target_id import runs_on
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
-REBUILD = "it was built with another ROCm; build it with the hipcc of the one that is here"
+_REBUILD = "it was built with another ROCm; build it with the hipcc of the one that is here"
 _NO_RUNTIME = "needs the HIP runtime that it was built for: open the device before the library is loaded"
 
 
@@ -81,7 +81,7 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
     if "error" in facts:
         raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path, runtime)}")
     if "second_runtime" in facts:
-        raise LibraryError(f"{path}: brings {facts['second_runtime']} along, beside {runtime}: {REBUILD}")
+        raise LibraryError(f"{path}: brings {facts['second_runtime']} along, beside {runtime}: {_REBUILD}")
     if "missing" in facts:
         raise LibraryError(f"{path}: does not export {', '.join(facts['missing'])} (see bitgate/abi.h)")
     return facts
@@ -109,7 +109,7 @@ def _last_line(printed: bytearray) -> str:
 def _explain_dlopen(error: str, path: Path, runtime: Path | None) -> str:
     text = error.removeprefix(f"{path.resolve()}: ")
     if runtime is not None and (theirs := _of_another_rocm(text)):
-        return f"needs {theirs}, which {runtime} is not or has not: {REBUILD}"
+        return f"needs {theirs}, which {runtime} is not or has not: {_REBUILD}"
     if symbol := re.search(r"undefined symbol: (\S+)", text):
         if symbol[1].startswith(("__bitgate", "bitgateHost")):
             return _NO_RUNTIME
