@@ -395,8 +395,9 @@ def test_a_kernel_library_that_brings_its_own_runtime_is_to_be_built_again(tmp_p
     ours = build(tmp_path / "newer", version="hip_6.0", soname="libamdhip64.so.6")
     library = needy(tmp_path, theirs, "libamdhip64.so.4", f"-Wl,-rpath,{theirs.root}/lib")
     here = ours.root / "lib" / "libamdhip64.so.6"
-    expected = f"{library}: brings {theirs.root}/lib/libamdhip64.so.4 along, beside {here}: it was built with another ROCm; {REMEDY}"
-    assert refused(library, here, tmp_path / "cache") == expected
+    line = refused(library, here, tmp_path / "cache")
+    assert line.startswith(f"{library}: brings {theirs.root}/lib/libamdhip64.so.4 along, beside {here}: ")
+    assert line.endswith(f"it was built with another ROCm; {REMEDY}")
 
 
 def test_every_line_that_the_document_explains_is_one_that_a_test_meets() -> None:
