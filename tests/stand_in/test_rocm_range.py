@@ -71,7 +71,8 @@ def rocm(tmp_path: Path, runtime: Path) -> StandIn:
 def bitgate(rocm: StandIn, *words: str, **environment: str) -> Said:
     hidden = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCM_BOOTSTRAP_DISABLE_DETECTION")
     base = {name: value for name, value in os.environ.items() if name not in hidden}
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, (environment.pop("PYTHONPATH", ""), str(OURS))))}
+    folders = (environment.pop("PYTHONPATH", ""), str(OURS), os.environ.get("PYTHONPATH", ""))
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
     done = subprocess.run(
         [sys.executable, "-m", "bitgate", *words],
         capture_output=True,
