@@ -6,16 +6,16 @@
 
 namespace grouped_fwd {
 
-// All tiles of a launch have the same steps. But of depth 2 one kernel serves both kinds.
+// All tiles of a launch have the same steps.
 template <class Variant> auto kernel_of(MainLoop loop) {
-  if constexpr (depth_of<Variant>() == 2)
+  if constexpr (has_main_loop_kernels<Variant>)
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
     return kernel_fwd<Variant, MainLoop::mixed>;
 }
 
 template <class Variant> const char* kernel_name(MainLoop loop) {
-  if (depth_of<Variant>() != 2)
+  if (!has_main_loop_kernels<Variant>)
     return "kernel_fwd";
   return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
 }

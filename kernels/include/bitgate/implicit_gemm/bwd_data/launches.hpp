@@ -41,7 +41,7 @@ template <class Tiling> const char* kernel_name(bool flat, MainLoop loop) {
   static constexpr const char* names[2][3] = {
       {"kernel_grouped_all", "kernel_grouped_none", "kernel_grouped_mixed"},
       {"kernel_flat_all", "kernel_flat_none", "kernel_flat_mixed"}};
-  if (depth_of<Tiling>() != 2)
+  if (!has_main_loop_kernels<Tiling>)
     return flat ? "kernel_flat" : "kernel_grouped";
   return names[flat][static_cast<int>(loop)];
 }
