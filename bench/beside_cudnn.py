@@ -119,6 +119,7 @@ class Candidates:
             paths = dict(zip(groups, pool.map(session.builder.family, groups.values()), strict=True))
         self.found: list[tuple[str, KernelLibrary, Instance]] = []
         self.wrong: list[str] = []
+        self.shows_each = False
         for (name, group), family in groups.items():
             library = KernelLibrary.load(paths[name, group], family, target=session.target.name)
             self.found += [
@@ -193,7 +194,11 @@ def measure(candidates: Candidates, layer: Layer, images: int, direction: str, d
     dense = Convolution(layer, images, dtype, terms=0)
     own = {**dense.tensors, RESULT[direction]: torch.empty_like(dense.tensors[RESULT[direction]])}
     graphs = {kernel: graph_of(call) for kernel, call in candidates.calls(case, own).items()}
-    best = min(graphs, key=lambda kernel: min(seconds(graphs[kernel]) for _ in range(2)))
+    each = {kernel: min(seconds(graph) for _ in range(3)) for kernel, graph in graphs.items()}
+    if candidates.shows_each:
+        for kernel, time in sorted(each.items(), key=lambda pair: pair[1]):
+            print(f"    {gflop / time / 1e3:7.1f}  {kernel}")
+    best = min(each, key=lambda kernel: each[kernel])
     theirs = graph_of(lambda: dense.cudnn(direction))
     turns = [(seconds(graphs[best]), seconds(theirs)) for _ in range(ROUNDS)]
     ours, cudnn = (median(side) for side in zip(*turns, strict=True))
@@ -207,6 +212,7 @@ def main() -> None:
     parser.add_argument("--dtypes", default=",".join(TYPES))
     parser.add_argument("--images", default="32,256", help="batches of ResNet-50")
     parser.add_argument("--layers", default="*", help="glob over layers; large: the large one alone")
+    parser.add_argument("--each", action="store_true", help="print TFLOP/s of each instance")
     parser.add_argument("--out", type=Path, help="file for the rows, as JSON")
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True
@@ -215,6 +221,7 @@ def main() -> None:
     if session.target.platform != "nvidia":
         raise UsageError("cuDNN runs on NVIDIA GPUs: none is present")
     candidates = Candidates(session, passes, dtypes, options.kernel)
+    candidates.shows_each = options.each
     print(f"{session.target.name}: {session.target.device_name}; cuDNN {torch.backends.cudnn.version()}")
     layers = [(layer, int(images)) for images in options.images.split(",") for layer in RESNET50]
     rows = []

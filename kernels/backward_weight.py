@@ -49,6 +49,13 @@ PAIR_16 = (
     Shape((32, 32, 32), (1, 1, 1), 4, (16, 16, 16), 32),
     Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=2),
 )
+# Of 16 bits alone: three steps in a ring, and few channels c.
+LARGE_16 = (
+    Shape((128, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=3),
+    Shape((128, 128, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=3),
+    Shape((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), 32, depth=3),
+    Shape((64, 64, 32), (8, 1, 1), 4, (16, 16, 16), 32, depth=2),
+)
 PAIR_32 = (
     Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64),
     Shape((128, 64, 16), (4, 4, 4), 4, (16, 16, 4), 64, depth=2),
@@ -113,14 +120,20 @@ def family(
 
 
 def shared_family(
-    declaration: str, way: Way, rows: Sequence[Row], registrations: str, whole: Sequence[str] = ()
+    declaration: str,
+    way: Way,
+    rows: Sequence[Row],
+    registrations: str,
+    whole: Sequence[str] = (),
+    large: Sequence[str] = (),
 ) -> KernelFamily:
     """A family of variants.hpp: ``registrations`` says how dw comes about. The types in ``whole`` have all variants,
-    the others a pair."""
+    the others a pair; those in ``large`` have the large ones too."""
 
     def table(dtypes: str, wave: int) -> str:
         table = "Variants" if dtypes in whole else "Pair" if bits_of(dtypes) > 8 else "Pair8"
-        return f"{table}Wave{wave}<{registrations}, {types(dtypes, BWD_WEIGHT)}>"
+        held = f"{table}Wave{wave}<{registrations}, {types(dtypes, BWD_WEIGHT)}>"
+        return f"Together<{held}, {held.replace(table, 'Large', 1)}>" if dtypes in large else held
 
     shared = "bitgate/implicit_gemm/bwd_weight"
     return family(

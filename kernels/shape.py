@@ -34,7 +34,14 @@ class Shape:
         """Named like f16_64x64x32_a8b8c8_1x1p0_m8_d2_w32; ``parts`` stand behind the tiling."""
         tiling = "{}_{}x{}x{}_a{}b{}c{}".format(types, *self.tile, *self.vector)
         special = f"_{self.special}" * bool(self.special)
-        return tiling + parts + special + f"_m{self.merge}" * (self.merge > 1) + "_d2" * (self.depth == 2) + self.end
+        return (
+            tiling
+            + parts
+            + special
+            + f"_m{self.merge}" * (self.merge > 1)
+            + f"_d{self.depth}" * (self.depth > 1)
+            + self.end
+        )
 
     @property
     def end(self) -> str:

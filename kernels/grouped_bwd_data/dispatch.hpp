@@ -103,14 +103,14 @@ void run(const Facts& facts, const KernelsOf<Kernel<A, B, C, Geometry, SubGemm>>
       const Geometry packed = flat_geometry(facts, geometry);
       const MainLoop loop = main_loop_of(packed, &gemm, 1, facts.tile_k);
       launched[set] = bitgate::launch(context, kernel_name(facts, flat, loop), flat_kernels.of(loop),
-                                      dim3(static_cast<unsigned>(blocks)), dim3(facts.block), 0, dy, w, d, dx,
-                                      packed, gemm);
+                                      dim3(static_cast<unsigned>(blocks)), dim3(facts.block), facts.asked_lds,
+                                      dy, w, d, dx, packed, gemm);
     } else {
       const MainLoop loop = main_loop_of(geometry, bucket.gemms, members, facts.tile_k);
       const dim3 grid(static_cast<unsigned>(blocks * members), static_cast<unsigned>(shape.groups),
                       static_cast<unsigned>(cut.chunks * cut.split_k));
       if (bitgate::launch(context, kernel_name(facts, flat, loop), grouped_kernels.of(loop), grid,
-                          dim3(facts.block), 0, dy, w, d, dx, geometry, bucket))
+                          dim3(facts.block), facts.asked_lds, dy, w, d, dx, geometry, bucket))
         std::fill_n(launched.begin() + first, members, true);
     }
     record.launches += context.error == hipSuccess;

@@ -8,6 +8,8 @@
 namespace grouped_bwd_data {
 
 template <class Tiling> using Prefetched = Staged<2, Tiling>;
+template <class Tiling> using Ring3 = Ring<3, false, false, Tiling>;
+using W8 = Vectors<8, 8, 8>;
 
 // Block tile, waves along M and N, fragment, vectors of dy, w and dx, lanes of a wave.
 template <class T>
@@ -16,11 +18,16 @@ using Instances16Wave64 =
                   Tiling<T, Extent<64, 32, 32>, 1, 1, Wide, Vectors<4, 4, 4>>,
                   Tiling<T, Extent<64, 64, 64>, 1, 1, Wide, Vectors<8, 8, 8>>,
                   Tiling<T, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>,
-                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 4, 4>>>>;
+                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 1, Wide, Vectors<8, 4, 4>>>,
+                  Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Wide, W8>>>;
 template <class T>
 using Instances16Wave32 =
     Registrations<AnySize<T, 32>, Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 8>, 32>,
-                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 4, 4>, 32>>>;
+                  Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 4, 4>, 32>>,
+                  Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Small, W8, 32>>,
+                  Ring3<Tiling<T, Extent<128, 64, 32>, 2, 2, Small, W8, 32>>,
+                  Ring3<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, W8, 32>>,
+                  Prefetched<Tiling<T, Extent<128, 16, 32>, 4, 1, Small, Vectors<8, 1, 1>, 32>>>;
 template <class T>
 using Instances32Wave64 =
     Registrations<AnySize<T, 64>, Tiling<T, Extent<64, 64, 16>, 2, 1, Small32, Vectors<4, 1, 1>>,

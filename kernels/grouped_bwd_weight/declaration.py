@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backward_weight import PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
+from ..backward_weight import LARGE_16, PAIR_16, PAIR_32, PAIR_MIXED, Way, shared_family
 from ..shape import POINTWISE, POINTWISE_STRIDE_1, Shape
 
 SHAPES_16 = (
@@ -13,6 +13,7 @@ SHAPES_16 = (
     Shape((16, 16, 32), (1, 1, 1), 1, (16, 16, 16), 64, merge=8),
     Shape((64, 32, 32), (4, 4, 4), 2, (16, 16, 16), 32, POINTWISE_STRIDE_1),
     Shape((16, 16, 32), (1, 1, 1), 1, (16, 16, 16), 32, merge=8),
+    *LARGE_16,
 )
 SHAPES_32 = (
     *PAIR_32,
@@ -44,4 +45,5 @@ FAMILY = shared_family(
     ROWS,
     "OneStageInstances",
     whole=("f32", "f16", "bf16"),
+    large=("f16", "bf16"),
 )

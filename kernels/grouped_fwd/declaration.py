@@ -53,6 +53,14 @@ TILES_16 = (
     Shape((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), 32, POINTWISE_STRIDE_1),
     Shape((64, 64, 32), (8, 8, 4), 4, (16, 16, 16), 32, depth=2),
 )
+# Of 16 bits alone: three steps in a ring, and many rows of few channels.
+LARGE_16 = (
+    Shape((128, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64, depth=3),
+    Shape((128, 128, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=3),
+    Shape((128, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32, depth=3),
+    Shape((64, 64, 64), (8, 8, 8), 4, (16, 16, 16), 32, depth=3),
+    Shape((128, 64, 32), (1, 1, 8), 8, (16, 16, 16), 32, ODD_C, depth=2),
+)
 TILES_32 = (
     Shape((32, 32, 16), (1, 1, 1), 1, (16, 16, 4), 64, ODD_C),
     Shape((64, 64, 16), (2, 2, 1), 2, (16, 16, 4), 64),
@@ -92,8 +100,8 @@ TILES_F8 = (
 # Translation unit, of each wave size -> the types that it holds -> their tiles.
 GROUPS: dict[str, dict[str, tuple[Shape, ...]]] = {
     "f32": {"f32": TILES_32},
-    "f16": {"f16": TILES_16},
-    "bf16": {"bf16": TILES_16},
+    "f16": {"f16": TILES_16 + LARGE_16},
+    "bf16": {"bf16": TILES_16 + LARGE_16},
     "i8": {"i8": TILES_I8},
     **{
         f8: {
@@ -168,11 +176,11 @@ TABLES = {"f32": "Instances", "f16": "Instances", "bf16": "Instances", "i8": "In
 
 
 def _registered(group: str, wave: int) -> list[Registered]:
-    """Of 8-bit floats one type has prefetching instances too."""
+    """Of 8-bit floats one type has prefetching instances too; those of 16 bits have large ones."""
     table = TABLES.get(group, "InstancesF8")
     held = [Registered(f"{table}Wave{wave}<{types(dtypes)}>", (dtypes,), wave) for dtypes in GROUPS[group]]
-    prefetched = Registered(f"PrefetchedF8Wave{wave}<{types(group)}>", (group,), wave)
-    return held if group in TABLES else [*held, prefetched]
+    more = "" if group in ("f32", "i8") else "Large" if group in TABLES else "PrefetchedF8"
+    return [*held, Registered(f"{more}Wave{wave}<{types(group)}>", (group,), wave)] if more else held
 
 
 GENERATED = units(

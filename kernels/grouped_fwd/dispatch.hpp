@@ -11,9 +11,9 @@ namespace grouped_fwd {
 BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
                                 bitgate_reason* reason);
 
-// All tiles of a launch have the same steps. Of depth 1 one kernel serves both kinds.
+// All tiles of a launch have the same steps. But of depth 2 one kernel serves both kinds.
 template <class Variant> auto kernel_of(MainLoop loop) {
-  if constexpr (depth_of<Variant>() > 1)
+  if constexpr (depth_of<Variant>() == 2)
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
     return kernel_fwd<Variant, MainLoop::mixed>;
@@ -38,10 +38,10 @@ struct Plan {
 template <class A, class B, class C>
 void launch_and_record(const Plan& plan, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
                        const bitgate::Buffers& buffers, bitgate::Context& context) {
-  const bool launched =
-      bitgate::launch(context, plan.kernel_name(), kernel, plan.grid(), dim3(plan.facts.block), 0,
-                      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
-                      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
+  const bool launched = bitgate::launch(
+      context, plan.kernel_name(), kernel, plan.grid(), dim3(plan.facts.block), plan.facts.asked_lds,
+      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
   plan.record(launched, context.record);
 }
 

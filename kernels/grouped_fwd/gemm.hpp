@@ -91,35 +91,37 @@ template <class Variant> struct Reader {
     }
   }
 
+  BITGATE_HD __forceinline__ int thread_of() const { return place.thread; }
+
   BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
-    fetch_a(stage);
-    fetch_b(stage);
+    visit_a(
+        [&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<FactorA, Vector::A>(from); });
+    visit_b(
+        [&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<FactorB, Vector::B>(from); });
   }
 
-  // The vector of each of the thread's rows of x, zeros outside.
-  BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
+  // The vector of each of the thread's rows of x, none outside.
+  template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) const {
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const int64_t cell = at.cells[pass];
-      stage.a[pass] = {};
-      if (cell >= 0 && at.a.inside)
-        stage.a[pass] = read_factors<FactorA, Vector::A>(x + cell + at.a.c);
+      visit(pass, cell >= 0 && at.a.inside ? x + cell + at.a.c : nullptr);
     }
   }
 
-  // The vector of w for each of the thread's rows k, zeros outside.
-  BITGATE_HD __forceinline__ void fetch_b(Stage& stage) const {
+  // The vector of w for each of the thread's rows k, none outside.
+  template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) const {
     for (int pass = 0; pass < CoverB::passes; ++pass) {
       const int32_t k = place.first_column + CoverB::row(place.thread, pass);
-      stage.b[pass] = {};
-      if (k < at.b.end_k)
-        stage.b[pass] =
-            read_factors<FactorB, Vector::B>(at.w_tap + offset_of(geometry.w, {.row = k}) + at.b.c);
+      visit(pass, k < at.b.end_k ? at.w_tap + offset_of(geometry.w, {.row = k}) + at.b.c : nullptr);
     }
   }
 
-  // The B tile has a column for each k, so what lies side by side in w goes below each other.
+  // A B tile that does not lie turned has a column for each k: what lies side by side in w goes below each
+  // other.
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
     store_vectors<CoverA, Variant::pitch_a>(stage.a, place.thread, tiles.a);
+    if constexpr (Variant::turned_b)
+      return store_vectors<CoverB, Variant::pitch_b>(stage.b, place.thread, tiles.b);
     for (int pass = 0; pass < CoverB::passes; ++pass)
       store_turned<CoverB, Variant::pitch_b>(stage.b[pass], CoverB::row(place.thread, pass),
                                              CoverB::column(place.thread), tiles.b);
@@ -211,7 +213,8 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
   if (k >= geometry.k)
     return;
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
+  const Row step = digits_of(geometry, Cover::rows);
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
     if (at.image >= geometry.images)
       continue;
     const int row = Cover::row(place.thread, pass);
@@ -239,8 +242,11 @@ __global__ void __launch_bounds__(Variant::block)
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Source source{{geometry, place, rows, x, w_group, {}}};
   source.start();
-  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds);
-  epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), place, d, y);
+  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds, [&](int first_row) {
+    Place part = place;
+    part.first_row += first_row;
+    epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), part, d, y);
+  });
 }
 
 } // namespace grouped_fwd

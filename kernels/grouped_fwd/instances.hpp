@@ -32,6 +32,17 @@ using InstancesWave32 =
                   PointwiseStride1<TilingFor<T, Extent<64, 64, 64>, 2, 2, Small, Vectors<8, 8, 8>, 32>>,
                   Prefetched<TilingFor<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 8, 4>, 32>>>;
 
+// Of 16 bits, larger: a ring of three steps, in which w lies turned, and one for few channels c.
+template <class Tiling> using Ring3 = General<Ring<3, false, true, Tiling>>;
+using W8 = Vectors<8, 8, 8>;
+template <class T> using LargeWave64 = Registrations<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Wide, W8>>>;
+template <class T>
+using LargeWave32 =
+    Registrations<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Small, W8, 32>>,
+                  Ring3<Tiling<T, Extent<128, 64, 32>, 2, 2, Small, W8, 32>>,
+                  Ring3<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, W8, 32>>,
+                  OddC<Staged<2, Tiling<T, Extent<128, 64, 32>, 4, 2, Small, Vectors<1, 1, 8>, 32>>>>;
+
 template <class T>
 using InstancesI8Wave64 =
     Registrations<OddC<AnySize<T, 64>>,

@@ -15,7 +15,7 @@ Plan::Plan(const Facts& facts_, const bitgate::ConvRequest& request)
 }
 
 const char* Plan::kernel_name() const {
-  if (facts.depth == 1)
+  if (facts.depth != 2)
     return "kernel_fwd";
   return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
 }

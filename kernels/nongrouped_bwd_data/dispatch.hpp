@@ -43,8 +43,8 @@ void run(const Facts& facts,
     gemm.blocks = blocks;
     const MainLoop loop = main_loop_of(geometry, &gemm, 1, facts.tile_k);
     const bool launched = bitgate::launch(context, kernel_name(facts, true, loop), kernels.of(loop),
-                                          dim3(static_cast<unsigned>(blocks)), dim3(facts.block), 0, dy, w,
-                                          no_d, dx, geometry, gemm);
+                                          dim3(static_cast<unsigned>(blocks)), dim3(facts.block),
+                                          facts.asked_lds, dy, w, no_d, dx, geometry, gemm);
     record.launches += launched;
     record_gemm(record, problem, geometry, gemm, i, i, launched, facts.tile_k);
   }

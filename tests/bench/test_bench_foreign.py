@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from bitgate.bench.settings import Settings
-from bitgate.cli.bench_foreign import Wanted, listed, merged, named, notes, repeated, reports, settings_of
+from bitgate.bench.side import Shape
+from bitgate.cli.bench_foreign import (
+    Wanted,
+    by_settings,
+    listed,
+    merged,
+    named_cases,
+    notes,
+    repeated,
+    reports,
+    settings_of,
+)
 from bitgate.errors import UsageError
 from bitgate.operation import case_id, parse_case_id
 from bitgate.operation.foreign import PerfRequest, in_words
@@ -36,7 +47,7 @@ def row(problem, instance: str, seconds=(1e-3,), status=Status.TIMED, reason="")
 
 
 def test_a_line_says_how_it_is_timed():
-    profiled, driven, plain = named([PROFILED.format("2 2 0 1"), DRIVEN, CASE])
+    profiled, driven, plain = named_cases([PROFILED.format("2 2 0 1"), DRIVEN, CASE])
     assert (profiled.program, driven.program, plain.program) == ("ckProfiler", "MIOpenDriver", "")
     base = Settings(samples=20, batch_seconds=0.005)
     assert settings_of(base, plain.perf) == base
@@ -45,9 +56,30 @@ def test_a_line_says_how_it_is_timed():
     assert settings_of(base, PerfRequest(seconds=0.2, cold=True)) == Settings(batch_seconds=0.01, cold=True)
 
 
+def test_what_is_stated_beside_the_lines_holds():
+    (driven,) = named_cases([DRIVEN])
+    assert settings_of(Settings(samples=7, fill="decimal"), driven.perf) == Settings(samples=7, fill="decimal")
+
+
+def test_shapes_that_are_timed_alike_are_timed_together():
+    wanted = named_cases([CASE, DRIVEN, DRIVEN.replace("-n 2", "-n 4"), CASE.replace("n1", "n3")])
+    shapes = [Shape(one.problem) for one in wanted]
+    groups = by_settings([*shapes, Shape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
+    assert [(settings.samples, [shape.problem.n for shape in members]) for settings, members in groups] == [
+        (20, [1, 3, 5]),
+        (4, [2, 4]),
+    ]
+
+
+def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
+    wanted = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
+    ((settings, members),) = by_settings([Shape(wanted[0].problem)], wanted, Settings())
+    assert (settings.samples, len(members)) == (4, 1)
+
+
 def test_decimals_are_held_to_bounds_whatever_the_line_names():
     """The naive kernel of the device speaks of bits."""
-    decimals, integers = named([PROFILED.format("2 2 0 1"), PROFILED.format("2 1 0 1")])
+    decimals, integers = named_cases([PROFILED.format("2 2 0 1"), PROFILED.format("2 1 0 1")])
     assert (decimals.perf.reference, integers.perf.reference) == ("auto", "gpu")
 
 
@@ -65,7 +97,7 @@ def test_decimals_are_held_to_bounds_whatever_the_line_names():
 )
 def test_what_cannot_be_timed_is_an_error(case, text):
     with pytest.raises(UsageError) as caught:
-        named([case])
+        named_cases([case])
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -134,13 +166,13 @@ def test_the_same_problem_asked_for_in_two_ways_is_timed_twice():
 
 def test_notes_are_told_once():
     lines = [PROFILED.format("0 1 0 1"), PROFILED.format("0 1 0 1").replace(" 2 1 1 8", " 2 1 2 8")]
-    assert notes(named(lines)) == [
+    assert notes(named_cases(lines)) == [
         "the line asks for no verification: only what is verified is timed, so it is verified"
     ]
 
 
 def test_each_programs_lines_are_reported_in_its_own_words():
-    wanted = named([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
+    wanted = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
     rows = [row(one.problem, instance, (2e-3, 4e-3)) for one in wanted for instance in ("a", "b")]
     lines = list(reports(wanted, rows))
     assert [
@@ -157,7 +189,7 @@ def test_each_programs_lines_are_reported_in_its_own_words():
 
 
 def test_what_was_not_verified_has_no_time():
-    (wanted,) = named([PROFILED.format("1 1 0 1")])
+    (wanted,) = named_cases([PROFILED.format("1 1 0 1")])
     rows = [
         row(wanted.problem, "a", (), Status.NOT_VERIFIED, "3 cells differ"),
         row(wanted.problem, "b", (), Status.REFUSED),

@@ -86,6 +86,23 @@ def test_what_is_printed_for_ck_profiler_reads_back(problem):
         assert parse_foreign(line) == (problem,)
 
 
+EXAMPLES = {"fwd": "convnd_fwd", "bwd_data": "convnd_bwd_data", "bwd_weight": "grouped_conv_bwd_weight"}
+
+
+@given(problems())
+def test_an_example_has_the_sizes_that_its_line_gives(problem):
+    """In the form without G, too, where there is one group."""
+    fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+    spatial = [number for field in fields for number in getattr(problem, field)]
+    sizes = (problem.g, problem.n, problem.k, problem.c)
+    example = f"example_{EXAMPLES[problem.direction.value]}_xdl_fp16 1 1 0 {problem.ndim}"
+    forms = [sizes] + [sizes[1:]] * (problem.g == 1 and problem.direction.value != "bwd_weight")
+    for form in forms:
+        (read,) = parse_foreign(" ".join([example, *map(str, form), *map(str, spatial)]))
+        assert (read.g, read.n, read.k, read.c) == sizes
+        assert all(getattr(read, field) == getattr(problem, field) for field in (*fields, "direction"))
+
+
 def test_the_founding_bug_as_ck_profiler_spells_it():
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
     assert foreign_line(problem) == (

@@ -33,6 +33,32 @@ def test_every_verification_of_data(example, verify, init, reference):
     ]
 
 
+def test_a_number_of_runs_is_honoured_and_its_mean_printed(example):
+    code, out, _ = example("convnd_bwd_data", "1", "1", "3", *SMALL)
+    assert code == 0
+    lines = out.splitlines()
+    launches = [at for at, line in enumerate(lines) if line.startswith("launch_and_time_kernel:")]
+    assert len(launches) == 4  # a sub-GEMM each
+    assert all(lines[at + 1 : at + 3] == ["Warm up", "Start running 3 times..."] for at in launches)
+    (at,) = (at for at, line in enumerate(lines) if line.startswith("Perf: "))
+    assert lines[at + 1] == "in this time, beside the kernels that compute: zero_fill"
+
+
+def test_what_is_timed_is_verified_even_if_the_line_asks_for_nothing(example):
+    code, out, _ = example("convnd_bwd_data", "0", "1", "2", *SMALL)
+    assert code == 0
+    assert "verification 0: verified all the same, since only what is verified is timed" in out
+    assert "compared with the reference 'exact'" in out
+
+
+def test_zeros_are_not_timed(example):
+    """Any kernel is right by them."""
+    code, out, _ = example("convnd_bwd_data", "1", "0", "2", *SMALL)
+    assert code == 3
+    assert "not timed: only what is verified is timed" in out
+    assert "Perf:" not in out
+
+
 def test_time_is_printed_when_asked_for(example):
     code, out, _ = example("convnd_bwd_data_xdl_bf16", "1", "1", "1", *SMALL)
     assert code == 0

@@ -11,6 +11,7 @@ class Settings:
     ``cold``: caches are overwritten before each launch, which is then timed alone. ``rotate``: so many sets of buffers
     take turns. ``budget``: seconds a shape may take, all its contenders together; what is verified counts.
     ``warm_up``: launches go on until the last of them agree within this share, for ``warm_up_seconds`` at most.
+    ``reference`` is what verifies: as of ``PlannedCase``.
     """
 
     samples: int = 20
@@ -22,6 +23,7 @@ class Settings:
     warm_up_seconds: float = 1.0
     fill: str = "exact"
     seed: int = 0
+    reference: str = "auto"
 
 
 @dataclass(frozen=True)

@@ -167,8 +167,10 @@ class _Run:
         return Entrant(Contender(side, kernel), shape, self._planned(kernel, shape), process, self._settings)
 
     def _planned(self, kernel: Kernel, shape: Shape) -> PlannedCase:
-        settings = self._settings
-        return PlannedCase(shape.problem, kernel, settings.fill, settings.seed, target=self._target.name)
+        target, settings = self._target.name, self._settings
+        return PlannedCase(
+            shape.problem, kernel, settings.fill, settings.seed, target=target, reference=settings.reference
+        )
 
     def _begun(self, entrant: Entrant) -> Timing:
         """A row of which only the identity is asked."""

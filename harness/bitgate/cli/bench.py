@@ -15,13 +15,14 @@ from bitgate import rooms
 from bitgate.bench.settings import Settings, Significance
 from bitgate.bench.side import Shape, Side
 from bitgate.cli import bench_gate
+from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
 from bitgate.cli.verify import progress
 from bitgate.cli.words import options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import ProblemError, case_id
-from bitgate.operation.foreign import Refused, found_in_list, in_words, problems_of, reasons
+from bitgate.operation import case_id
+from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.record.timing import Status, Timing
@@ -45,6 +46,8 @@ class Asked:
     """The command line, read."""
 
     shapes: tuple[Shape, ...]
+    wanted: tuple[Wanted, ...]
+    """What lines, lists and tables ask for: problems of ``shapes``."""
     refused: tuple[Refused, ...]
     sides: tuple[Side, ...]
     settings: Settings
@@ -127,7 +130,7 @@ def bench(
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, refused = _shapes(cases or [], case_list, sweep, dtype, project)
+    shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
     where = named(target) if target else best()
     second = _Second(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
@@ -140,6 +143,7 @@ def bench(
         raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
     asked = Asked(
         shapes=tuple(shapes),
+        wanted=tuple(wanted),
         refused=tuple(refused),
         sides=sides,
         settings=Settings(samples=samples, budget=budget, cold=cold, rotate=rotate, fill=fill, seed=seed),
@@ -150,6 +154,8 @@ def bench(
         resume=resume,
         json=json_output,
     )
+    for note in notes(wanted):
+        progress(note)
     rows = _measured(asked)
     comparison = _compared(rows, asked) if len(sides) > 1 else None
     if plot is not None and comparison is not None:
@@ -189,15 +195,19 @@ def _measured(asked: Asked) -> list[Timing]:
         asked.journal.replace(asked.journal.with_name(PREVIOUS))
     rows: list[Timing] = []
     of_case: list[Timing] = []
-    measured = measure(
-        asked.shapes,
-        asked.sides,
-        asked.settings,
-        asked.target,
-        asked.project,
-        journal=asked.journal,
-        resume=asked.resume,
-        progress=progress,
+    measured = (
+        row
+        for settings, shapes in by_settings(asked.shapes, asked.wanted, asked.settings)
+        for row in measure(
+            shapes,
+            asked.sides,
+            settings,
+            asked.target,
+            asked.project,
+            journal=asked.journal,
+            resume=asked.resume,
+            progress=progress,
+        )
     )
     alone = not asked.json and len(asked.sides) == 1
     try:
@@ -238,9 +248,12 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
         from bitgate.bench.table import text
 
         print(text(comparison))
+    else:
+        for line in reports(asked.wanted, rows):
+            print(line)
     counts = {status: sum(row.status is status for row in rows) for status in Status}
     print(", ".join(f"{count} {status.value}" for status, count in counts.items() if count) or "nothing was timed")
-    for line in in_words(list(asked.refused), len(asked.shapes)):
+    for line in [*repeated(asked.wanted), *in_words(list(asked.refused), sum(one.count for one in asked.wanted))]:
         print(line)
     print(f"record: {asked.journal}")
 
@@ -282,6 +295,7 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
 
     told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
     told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
+    told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
     if comparison is not None:
         told |= comparison.as_json()
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
@@ -289,35 +303,15 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
 
 def _shapes(
     cases: Sequence[str], case_list: Path | None, sweep: str | None, dtype: str | None, project: Project
-) -> tuple[list[Shape], list[Refused]]:
-    """What is to be timed, each problem once, and the lines of a list that are refused."""
-    refused: list[Refused] = []
-    found = [*_named(cases), *_listed(case_list, refused), *_swept(sweep, dtype, project)]
+) -> tuple[list[Shape], list[Wanted], list[Refused]]:
+    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused."""
+    of_list, refused = listed(case_list) if case_list is not None else ([], [])
+    wanted = [*named_cases(cases), *of_list]
+    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
     if not found:
         first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
         raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
-    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], refused
-
-
-def _named(cases: Sequence[str]) -> Iterator[Shape]:
-    for case in cases:
-        try:
-            yield from (Shape(problem) for problem in problems_of(case))
-        except ProblemError as error:
-            raise UsageError(str(error)) from None
-
-
-def _listed(path: Path | None, refused: list[Refused]) -> Iterator[Shape]:
-    if path is None:
-        return
-    try:
-        for entry in found_in_list(path):
-            if isinstance(entry, Refused):
-                refused.append(entry)
-            else:
-                yield Shape(entry.problem)
-    except OSError as error:
-        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
+    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], wanted, refused
 
 
 def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:

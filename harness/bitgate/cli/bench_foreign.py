@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from bitgate.bench.settings import Settings
+from bitgate.bench.side import Shape
 from bitgate.errors import UsageError
 from bitgate.operation import Problem, ProblemError, case_id, operations
 from bitgate.operation.foreign import (
@@ -28,6 +30,8 @@ from bitgate.operation.foreign import (
 from bitgate.operation.foreign.controls import VERIFICATIONS
 from bitgate.record.timing import Status, Timing
 
+USUAL = Settings()
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -40,8 +44,11 @@ class Wanted:
     where: str = ""
     count: int = 1
 
+    def as_json(self) -> dict[str, Any]:
+        return {"case": case_id(self.problem), "line": self.line, "count": self.count, "notes": list(self.perf.notes)}
 
-def named(cases: Iterable[str]) -> list[Wanted]:
+
+def named_cases(cases: Iterable[str]) -> list[Wanted]:
     """The problems of case ids and command lines. UsageError for what is not understood or asks for no timing."""
     wanted: list[Wanted] = []
     for case in cases:
@@ -118,14 +125,30 @@ def merged(wanted: Iterable[Wanted]) -> list[Wanted]:
 
 
 def settings_of(base: Settings, perf: PerfRequest) -> Settings:
-    """Settings as a line asks for them. A number of launches is timed launch by launch; a time is shared out among the
-    samples."""
-    settings = replace(base, fill=perf.fill, cold=base.cold or perf.cold)
-    if perf.launches is not None:
+    """Settings as a line asks for them, where ``base`` is as usual: what is stated beside the line holds. A number of
+    launches is timed launch by launch; a time is shared out among the samples."""
+    fill = perf.fill if base.fill == USUAL.fill else base.fill
+    reference = perf.reference if fill == perf.fill else USUAL.reference
+    settings = replace(base, fill=fill, reference=reference, cold=base.cold or perf.cold)
+    if base.samples == USUAL.samples and perf.launches is not None:
         return replace(settings, samples=perf.launches, batch_seconds=0.0)
     if perf.seconds is not None:
         return replace(settings, batch_seconds=perf.seconds / settings.samples)
     return settings
+
+
+def by_settings(
+    shapes: Iterable[Shape], wanted: Iterable[Wanted], base: Settings
+) -> list[tuple[Settings, tuple[Shape, ...]]]:
+    """Shapes that are timed alike together. Of a problem that several lines ask for the first says how."""
+    asked: dict[Problem, PerfRequest] = {}
+    for one in wanted:
+        asked.setdefault(one.problem, one.perf)
+    groups: dict[Settings, list[Shape]] = {}
+    for shape in shapes:
+        perf = asked.get(shape.problem)
+        groups.setdefault(base if perf is None else settings_of(base, perf), []).append(shape)
+    return [(settings, tuple(members)) for settings, members in groups.items()]
 
 
 def notes(wanted: Iterable[Wanted]) -> list[str]:

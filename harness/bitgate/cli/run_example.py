@@ -50,6 +50,7 @@ def run_example(
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
+    from bitgate.bench.runs import Runs, timed_runs
     from bitgate.device.targets import best, named
     from bitgate.project_file import find
     from bitgate.verify.planned import PlannedCase
@@ -77,11 +78,14 @@ def run_example(
     ran: list[dict[str, Any]] = []
     with CaseProcess(Opening(where.name, project), progress=progress) as process:
         verdict = process.verify(planned, trace=ran.append)
-    times = int(bool(controls.time and ran and _is_verified(verdict)))
-    for trace in ran:
-        print(*traced(trace["lines"], problem, wording, times), sep="\n")
-    if times:
-        print(*perf(Measured(problem, chosen.name, (ran[0]["seconds"],)), wording), sep="\n")
+        times = _times(controls, ran[0]["seconds"]) if ran and _is_verified(verdict) else 0
+        for trace in ran:
+            print(*traced(trace["lines"], problem, wording, times), sep="\n", flush=True)
+        runs = timed_runs(planned, verdict, process, times) if times else Runs()
+    if runs.seconds:
+        print(*perf(Measured(problem, chosen.name, runs.seconds), wording), sep="\n")
+    if runs.includes:
+        print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
     for line in verification(verdict, controls, wording):
         print(line)
     print_verdict(verdict)
@@ -91,9 +95,9 @@ def run_example(
         print("the inputs are zeros (init 0): any kernel gives the same result, so nothing was compared")
     elif not verdict.compared and controls.verification == 0:
         print("nothing was compared (verification 0)")
-    if controls.time and not times:
-        print("not timed: only what is verified is timed")
-    return exit_code([verdict])
+    if controls.time and not runs.seconds:
+        print(f"not timed: {runs.failure or 'only what is verified is timed'}")
+    return 1 if runs.failure else exit_code([verdict])
 
 
 def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Variant]:
@@ -123,6 +127,13 @@ def _reference(problem: Problem, controls: Controls) -> str:
 
 def _is_verified(verdict: Verdict) -> bool:
     return verdict.compared and verdict.green
+
+
+def _times(controls: Controls, seconds: float) -> int:
+    """Runs to time: as many as the line says, or what a time of 1 stands for. ``seconds``: of the first launch."""
+    if controls.time > 1:
+        return controls.time
+    return controls.time * max(1, min(MOST_RUNS, int(SECONDS / max(seconds, 1e-9))))
 
 
 def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, controls: Controls) -> list[str]:

@@ -9,6 +9,8 @@
 //     following:
 //       load_a(tile, pitch, a)          tile: M x K in LDS, row-major, `pitch` elements from row to row
 //       load_b(tile, pitch, b)          tile: K x N in LDS, row-major
+//       load_a_turned(tile, pitch, a)   the same of f16 and bf16 that lie turned: K x M in LDS, row-major
+//       load_b_turned(tile, pitch, b)   N x K
 //       clear(accumulator)
 //       multiply(a, b, accumulator)
 //       for_each(accumulator, visit)    visit(row, column, value) for the elements that this lane holds

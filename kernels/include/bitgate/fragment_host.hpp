@@ -93,6 +93,8 @@ template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   }
   static void load_a(const A* tile, int pitch, OperandA& a) { a.load(tile, pitch); }
   static void load_b(const B* tile, int pitch, OperandB& b) { b.load(tile, pitch); }
+  static void load_a_turned(const A* tile, int pitch, OperandA& a) { a.load_turned(tile, pitch); }
+  static void load_b_turned(const B* tile, int pitch, OperandB& b) { b.load_turned(tile, pitch); }
   static void multiply(const OperandA& a, const OperandB& b, Accumulator& accumulator) {
     const typename OperandA::Widened& rows = a;
     const typename OperandB::Widened& columns = b;

@@ -56,6 +56,16 @@ template <class T, int Rows, int Columns> struct FloatOperand : WidenedOperand<R
       for (int column = 0; column < Columns; column += 8)
         _mm256_store_ps(this->values + row * Columns + column, widen8(tile + row * pitch + column));
   }
+  // Of a Columns x Rows tile.
+  void load_turned(const T* tile, int pitch) {
+    for (int column = 0; column < Columns; ++column)
+      for (int row = 0; row < Rows; row += 8) {
+        alignas(32) float wide[8];
+        _mm256_store_ps(wide, widen8(tile + column * pitch + row));
+        for (int i = 0; i < 8; ++i)
+          this->values[(row + i) * Columns + column] = wide[i];
+      }
+  }
 };
 // Where the tile holds floats it is multiplied in its place.
 template <int Rows, int Columns> struct FloatOperand<float, Rows, Columns> {

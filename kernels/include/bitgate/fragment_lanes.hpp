@@ -49,6 +49,21 @@ template <class A, class B, int M, int N, int Wave, class Instruction, class Lan
     for (int e = 0; e < Lanes::per_lane; ++e)
       b.values[e] = tile[(first + e) * pitch + column];
   }
+  // A turned operand lies as the other one does.
+  template <class Tile>
+  static __device__ __forceinline__ void load_a_turned(const Tile& tile, int pitch, OperandA& a) {
+    const int lane = wave_lane(), row = lane % M, first = Lanes::first_k(lane);
+#pragma unroll
+    for (int e = 0; e < Lanes::per_lane; ++e)
+      a.values[e] = tile[(first + e) * pitch + row];
+  }
+  template <class Tile>
+  static __device__ __forceinline__ void load_b_turned(const Tile& tile, int pitch, OperandB& b) {
+    const int lane = wave_lane(), column = lane % N, first = Lanes::first_k(lane);
+#pragma unroll
+    for (int e = 0; e < Lanes::per_lane; ++e)
+      b.values[e] = tile[column * pitch + first + e];
+  }
   static __device__ __forceinline__ void clear(Accumulator& accumulator) { accumulator.values = Sum(0); }
   static __device__ __forceinline__ void multiply(const OperandA& a, const OperandB& b,
                                                   Accumulator& accumulator) {

@@ -5,6 +5,8 @@
 //                  A: row = group + 8 * (r % 2), k = per * (member + 4 * (r / 2)) + e
 //                  B: k = per * (member + 4 * r) + e, column = group        (of each 8-wide half)
 //                  C: row = group + 8 * (r / 2), column = 2 * member + r % 2
+//                  ldmatrix loads what lies in LDS in 16-bit elements; rows must start at multiples of 16
+//                  bytes
 //   8-bit floats   as bf16 (fragment_steps.hpp): tensor cores of Hopper sum products of 8-bit floats in fewer
 //                  bits than f32 has, so that integers up to 2^24 would not survive
 //   f32            16xNx4 by fma (fragment_fma.hpp): tensor cores would round the operands to tf32
@@ -50,6 +52,33 @@ template <> struct Mma<int8_t> {
   static __device__ __forceinline__ uint32_t bits(int8_t value) { return static_cast<uint8_t>(value); }
 };
 
+// Four 8x8 matrices of 16-bit elements in LDS, one register each: lane l gives the address of row l % 8 of
+// matrix l / 8, and gets the two neighbours (lane / 4, 2 * (lane % 4)) of each matrix, or of it turned.
+template <bool turned, class T>
+__device__ __forceinline__ void load_matrices(const T* row, uint32_t (&r)[4]) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  if constexpr (turned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+// Where a lane's row begins in a 16x16 tile whose matrices come below each other first, or side by side.
+__device__ __forceinline__ int row_below_first(int pitch) {
+  return wave_lane() % 16 * pitch + wave_lane() / 16 * 8;
+}
+__device__ __forceinline__ int row_beside_first(int pitch) {
+  return (wave_lane() % 8 + wave_lane() / 16 * 8) * pitch + wave_lane() / 8 % 2 * 8;
+}
+
+template <class T>
+concept HalfWords = sizeof(T) == 2;
+
 template <class A, class B, int M, int N, int K>
 concept HasMma = M == 16 && N == 16 && K == 16 && std::is_same_v<A, B> && requires(A a) { Mma<A>::bits(a); };
 
@@ -88,6 +117,22 @@ struct Fragment<A, B, M, N, K, 32> {
     for (int r = 0; r < registers_a; ++r)
       a.registers[r] = gather(tile, (group + 8 * (r % 2)) * pitch + per * (member + 4 * (r / 2)), 1);
   }
+  template <detail::HalfWords T>
+  static __device__ __forceinline__ void load_a(const T* tile, int pitch, OperandA& a) {
+    detail::load_matrices<false>(tile + detail::row_below_first(pitch), a.registers);
+  }
+  template <detail::HalfWords T>
+  static __device__ __forceinline__ void load_a_turned(const T* tile, int pitch, OperandA& a) {
+    detail::load_matrices<true>(tile + detail::row_beside_first(pitch), a.registers);
+  }
+  template <detail::HalfWords T>
+  static __device__ __forceinline__ void load_b(const T* tile, int pitch, OperandB& b) {
+    load_halves<true>(tile + detail::row_below_first(pitch), b);
+  }
+  template <detail::HalfWords T>
+  static __device__ __forceinline__ void load_b_turned(const T* tile, int pitch, OperandB& b) {
+    load_halves<false>(tile + detail::row_beside_first(pitch), b);
+  }
   template <class Tile>
   static __device__ __forceinline__ void load_b(const Tile& tile, int pitch, OperandB& b) {
     const int group = detail::wave_lane() / 4, member = detail::wave_lane() % 4;
@@ -121,6 +166,14 @@ struct Fragment<A, B, M, N, K, 32> {
   }
 
 private:
+  template <bool turned, class T>
+  static __device__ __forceinline__ void load_halves(const T* row, OperandB& b) {
+    uint32_t loaded[4];
+    detail::load_matrices<turned>(row, loaded);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      b.registers[i / 2][i % 2] = loaded[i];
+  }
   // One register: elements `apart` from each other, the first in the lowest bits.
   template <class Tile>
   static __device__ __forceinline__ uint32_t gather(const Tile& tile, int first, int apart) {

@@ -94,6 +94,7 @@ class Reader:
         self._settings: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, str] = {}
         """What it is told of how it runs: no reset and no driver ends that."""
+        self._perf = perf_request({})
         self._folders = [folder]
         self._open: list[Path] = [path.resolve()] if path is not None else []
         self._opened = 0
@@ -112,6 +113,7 @@ class Reader:
                 yield from self._batch(word.partition("=")[2], where)
             elif name in RUNNING:
                 self._running[name] = word.partition("=")[2]
+                self._perf = perf_request(self._running)
             elif not re.match(r"-v\d*$", word):
                 self._set(name, word.partition("=")[2])
 
@@ -129,13 +131,12 @@ class Reader:
         if count > MOST_PROBLEMS:
             yield Refused(where, f"descriptor '{word}' with {count} combinations of options: {MOST_PROBLEMS} at most")
             return
-        perf = perf_request(self._running)
+        begin, end = f"--{self._driver or _driver_of(word)}", _quoted(word)
         for combination in product(*settings.values()):
             chosen = dict(zip(settings, combination, strict=True))
-            stated = (f"--{name}={value}" for name, value in chosen.items() if value != driver.defaults.get(name))
-            line = " ".join([f"--{self._driver or _driver_of(word)}", *stated, _quoted(word)])
+            stated = [f"--{name}={value}" for name, value in chosen.items() if value != driver.defaults.get(name)]
             try:
-                yield Understood(where, _problem(driver, word, chosen), line, perf)
+                yield Understood(where, _problem(driver, word, chosen), " ".join([begin, *stated, end]), self._perf)
             except ProblemError as error:
                 yield Refused(where, str(error))
 

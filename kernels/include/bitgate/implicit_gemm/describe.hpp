@@ -48,4 +48,9 @@ template <class Problem, Instance<Problem> (*... Describe)(const char* dtypes)> 
   Registration<Problem> each[sizeof...(Describe)];
 };
 
+// What several tables register.
+template <class... Tables> struct Together : Tables... {
+  explicit Together(const char* dtypes) : Tables(dtypes)... {}
+};
+
 } // namespace bitgate::implicit_gemm

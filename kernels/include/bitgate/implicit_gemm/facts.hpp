@@ -6,6 +6,7 @@
 
 #include "bitgate/implicit_gemm/axis.hpp"
 #include "bitgate/implicit_gemm/pipeline.hpp"
+#include "bitgate/lds.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -19,6 +20,7 @@ struct Facts {
   int32_t compute, sum;
   int fragment_m, fragment_n, fragment_k;
   int64_t lds_bytes;
+  size_t asked_lds; // of which a launch has to ask for so many
 };
 
 template <class Tiling> constexpr Facts make_facts() {
@@ -43,7 +45,8 @@ template <class Tiling> constexpr Facts make_facts() {
               Tiling::FragmentExtent::M,
               Tiling::FragmentExtent::N,
               Tiling::FragmentExtent::K,
-              static_cast<int64_t>(sizeof(typename Tiling::Lds))};
+              static_cast<int64_t>(sizeof(typename Tiling::Lds)),
+              asked_lds_bytes<typename Tiling::Lds>};
   if constexpr (requires { Tiling::special; })
     facts.special = Tiling::special;
   if constexpr (requires { Tiling::merge; })
@@ -58,13 +61,14 @@ struct InstanceName {
   char text[128];
 
   [[gnu::noinline]] InstanceName(const char* types, const Facts& facts, const char* family_part = "") {
-    char merge[16] = "";
+    char merge[16] = "", depth[16] = "";
     if (facts.merge > 1)
       std::snprintf(merge, sizeof merge, "_m%d", facts.merge);
+    if (facts.depth > 1)
+      std::snprintf(depth, sizeof depth, "_d%d", facts.depth);
     std::snprintf(text, sizeof text, "%s_%dx%dx%d_a%db%dc%d%s%s%s%s%s", types, facts.tile_m, facts.tile_n,
                   facts.tile_k, facts.vector_a, facts.vector_b, facts.vector_c, family_part,
-                  name_part(facts.special), merge, facts.depth == 2 ? "_d2" : "",
-                  facts.wave == 32 ? "_w32" : "");
+                  name_part(facts.special), merge, depth, facts.wave == 32 ? "_w32" : "");
   }
 };
 

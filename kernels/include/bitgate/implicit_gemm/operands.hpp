@@ -30,7 +30,8 @@ __device__ __forceinline__ RowsOfA<Cover::passes> rows_of_a(const Geometry& geom
                                                             int thread, CellAt cell_at) {
   RowsOfA<Cover::passes> rows;
   Row at = row_at(geometry, first + Cover::row(thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
+  const Row step = digits_of(geometry, Cover::rows);
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
     auto& row = rows.row[pass];
     for (int axis = 0; axis < axes; ++axis)
       row.at[axis] = cell_at(geometry.axis[axis], at.position[axis]);
@@ -41,11 +42,25 @@ __device__ __forceinline__ RowsOfA<Cover::passes> rows_of_a(const Geometry& geom
   return rows;
 }
 
+// Where a thread's vector of a pass lies in a tile that is stored as it lies in memory.
+template <class Cover, int pitch> BITGATE_HD __forceinline__ int lds_place(int thread, int pass) {
+  return Cover::row(thread, pass) * pitch + Cover::column(thread);
+}
+
+// What there is to read at an address, zeros at none.
+template <class Factor, int Count, class Element>
+BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_or_clear(const Element* from) {
+  ChunkOf<Factor, Count> chunk = {};
+  if (from != nullptr)
+    chunk = read_factors<Factor, Count>(from);
+  return chunk;
+}
+
 // A thread's vectors of a tile to LDS, as they lie in memory.
 template <class Cover, int pitch, class Factor, class Chunks>
 BITGATE_HD __forceinline__ void store_vectors(const Chunks& chunks, int thread, Factor* tile) {
   for (int pass = 0; pass < Cover::passes; ++pass)
-    write_chunk(tile + Cover::row(thread, pass) * pitch + Cover::column(thread), chunks[pass]);
+    write_chunk(tile + lds_place<Cover, pitch>(thread, pass), chunks[pass]);
 }
 
 // The same turned: what lies side by side in memory goes below each other.

@@ -7,11 +7,17 @@
 //     next()                goes to the following step
 //     store(stage, tiles)   writes it into LDS
 //
+//     visit_a(visit), visit_b(visit)   of depth 3 and more: visit(pass, where the thread's vector lies, or
+//     null)
+//
 // Depth 1: fetch, store, multiply, one step after the other. Depth 2: while a step is multiplied, the next
-// one is already on its way to registers; LDS holds one step all the same.
+// one is already on its way to registers; LDS holds one step all the same. Depth 3 and more: LDS holds as
+// many steps, in a ring, as they lie in memory; one is multiplied while the others are on their way
+// (transfer.hpp).
 #pragma once
 
 #include "bitgate/implicit_gemm/sums.hpp"
+#include "bitgate/implicit_gemm/transfer.hpp"
 
 namespace bitgate::implicit_gemm {
 
@@ -28,6 +34,30 @@ inline const char* main_loop_name(MainLoop loop) {
 template <int Depth, class Tiling> struct Staged : Tiling {
   static_assert(Depth == 1 || Depth == 2);
   static constexpr int depth = Depth;
+};
+
+// One with a ring of `Depth` steps in LDS. Turned: operands whose rows in memory run along the tile's rows
+// (A) or the reduction (B) lie so in LDS, too.
+template <int Depth, bool TurnedA, bool TurnedB, class Tiling> struct Ring : Tiling {
+  static_assert(Depth > 2);
+  using Tile = typename Tiling::Tile;
+  using FactorA = typename Tiling::FactorA;
+  using FactorB = typename Tiling::FactorB;
+  static constexpr int depth = Depth;
+  static constexpr bool turned_a = TurnedA, turned_b = TurnedB;
+  static constexpr int pitch_a = (TurnedA ? Tile::M : Tile::K) + 16 / sizeof(FactorA),
+                       pitch_b = (TurnedB ? Tile::K : Tile::N) + 16 / sizeof(FactorB);
+
+  struct Operands {
+    alignas(16) FactorA a[(TurnedA ? Tile::K : Tile::M) * pitch_a];
+    alignas(16) FactorB b[(TurnedB ? Tile::N : Tile::K) * pitch_b];
+  };
+  // The epilogue reuses the operands' place for the sums.
+  union Lds {
+    Operands steps[Depth];
+    alignas(16) typename Tiling::Sum c[Tiling::rows * Tiling::pitch_c];
+  };
+  static_assert(sizeof(Lds) <= most_lds_bytes);
 };
 template <class Tiling> constexpr int depth_of() {
   if constexpr (requires { Tiling::depth; })
@@ -88,8 +118,9 @@ __device__ __forceinline__ void multiply_step(const typename Tiling::Operands& t
 // sums += `count` steps, at least one, from where the source stands. Each depth has its form of the loop.
 template <class Tiling, MainLoop, class Source>
   requires(depth_of<Tiling>() == 1)
-__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
-                                       int thread, Sums<Tiling>& sums) {
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
+                                       Sums<Tiling>& sums) {
+  auto& tiles = lds.operands;
   typename Source::Stage stage;
   for (;; source.next()) {
     source.fetch(stage);
@@ -102,8 +133,9 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
 
 template <class Tiling, MainLoop loop, class Source>
   requires(depth_of<Tiling>() == 2)
-__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Operands& tiles,
-                                       int thread, Sums<Tiling>& sums) {
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
+                                       Sums<Tiling>& sums) {
+  auto& tiles = lds.operands;
   typename Source::Stage stage;
   source.fetch(stage);
   source.store(stage, tiles);
@@ -117,23 +149,64 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
   multiply_step<Tiling>(tiles, thread, sums); // the last one
 }
 
-// The sums of `count` steps, at least one, from where the source stands, as one tile in LDS.
-template <class Tiling, MainLoop loop, class Source>
+// Step i lies in place i % depth of the ring. The barrier of a step says that it is complete, and that all
+// waves are done with the step before, whose place the one that is started then takes.
+template <class Tiling, MainLoop, class Source>
+  requires(depth_of<Tiling>() > 2)
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
+                                       Sums<Tiling>& sums) {
+  constexpr int ahead = Tiling::depth - 1;
+  Transfer<Tiling, Source> transfer;
+  for (int32_t step = 0; step < ahead; ++step) {
+    if (step < count) {
+      transfer.start(source, lds.steps[step]);
+      transfer.land(source, lds.steps[step]);
+      source.next();
+    }
+    transfer.close();
+  }
+  int place = 0, place_ahead = ahead;
+  for (int32_t step = 0; step < count; ++step) {
+    transfer.template await<ahead - 1>();
+    __syncthreads(); // the step is complete, the one before is free
+    const bool has_more = step + ahead < count;
+    if (has_more)
+      transfer.start(source, lds.steps[place_ahead]);
+    compute<Tiling>(lds.steps[place], thread, sums);
+    if (has_more) {
+      transfer.land(source, lds.steps[place_ahead]);
+      source.next();
+    }
+    transfer.close();
+    place = place == ahead ? 0 : place + 1;
+    place_ahead = place_ahead == ahead ? 0 : place_ahead + 1;
+  }
+  __syncthreads(); // the ring is free
+}
+
+// The sums of `count` steps, at least one, from where the source stands, as tiles of Tiling::rows rows in
+// LDS, one after the other: finish(first row) takes each from there.
+template <class Tiling, MainLoop loop, class Source, class Finish>
 __device__ __forceinline__ void sum_steps(Source& source, int32_t count, int thread,
-                                          typename Tiling::Lds& lds) {
+                                          typename Tiling::Lds& lds, Finish finish) {
   Sums<Tiling> sums;
   clear<Tiling>(sums);
-  reduce<Tiling, loop>(source, count, lds.operands, thread, sums);
-  store_sums<Tiling>(sums, thread, lds.c);
-  __syncthreads(); // sums are complete
+  reduce<Tiling, loop>(source, count, lds, thread, sums);
+  for (int round = 0; round < Tiling::rounds; ++round) {
+    if (round > 0)
+      __syncthreads(); // the rows before have been taken
+    store_sums<Tiling>(sums, round, thread, lds.c);
+    __syncthreads(); // sums are complete
+    finish(round * Tiling::rows);
+  }
 }
 
 // ---- on the host
 
-// The kernel of a launch: of depth 1 one serves all. Kernels::of<loop>() is the one that takes `loop` for
-// granted.
+// The kernel of a launch: of depth 2 there are several, else one serves all. Kernels::of<loop>() is the one
+// that takes `loop` for granted.
 template <class Tiling, class Kernels> auto kernel_for(MainLoop loop) {
-  if constexpr (depth_of<Tiling>() > 1) {
+  if constexpr (depth_of<Tiling>() == 2) {
     if (loop == MainLoop::all)
       return Kernels::template of<MainLoop::all>();
     if (loop == MainLoop::none)

@@ -27,8 +27,11 @@ template <class Geometry> BITGATE_HD inline int64_t rows_of(const Geometry& geom
          range_of(geometry.axis[1]).length * range_of(geometry.axis[2]).length;
 }
 
-// Row m: the last axis is fastest.
+// Row m: the last axis is fastest. GPUs divide 64 bits step by step, 32 bits several times as fast.
 template <class Geometry, class Index> BITGATE_HD inline Row row_at(const Geometry& geometry, Index m) {
+  if constexpr (sizeof(Index) > sizeof(int32_t))
+    if (m <= INT32_MAX)
+      return row_at(geometry, static_cast<int32_t>(m));
   Row row;
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
@@ -39,18 +42,25 @@ template <class Geometry, class Index> BITGATE_HD inline Row row_at(const Geomet
   return row;
 }
 
-// The row `rows` further on. In 32 bits: a GPU takes four times as long for row_at's divisions.
+// A number of rows as the digits by which a row moves on, image and positions; these begin at 0.
+template <class Geometry> BITGATE_HD inline Row digits_of(const Geometry& geometry, int rows) {
+  Row digits = row_at(geometry, rows);
+  for (int axis = 0; axis < axes; ++axis)
+    digits.position[axis] -= range_of(geometry.axis[axis]).begin;
+  return digits;
+}
+
+// The row so many further on, without a division: threads go on by the same number again and again.
 template <class Geometry>
-BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, int rows) {
-  auto carry = static_cast<uint32_t>(rows);
+BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, const Row& digits) {
+  int32_t carry = 0;
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
-    const auto length = static_cast<uint32_t>(range.length);
-    const uint32_t index = static_cast<uint32_t>(row.position[axis] - range.begin) + carry;
-    row.position[axis] = range.begin + static_cast<int32_t>(index % length);
-    carry = index / length;
+    row.position[axis] += digits.position[axis] + carry;
+    carry = row.position[axis] >= range.begin + range.length;
+    row.position[axis] -= carry * range.length;
   }
-  row.image += static_cast<int32_t>(carry);
+  row.image += digits.image + carry;
 }
 
 // A filter tap, and a channel in it.

@@ -27,23 +27,40 @@ template <class Tiling> __device__ __forceinline__ void clear(Sums<Tiling>& sums
   });
 }
 
+// The operands of a fragment out of the tiles, however these lie.
+template <class Tiling>
+__device__ __forceinline__ void load_rows(const typename Tiling::FactorA* tile, int row, int k,
+                                          typename Tiling::Fragment::OperandA& a) {
+  if constexpr (Tiling::turned_a)
+    Tiling::Fragment::load_a_turned(tile + k * Tiling::pitch_a + row, Tiling::pitch_a, a);
+  else
+    Tiling::Fragment::load_a(tile + row * Tiling::pitch_a + k, Tiling::pitch_a, a);
+}
+template <class Tiling>
+__device__ __forceinline__ void load_columns(const typename Tiling::FactorB* tile, int k, int column,
+                                             typename Tiling::Fragment::OperandB& b) {
+  if constexpr (Tiling::turned_b)
+    Tiling::Fragment::load_b_turned(tile + column * Tiling::pitch_b + k, Tiling::pitch_b, b);
+  else
+    Tiling::Fragment::load_b(tile + k * Tiling::pitch_b + column, Tiling::pitch_b, b);
+}
+
 // sums += A tile * B tile, fragment by fragment.
 template <class Tiling>
 __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, int thread,
                                         Sums<Tiling>& sums) {
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
-  const auto* a = tiles.a + wave_row<Tiling>(thread) * Tiling::pitch_a;
-  const auto* b = tiles.b + wave_column<Tiling>(thread);
-  Fragment::together([a, b, &sums] {
+  Fragment::together([&tiles, thread, &sums] {
+    const int first_row = wave_row<Tiling>(thread), first_column = wave_column<Tiling>(thread);
     BITGATE_UNROLL(2)
     for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
       typename Fragment::OperandA rows[Tiling::repeat_m];
       for (int i = 0; i < Tiling::repeat_m; ++i)
-        Fragment::load_a(a + i * Extent::M * Tiling::pitch_a + k, Tiling::pitch_a, rows[i]);
+        load_rows<Tiling>(tiles.a, first_row + i * Extent::M, k, rows[i]);
       for (int j = 0; j < Tiling::repeat_n; ++j) {
         typename Fragment::OperandB columns;
-        Fragment::load_b(b + k * Tiling::pitch_b + j * Extent::N, Tiling::pitch_b, columns);
+        load_columns<Tiling>(tiles.b, k, first_column + j * Extent::N, columns);
         for (int i = 0; i < Tiling::repeat_m; ++i)
           Fragment::multiply(rows[i], columns, sums.fragment[i][j]);
       }
@@ -51,15 +68,20 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
   });
 }
 
-// The sums of all waves, as one tile in LDS.
+// The sums of the waves whose rows belong to a round, as one tile of Tiling::rows rows in LDS.
 template <class Tiling>
-__device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int thread, typename Tiling::Sum* tile) {
+__device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int round, int thread,
+                                           typename Tiling::Sum* tile) {
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
   using Sum = typename Tiling::Sum;
-  static_assert(sizeof(typename Tiling::Lds) <= BITGATE_LDS_BYTES, "LDS of one block");
-  Sum* corner = tile + wave_row<Tiling>(thread) * Tiling::pitch_c + wave_column<Tiling>(thread);
-  Fragment::together([corner, &sums] {
+  static_assert(sizeof(typename Tiling::Lds) <= most_lds_bytes, "LDS of one block");
+  const int row_of_wave = wave_row<Tiling>(thread) - round * Tiling::rows;
+  const bool is_mine = Tiling::rounds == 1 || (row_of_wave >= 0 && row_of_wave < Tiling::rows);
+  Sum* corner = tile + (is_mine ? row_of_wave : 0) * Tiling::pitch_c + wave_column<Tiling>(thread);
+  Fragment::together([corner, is_mine, &sums] {
+    if (!is_mine)
+      return;
     for (int i = 0; i < Tiling::repeat_m; ++i)
       for (int j = 0; j < Tiling::repeat_n; ++j) {
         Sum* fragment = corner + i * Extent::M * Tiling::pitch_c + j * Extent::N;

@@ -98,6 +98,9 @@ template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> s
 template <class A, class B = A, class C = A, class FactorA = A, class FactorB = B>
 using Types = TypesOf<code_of<A>, code_of<B>, code_of<C>, code_of<FactorA>, code_of<FactorB>>;
 
+// What a block may have on all targets.
+inline constexpr int most_lds_bytes = 65536;
+
 // WavesM x WavesN waves of Wave lanes share the block tile; each wave holds RepeatM x RepeatN fragments.
 template <class Types_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,
           int Wave_ = 64>
@@ -125,12 +128,20 @@ struct Tiling {
   static_assert(Tile::K % FragmentExtent::K == 0);
 
   using CoverA = Cover<Tile::M, Tile::K, Vector::A, block>;
-  using CoverC = Cover<Tile::M, Tile::N, Vector::C, block>;
 
   // Rows are 16 bytes longer than the tile, so that rows below each other start in different LDS banks.
   static constexpr int pitch_a = Tile::K + 16 / sizeof(FactorA), pitch_b = Tile::N + 16 / sizeof(FactorB),
                        pitch_c = Tile::N + 4;
 
+  // Rows of sums that LDS takes at once, in as many bytes on every target; the rest follow in a second round.
+  static constexpr int whole_sums = Tile::M * pitch_c * static_cast<int>(sizeof(Sum));
+  static constexpr int rounds = whole_sums > most_lds_bytes ? 2 : 1;
+  static constexpr int rows = Tile::M / rounds;
+  static_assert(rounds == 1 || rows % wave_m == 0);
+  using CoverC = Cover<rows, Tile::N, Vector::C, block>;
+
+  // Do operands lie turned in LDS, A as K x M, B as N x K?
+  static constexpr bool turned_a = false, turned_b = false;
   struct Operands {
     alignas(16) FactorA a[Tile::M * pitch_a];
     alignas(16) FactorB b[Tile::K * pitch_b];
@@ -138,7 +149,7 @@ struct Tiling {
   // The epilogue reuses the operands' place for the sums.
   union Lds {
     Operands operands;
-    alignas(16) Sum c[Tile::M * pitch_c];
+    alignas(16) Sum c[rows * pitch_c];
   };
 };
 

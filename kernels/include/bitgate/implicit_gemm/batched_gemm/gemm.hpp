@@ -145,11 +145,12 @@ __global__ void __launch_bounds__(Variant::block)
   if (slice.count == 0)
     return;
   Steps<Variant> source{matrix_a, matrix_b, m, n, slice.first * Tile::K, thread};
-  sum_steps<Variant, MainLoop::mixed>(source, slice.count, thread, lds);
-  if (geometry.slices > 1)
-    epilogue<Variant, true>(lds.c, geometry, m, n, d, c);
-  else
-    epilogue<Variant, false>(lds.c, geometry, m, n, d, c);
+  sum_steps<Variant, MainLoop::mixed>(source, slice.count, thread, lds, [&](int first_row) {
+    if (geometry.slices > 1)
+      epilogue<Variant, true>(lds.c, geometry, m + first_row, n, d, c);
+    else
+      epilogue<Variant, false>(lds.c, geometry, m + first_row, n, d, c);
+  });
 }
 
 // C = 0, before slices are added to it; by strides, so that gaps stay untouched.

@@ -129,30 +129,36 @@ template <class Tiling> struct Steps {
     }
   }
 
+  BITGATE_HD __forceinline__ int thread_of() const { return place.thread; }
+
   BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
-    fetch_a(stage);
-    fetch_b(stage);
+    visit_a(
+        [&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<FactorA, Vector::A>(from); });
+    visit_b(
+        [&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<FactorB, Vector::B>(from); });
   }
 
-  // Rows of dy, channels first_k .. first_k + Tile::K, zeros outside.
-  BITGATE_HD __forceinline__ void fetch_a(Stage& stage) const {
+  // Rows of dy, channels first_k .. first_k + Tile::K, none outside.
+  template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) const {
     const int32_t k = first_k + CoverA::column(place.thread);
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const int64_t cell = cells[pass];
-      stage.a[pass] = {};
+      const typename Tiling::ElementA* from = nullptr;
       if (cell >= 0 && k < geometry.k)
-        stage.a[pass] = read_factors<FactorA, Vector::A>(dy + cell + k);
+        from = dy + cell + k;
+      visit(pass, from);
     }
   }
 
-  // The same channels of one tap of w, columns c, zeros outside.
-  BITGATE_HD __forceinline__ void fetch_b(Stage& stage) const {
+  // The same channels of one tap of w, columns c, none outside.
+  template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) const {
     const int32_t c = place.first_column + CoverB::column(place.thread);
     for (int pass = 0; pass < CoverB::passes; ++pass) {
       const int32_t k = first_k + CoverB::row(place.thread, pass);
-      stage.b[pass] = {};
+      const typename Tiling::ElementB* from = nullptr;
       if (k < geometry.k && c < geometry.c)
-        stage.b[pass] = read_factors<FactorB, Vector::B>(w_tap + offset_of(geometry.w, {.row = k}) + c);
+        from = (w_tap + offset_of(geometry.w, {.row = k}) + c);
+      visit(pass, from);
     }
   }
 
@@ -189,7 +195,8 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
   if (c >= geometry.c)
     return;
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, Cover::rows)) {
+  const Row step = digits_of(geometry, Cover::rows);
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
     const int row = Cover::row(place.thread, pass);
     Cell cell;
     if (!cell_of_row(geometry, gemm, place, at, cell))
@@ -225,8 +232,11 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
   steps.start_at(slice.first);
-  sum_steps<Tiling, loop>(steps, slice.count, place.thread, lds);
-  epilogue<Tiling>(lds.c, loaded_here(geometry), loaded_here(gemm), place, d, dx);
+  sum_steps<Tiling, loop>(steps, slice.count, place.thread, lds, [&](int first_row) {
+    Place part = place;
+    part.first_row += first_row;
+    epilogue<Tiling>(lds.c, loaded_here(geometry), loaded_here(gemm), part, d, dx);
+  });
 }
 
 // Flat path: one sub-GEMM a launch.

@@ -61,7 +61,7 @@ inline const char* kernel_name(const Facts& facts, bool flat, MainLoop loop) {
   static constexpr const char* names[2][3] = {
       {"kernel_grouped_all", "kernel_grouped_none", "kernel_grouped_mixed"},
       {"kernel_flat_all", "kernel_flat_none", "kernel_flat_mixed"}};
-  if (facts.depth == 1)
+  if (facts.depth != 2)
     return flat ? "kernel_flat" : "kernel_grouped";
   return names[flat][static_cast<int>(loop)];
 }

@@ -94,9 +94,10 @@ void launch_one_stage(const Plan& plan, void (*kernel)(const A*, const B*, const
   auto* dw = static_cast<C*>(buffers.wei);
   if (plan.geometry.slices > 1)
     clear_result(plan.job, dw, context);
-  const bool launched = launch(context, "kernel_to_result", kernel, plan.grid, dim3(plan.facts.block), 0,
-                               static_cast<const A*>(buffers.out), static_cast<const B*>(buffers.in),
-                               static_cast<const C*>(buffers.d[0]), dw, plan.geometry);
+  const bool launched =
+      launch(context, "kernel_to_result", kernel, plan.grid, dim3(plan.facts.block), plan.facts.asked_lds,
+             static_cast<const A*>(buffers.out), static_cast<const B*>(buffers.in),
+             static_cast<const C*>(buffers.d[0]), dw, plan.geometry);
   plan.record("one_stage", launched, 1, context);
 }
 
@@ -126,7 +127,7 @@ void launch_two_stages(const Plan& plan, void (*kernel)(const A*, const B*, floa
     memset_async(context, "clear_workspace", workspace, 0,
                  static_cast<size_t>(workspace_bytes(plan.job.request)));
   const bool summed =
-      launch(context, "kernel_to_workspace", kernel, plan.grid, dim3(plan.facts.block), 0,
+      launch(context, "kernel_to_workspace", kernel, plan.grid, dim3(plan.facts.block), plan.facts.asked_lds,
              static_cast<const A*>(buffers.out), static_cast<const B*>(buffers.in), workspace, plan.geometry);
   const bool finished = launch(context, "kernel_finish", kernel_finish<C>, grid_of_cells(cells),
                                dim3(cell_block), 0, static_cast<const float*>(workspace),

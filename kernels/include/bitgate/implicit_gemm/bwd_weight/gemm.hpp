@@ -45,16 +45,18 @@ template <class Variant, int Threads> class Source {
   using Vector = typename Variant::Vector;
   using A = typename Variant::FactorA;
   using B = typename Variant::FactorB;
-  using CoverA = Cover<Tile::K, Tile::M, Vector::A, Threads>;
-  using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
 
 public:
+  using CoverA = Cover<Tile::K, Tile::M, Vector::A, Threads>;
+  using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
   using Stage = OperandStage<Variant, CoverA, CoverB>;
 
   BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
                                     int thread, const typename Variant::ElementA* dy,
                                     const typename Variant::ElementB* x)
-      : geometry_(geometry), thread_(thread), first_term_(first_term), terms_(terms_of(geometry)) {
+      : geometry_(geometry), thread_(thread), row_a_(row_at(geometry, first_term + CoverA::row(thread, 0))),
+        row_b_(row_at(geometry, first_term + CoverB::row(thread, 0))),
+        rows_a_(digits_of(geometry, CoverA::rows)), rows_b_(digits_of(geometry, CoverB::rows)) {
     const int32_t k = place.first_row + CoverA::column(thread);
     const int32_t n = place.first_column + CoverB::column(thread);
     dy_ = k < geometry.k ? dy + offset_of(geometry.dy, {place.group}) + k : nullptr;
@@ -67,29 +69,36 @@ public:
       shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
   }
 
-  // Terms past the end and cells in the padding are zeros.
-  BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
-    for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const int32_t r = first_term_ + CoverA::row(thread_, pass);
-      stage.a[pass] = {};
-      if (dy_ != nullptr && r < terms_)
-        stage.a[pass] = read_factors<A, Vector::A>(dy_ + dy_offset(row_at(geometry_, r)));
-    }
-    for (int pass = 0; pass < CoverB::passes; ++pass) {
-      const int32_t r = first_term_ + CoverB::row(thread_, pass);
-      int64_t offset = 0;
-      stage.b[pass] = {};
-      if (x_ != nullptr && r < terms_ && x_offset(row_at(geometry_, r), offset))
-        stage.b[pass] = read_factors<B, Vector::B>(x_ + offset);
+  BITGATE_HD __forceinline__ int thread_of() const { return thread_; }
+
+  BITGATE_HD __forceinline__ void fetch(Stage& stage) {
+    visit_a([&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<A, Vector::A>(from); });
+    visit_b([&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<B, Vector::B>(from); });
+  }
+
+  // Of terms past the end and cells in the padding there is none. Both leave their rows at the next step's.
+  template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) {
+    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, row_a_, rows_a_)) {
+      const bool is_term = dy_ != nullptr && row_a_.image < geometry_.images;
+      visit(pass, is_term ? dy_ + dy_offset(row_a_) : nullptr);
     }
   }
-  BITGATE_HD __forceinline__ void next() { first_term_ += Tile::K; }
+  template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) {
+    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, row_b_, rows_b_)) {
+      int64_t offset = 0;
+      const bool is_cell = x_offset(row_b_, offset) && x_ != nullptr && row_b_.image < geometry_.images;
+      visit(pass, is_cell ? x_ + offset : nullptr);
+    }
+  }
+  BITGATE_HD __forceinline__ void next() {}
 
   BITGATE_HD __forceinline__ void store(const Stage& stage, typename Variant::Operands& tiles) const {
+    store_vectors<CoverB, Variant::pitch_b>(stage.b, thread_, tiles.b);
+    if constexpr (Variant::turned_a)
+      return store_vectors<CoverA, Variant::pitch_a>(stage.a, thread_, tiles.a);
     for (int pass = 0; pass < CoverA::passes; ++pass)
       store_turned<CoverA, Variant::pitch_a>(stage.a[pass], CoverA::row(thread_, pass),
                                              CoverA::column(thread_), tiles.a);
-    store_vectors<CoverB, Variant::pitch_b>(stage.b, thread_, tiles.b);
   }
 
 private:
@@ -113,8 +122,9 @@ private:
 
   const Geometry& geometry_;
   int thread_;
-  int32_t first_term_, terms_;
-  int32_t shift_[axes];
+  Row row_a_, row_b_;   // of the thread's next vectors
+  Row rows_a_, rows_b_; // from one to the following
+  int32_t shift_[axes] = {};
   const typename Variant::ElementA* dy_; // at the thread's k; null past the last
   const typename Variant::ElementB* x_;  // at the thread's tap and c; null past the last
 };
@@ -214,44 +224,49 @@ template <class Variant, int Threads>
 __device__ __forceinline__ void store_partial(const float* tile, const Geometry& geometry, const Place& place,
                                               int thread, float* workspace) {
   constexpr int vector = Variant::Vector::C;
-  for_each_vector<Variant, Threads>(tile, geometry, place, thread,
-                                    [&](int32_t k, int32_t n, const float* sums) {
-                                      Layout rows = packed_layout(geometry.k, columns_of(geometry));
-                                      Cell cell{place.group, k, n};
-                                      if constexpr (Variant::merge > 1) {
-                                        static_assert(vector == 1, "merged groups keep single cells");
-                                        if (k != n % geometry.c)
-                                          return;
-                                        rows = packed_layout(1, taps_of(geometry));
-                                        cell = {place.group + k, 0, n / geometry.c};
-                                      }
-                                      float* to = workspace + offset_of(rows, cell);
-                                      float values[vector];
-                                      for (int i = 0; i < vector; ++i)
-                                        values[i] = sums[i];
-                                      if (geometry.slices > 1)
-                                        atomic_add(to, values);
-                                      else
-                                        for (int i = 0; i < vector; ++i)
-                                          to[i] = values[i];
-                                    });
+  for_each_vector<Variant, Threads, Variant::rows>(
+      tile, geometry, place, thread, [&](int32_t k, int32_t n, const float* sums) {
+        Layout rows = packed_layout(geometry.k, columns_of(geometry));
+        Cell cell{place.group, k, n};
+        if constexpr (Variant::merge > 1) {
+          static_assert(vector == 1, "merged groups keep single cells");
+          if (k != n % geometry.c)
+            return;
+          rows = packed_layout(1, taps_of(geometry));
+          cell = {place.group + k, 0, n / geometry.c};
+        }
+        float* to = workspace + offset_of(rows, cell);
+        float values[vector];
+        for (int i = 0; i < vector; ++i)
+          values[i] = sums[i];
+        if (geometry.slices > 1)
+          atomic_add(to, values);
+        else
+          for (int i = 0; i < vector; ++i)
+            to[i] = values[i];
+      });
 }
 
 // ---- kernels
 // -------------------------------------------------------------------------------------------------------
 
-// The sums of the block's tile, in LDS; false if its slice is empty.
-template <class Variant, MainLoop loop>
-__device__ __forceinline__ bool sum_tile(const typename Variant::ElementA* dy,
+// The sums of the block's tile, in LDS; those of finish(place) begin at its first row. None if its slice is
+// empty.
+template <class Variant, MainLoop loop, class Finish>
+__device__ __forceinline__ void sum_tile(const typename Variant::ElementA* dy,
                                          const typename Variant::ElementB* x, const Geometry& geometry,
-                                         const Place& place, typename Variant::Lds& lds) {
+                                         typename Variant::Lds& lds, Finish finish) {
   const auto thread = static_cast<int>(threadIdx.x);
+  const Place place = place_of_block<Variant>(geometry);
   const Slice slice = slice_of_block<Variant>(geometry, place);
   if (slice.count == 0)
-    return false;
+    return;
   Source<Variant, Variant::block> source(geometry, place, slice.first * Variant::Tile::K, thread, dy, x);
-  sum_steps<Variant, loop>(source, slice.count, thread, lds);
-  return true;
+  sum_steps<Variant, loop>(source, slice.count, thread, lds, [&](int first_row) {
+    Place part = place;
+    part.first_row += first_row;
+    finish(part);
+  });
 }
 
 // One stage: sums go to dw.
@@ -261,14 +276,14 @@ __global__ void __launch_bounds__(Variant::block)
                      const typename Variant::ElementC* d, typename Variant::ElementC* dw, Geometry geometry) {
   using Lds = typename Variant::Lds;
   BITGATE_LDS(Lds, lds);
-  const Place place = place_of_block<Variant>(geometry);
-  if (!sum_tile<Variant, loop>(dy, x, geometry, place, lds))
-    return;
-  const Geometry& late = loaded_here(geometry);
-  if (late.slices > 1)
-    add_to_result<Variant, Variant::block>(lds.c, late, place, static_cast<int>(threadIdx.x), dw);
-  else
-    store_result<Variant, Variant::block>(lds.c, late, place, static_cast<int>(threadIdx.x), d, dw);
+  sum_tile<Variant, loop>(dy, x, geometry, lds, [&](const Place& place) {
+    const Geometry& late = loaded_here(geometry);
+    const auto thread = static_cast<int>(threadIdx.x);
+    if (late.slices > 1)
+      add_to_result<Variant, Variant::block, Variant::rows>(lds.c, late, place, thread, dw);
+    else
+      store_result<Variant, Variant::block, Variant::rows>(lds.c, late, place, thread, d, dw);
+  });
 }
 
 // First of two stages: sums go to the workspace.
@@ -278,10 +293,10 @@ __global__ void __launch_bounds__(Variant::block)
                         float* workspace, Geometry geometry) {
   using Lds = typename Variant::Lds;
   BITGATE_LDS(Lds, lds);
-  const Place place = place_of_block<Variant>(geometry);
-  if (sum_tile<Variant, loop>(dy, x, geometry, place, lds))
+  sum_tile<Variant, loop>(dy, x, geometry, lds, [&](const Place& place) {
     store_partial<Variant, Variant::block>(lds.c, loaded_here(geometry), place, static_cast<int>(threadIdx.x),
                                            workspace);
+  });
 }
 
 } // namespace bitgate::implicit_gemm::bwd_weight

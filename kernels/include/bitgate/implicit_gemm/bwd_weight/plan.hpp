@@ -38,7 +38,7 @@ int32_t resolve_split_k(const Facts& facts, const Job& job, const Geometry& geom
     return job.request.problem.split_k;
   if (facts.c == code_of<int8_t>)
     return 1;
-  const int64_t capacity = capacity_of(context, job.request.options, kernel, threads);
+  const int64_t capacity = capacity_of(context, job.request.options, kernel, threads, facts.asked_lds);
   const int64_t grid = blocks_of(facts, geometry) * (job.shape.groups / facts.merge);
   return static_cast<int32_t>(automatic_split_k(capacity, grid, terms_of(geometry), facts.tile_k));
 }

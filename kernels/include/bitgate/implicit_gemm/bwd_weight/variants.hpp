@@ -31,6 +31,16 @@ using VariantsWave32 =
       PointwiseStride1<TilingFor<T, Extent<64, 32, 32>, 2, 1, Small, Vectors<4, 4, 4>, 32>>,
       Merged<TilingFor<T, Extent<16, 16, 32>, 1, 1, Small, Vectors<1, 1, 1>, 32>>>;
 
+// Of 16 bits, larger: a ring of three steps, in which dy lies turned, and one for few channels c.
+template <class Tiling> using Ring3 = General<Ring<3, true, false, Tiling>>;
+using W8 = Vectors<8, 8, 8>;
+template <template <class...> class R, class T>
+using LargeWave64 = R<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Wide, W8>>>;
+template <template <class...> class R, class T>
+using LargeWave32 = R<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Small, W8, 32>>,
+                      Ring3<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, W8, 32>>,
+                      Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 1, 1>, 32>>>;
+
 // One that takes any K and C, and one that moves vectors: for families and types that need no more.
 template <template <class...> class R, class T>
 using PairWave64 =

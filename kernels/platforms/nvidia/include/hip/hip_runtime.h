@@ -14,9 +14,18 @@
 
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
+// More than 48 KiB of a block's memory must be asked for once, on CUDA alone.
+template <class Kernel> cudaError_t bitgate_nvidia_ask_lds(Kernel kernel, size_t lds_bytes) {
+  return lds_bytes <= 48 * 1024
+             ? cudaSuccess
+             : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(lds_bytes));
+}
+
 // A launch needs CUDA's own entry point: nvcc registers each kernel with the CUDA runtime inside its library.
 inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                         size_t lds_bytes, hipStream_t stream) {
+  if (const cudaError_t error = bitgate_nvidia_ask_lds(kernel, lds_bytes); error != cudaSuccess)
+    return static_cast<hipError_t>(bitgateNvidiaLaunched(error));
   return static_cast<hipError_t>(bitgateNvidiaLaunched(
       cudaLaunchKernel(kernel, grid, block, arguments, lds_bytes, reinterpret_cast<cudaStream_t>(stream))));
 }
@@ -24,6 +33,8 @@ inline hipError_t bitgate_nvidia_launch(const void* kernel, dim3 grid, dim3 bloc
 
 template <class Kernel>
 hipError_t bitgate_nvidia_active_blocks(int* blocks, Kernel kernel, int block_size, size_t dynamic_lds) {
+  if (const cudaError_t error = bitgate_nvidia_ask_lds(kernel, dynamic_lds); error != cudaSuccess)
+    return static_cast<hipError_t>(bitgateNvidiaTranslate(error));
   return static_cast<hipError_t>(bitgateNvidiaTranslate(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, dynamic_lds)));
 }
