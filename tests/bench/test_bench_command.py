@@ -251,6 +251,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     assert "2 timed" in again.stdout
 
 
+@pytest.mark.nightly
 def test_other_settings_are_measured_again(bench: Bench) -> None:
     _, _, (first,) = bench(CASE, "--kernel", "*.first")
     code, said, rows = bench(CASE, "--kernel", "*.first", "--resume", "--rotate", "2")
@@ -314,6 +315,10 @@ def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     assert "1 shapes are slower: they are measured again" in done.stderr
     assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
 
+
+@pytest.mark.nightly
+def test_the_gate_is_green_for_what_is_faster(owner: Path) -> None:
+    words = ["bench", POINTWISE, "--target", "host", "--samples=20", "--gate"]
     git(owner, "branch", "--force", "main", "HEAD")  # a change that was not committed, on the main branch itself
     kernel = owner / "pointwise" / "pointwise.hip.cpp"
     kernel.write_text(kernel.read_text().replace("left = 100000", "left = 1"))
