@@ -55,6 +55,7 @@ STEPS = (
     ),
     Step("museum, each alone", 900, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),
     Step(f"hipcc {BY_HIPCC}", 900, tox("-e", "bitgate", "--", "compile", "--target", BY_HIPCC)),
+    Step("its launches", 600, tox("-e", "py", "--", "tests/stand_in", "--junitxml=out/hipcc.xml"), junit="hipcc.xml"),
     *(
         Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
         for target in BY_ZIG

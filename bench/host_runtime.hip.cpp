@@ -1,36 +1,10 @@
-// What the host runtime costs, measured from C++ so that no interpreter is in the way. host_runtime.py prints
-// it.
+// What a HIP runtime on CPU threads costs, measured from C++ so that no interpreter is in the way. Plain HIP,
+// so that another such runtime can be built of the same text: host_runtime.py prints both.
 #include <hip/hip_runtime.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <ctime>
 
-#include "bitgate_host.h"
-
-namespace {
-
-// CPU time of the process, so that other load on the machine counts for little.
-double cpuNanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-// The best of nine rounds: what the work costs when nothing else disturbs it.
-template <class F> double bestNanoseconds(int repeats, F work) {
-  double best = 1e30;
-  for (int round = 0; round < 9; ++round) {
-    const double start = cpuNanoseconds();
-    for (int i = 0; i < repeats; ++i)
-      work();
-    best = std::min(best, (cpuNanoseconds() - start) / repeats);
-  }
-  return best;
-}
-
-} // namespace
+#include "host_runtime_clock.hpp"
 
 __global__ void empty_kernel(int) {}
 
@@ -54,32 +28,31 @@ __global__ void copy_one(float* out, const float* in, long n) {
     out[i] = in[i];
 }
 
-constexpr int tile = 16;
+#if defined(BITGATE_LDS)
+#define BENCH_LDS(Struct, name) BITGATE_LDS(Struct, name)
+#else
+#define BENCH_LDS(Struct, name) __shared__ Struct name
+#endif
 
-struct Tiles {
-  float a[tile][tile], b[tile][tile];
+template <int Tile> struct Tiles {
+  float a[Tile][Tile], b[Tile][Tile];
 };
 
 // c = a b of n x n, a cell a thread; n is a multiple of the tile.
-__global__ void __launch_bounds__(tile* tile) matmul(float* c, const float* a, const float* b, int n) {
-  BITGATE_LDS(Tiles, lds);
+template <int Tile> __global__ void matmul(float* c, const float* a, const float* b, int n) {
+  BENCH_LDS(Tiles<Tile>, lds);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
-  const int row = static_cast<int>(blockIdx.y) * tile + y, column = static_cast<int>(blockIdx.x) * tile + x;
+  const int row = static_cast<int>(blockIdx.y) * Tile + y, column = static_cast<int>(blockIdx.x) * Tile + x;
   float sum = 0;
-  for (int k = 0; k < n; k += tile) {
+  for (int k = 0; k < n; k += Tile) {
     lds.a[y][x] = a[row * n + k + x];
     lds.b[y][x] = b[(k + y) * n + column];
     __syncthreads();
-    for (int i = 0; i < tile; ++i)
+    for (int i = 0; i < Tile; ++i)
       sum += lds.a[y][i] * lds.b[i][x];
     __syncthreads();
   }
   c[row * n + column] = sum;
-}
-
-__global__ void scale(float* x, long n, float factor) {
-  for (long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += static_cast<long>(gridDim.x) * blockDim.x)
-    x[i] *= factor;
 }
 
 __global__ void add_rows(float* out, const float* a, long rows, long columns) {
@@ -91,109 +64,88 @@ __global__ void add_rows(float* out, const float* a, long rows, long columns) {
     out[row] = sum;
 }
 
-extern "C" {
+namespace {
 
-BITGATE_API double bench_function_call_ns() {
-  void (*volatile function)(int) = empty_kernel;
-  return bestNanoseconds(1000000, [&] { function(1); });
+float* allocate(size_t bytes) {
+  void* memory = nullptr;
+  (void)hipMalloc(&memory, bytes);
+  return static_cast<float*>(memory);
+}
+
+} // namespace
+
+BENCH_API double bench_by_wall_ns(long on) {
+  benchClock = on ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+  return 0;
+}
+
+// Memory of the runtime's, zeroed; for the measurements that take any.
+BENCH_API float* bench_memory(size_t bytes) {
+  float* const memory = allocate(bytes);
+  (void)hipMemset(memory, 0, bytes);
+  (void)hipDeviceSynchronize();
+  return memory;
 }
 
 // Launch of an empty kernel and the wait for it.
-BITGATE_API double bench_launch_ns(int blocks, int threads) {
+BENCH_API double bench_launch_ns(int blocks, int threads) {
   return bestNanoseconds(2000, [&] {
-    hipLaunchKernelGGL(empty_kernel, blocks, threads, 0, nullptr, 1);
+    hipLaunchKernelGGL(empty_kernel, dim3(blocks), dim3(threads), 0, nullptr, 1);
     (void)hipDeviceSynchronize();
   });
 }
 
-// One more barrier in a block of `threads`, in a loop of 1, 2 or 4 of them: the difference of many and few.
-BITGATE_API double bench_barrier_ns(int threads, int sites) {
-  const auto kernel = sites == 1 ? barriers<1> : sites == 2 ? barriers<2> : barriers<4>;
-  const auto run = [&](int n) {
-    return bestNanoseconds(20, [&] {
-      hipLaunchKernelGGL(kernel, 1, threads, 0, nullptr, n);
+// A launch whose threads meet `count` times, in a loop of 1, 2 or 4 barriers.
+BENCH_API double bench_barriers_ns(int blocks, int threads, int count, int sites, int repeats) {
+  return bestNanoseconds(repeats, [&] {
+    if (sites == 1)
+      hipLaunchKernelGGL(barriers<1>, dim3(blocks), dim3(threads), 0, nullptr, count);
+    else if (sites == 2)
+      hipLaunchKernelGGL(barriers<2>, dim3(blocks), dim3(threads), 0, nullptr, count);
+    else
+      hipLaunchKernelGGL(barriers<4>, dim3(blocks), dim3(threads), 0, nullptr, count);
+    (void)hipDeviceSynchronize();
+  });
+}
+
+// hipMalloc and hipFree, and between them `touches` times all of it written by hipMemset.
+BENCH_API double bench_hip_malloc_ns(size_t bytes, int touches, int repeats) {
+  return bestNanoseconds(repeats, [&] {
+    float* const memory = allocate(bytes);
+    for (int i = 0; i < touches; ++i)
+      (void)hipMemset(memory, 0, bytes);
+    if (touches)
       (void)hipDeviceSynchronize();
-    });
-  };
-  return (run(1200) - run(200)) / 1000;
+    (void)hipFree(memory);
+  });
 }
 
-BITGATE_API double bench_one_barrier_kernel_ns(int threads) {
-  return bestNanoseconds(1000, [&] {
-    hipLaunchKernelGGL(barriers<1>, 1, threads, 0, nullptr, 1);
+// One thread in 256 of a block sums one row of 1024, and all of them copy one element each.
+BENCH_API double bench_kernel_ns(float* x, long n) {
+  return bestNanoseconds(5, [&] {
+    hipLaunchKernelGGL(add_rows, dim3(static_cast<unsigned>(n / 1024 / 256)), dim3(256), 0, nullptr, x,
+                       static_cast<const float*>(x + n / 1024), n / 1024 - 8, 1024l);
+    (void)hipDeviceSynchronize();
+  });
+}
+BENCH_API double bench_copy_one_ns(float* x, long n) {
+  return bestNanoseconds(5, [&] {
+    hipLaunchKernelGGL(copy_one, dim3(static_cast<unsigned>(n / 2 / 256)), dim3(256), 0, nullptr, x,
+                       static_cast<const float*>(x + n / 2), n / 2);
     (void)hipDeviceSynchronize();
   });
 }
 
-BITGATE_API double bench_hip_malloc_ns(size_t bytes, int repeats) {
-  return bestNanoseconds(repeats, [&] {
-    void* p;
-    (void)hipMalloc(&p, bytes);
-    (void)hipFree(p);
-  });
-}
-
-// The floor: memory from the C library, written once as the poison is.
-BITGATE_API double bench_malloc_ns(size_t bytes, int repeats) {
-  return bestNanoseconds(repeats, [&] {
-    void* p = std::malloc(bytes);
-    std::memset(p, 0xFF, bytes);
-    __asm__ volatile("" ::"r"(p) : "memory");
-    std::free(p);
-  });
-}
-
-// A kernel without a barrier against the same loop as a plain function; one OS thread each.
-BITGATE_API double bench_kernel_ns(float* x, long n) {
-  return bestNanoseconds(5, [&] {
-    hipLaunchKernelGGL(add_rows, static_cast<unsigned>(n / 1024 / 256), 256, 0, nullptr, x, x + n / 1024,
-                       n / 1024 - 8, 1024l);
-    (void)hipDeviceSynchronize();
-  });
-}
-BITGATE_API double bench_loop_ns(float* x, long n) {
-  const long rows = n / 1024 - 8, columns = 1024;
-  const float* a = x + n / 1024;
-  return bestNanoseconds(5, [&] {
-    for (long row = 0; row < rows; ++row) {
-      float sum = 0;
-      for (long c = 0; c < columns; ++c)
-        sum += a[row * columns + c] * a[row * columns + c];
-      x[row] = sum;
-    }
-  });
-}
-
-// One element a thread, blocks of 256.
-BITGATE_API double bench_copy_one_ns(float* x, long n) {
-  return bestNanoseconds(5, [&] {
-    hipLaunchKernelGGL(copy_one, static_cast<unsigned>(n / 2 / 256), 256, 0, nullptr, x, x + n / 2, n / 2);
-    (void)hipDeviceSynchronize();
-  });
-}
-BITGATE_API double bench_memcpy_ns(float* x, long n) {
-  return bestNanoseconds(5, [&] {
-    std::memcpy(x, x + n / 2, static_cast<size_t>(n / 2) * sizeof(float));
-    __asm__ volatile("" ::"r"(x) : "memory");
-  });
-}
-
-// c = a b with tiles in LDS, and the plain loops; `x` holds c, a and b of n x n.
-BITGATE_API double bench_matmul_ns(float* x, int n) {
-  return bestNanoseconds(1, [&] {
-    hipLaunchKernelGGL(matmul, dim3(n / tile, n / tile), dim3(tile, tile), 0, nullptr, x, x + n * n,
-                       x + 2 * n * n, n);
-    (void)hipDeviceSynchronize();
-  });
-}
-BITGATE_API double bench_matmul_loop_ns(float* x, int n) {
+// c = a b with tiles of 16 or 32 in LDS; `x` holds c, a and b of n x n.
+BENCH_API double bench_matmul_ns(float* x, int n, int tile) {
+  const dim3 grid(static_cast<unsigned>(n / tile), static_cast<unsigned>(n / tile));
+  const dim3 block(static_cast<unsigned>(tile), static_cast<unsigned>(tile));
   const float *a = x + n * n, *b = x + 2 * n * n;
   return bestNanoseconds(1, [&] {
-    std::memset(x, 0, sizeof(float) * static_cast<size_t>(n) * static_cast<size_t>(n));
-    for (int row = 0; row < n; ++row)
-      for (int k = 0; k < n; ++k)
-        for (int column = 0; column < n; ++column)
-          x[row * n + column] += a[row * n + k] * b[k * n + column];
+    if (tile == 16)
+      hipLaunchKernelGGL(matmul<16>, grid, block, 0, nullptr, x, a, b, n);
+    else
+      hipLaunchKernelGGL(matmul<32>, grid, block, 0, nullptr, x, a, b, n);
+    (void)hipDeviceSynchronize();
   });
-}
 }

@@ -8,18 +8,38 @@ from pathlib import Path
 
 from bitgate.errors import UsageError
 
+VARIABLE = "BITGATE_ROOMS"
+"""Names another folder that holds them: a process whose kernels are another commit's."""
+
 
 @lru_cache(maxsize=1)
 def root() -> Path:
-    """The folder that holds the rooms: the checkout around this package, or the package's own data."""
+    """The folder that holds the rooms: the one that is named, else ``home``."""
+    stated = os.environ.get(VARIABLE)
+    if not stated:
+        return home()
+    if not is_root(Path(stated)):
+        raise UsageError(f"{VARIABLE}={stated}: holds no kernels/include/bitgate/abi.h; unset it")
+    return Path(stated).resolve()
+
+
+@lru_cache(maxsize=1)
+def home() -> Path:
+    """The rooms that belong to this very harness: those of the checkout around this package, or the package's own
+    data."""
     here = Path(__file__).resolve().parent
     checkout = here.parent.parent
-    if (checkout / "kernels" / "include" / "bitgate" / "abi.h").is_file():
+    if is_root(checkout):
         return checkout
     packed = here / "_rooms"
     if (packed / "kernels").is_dir():
         return packed
     raise UsageError(f"no kernels folder found beside {here}: reinstall bitgate, or run from a checkout")
+
+
+def is_root(folder: Path) -> bool:
+    """Does a folder hold the rooms, as a checkout of bitgate does?"""
+    return (folder / "kernels" / "include" / "bitgate" / "abi.h").is_file()
 
 
 def room(name: str) -> Path:

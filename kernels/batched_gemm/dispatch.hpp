@@ -1,10 +1,17 @@
-// Which problems an instance takes, and the launch.
+// The launch of a batched GEMM, and what an instance says of itself.
 #pragma once
 
 #include "bitgate/gemm.hpp"
+#include "bitgate/grid.hpp"
 #include "bitgate/implicit_gemm/batched_gemm/gemm.hpp"
 #include "bitgate/implicit_gemm/describe.hpp"
-#include "bitgate/implicit_gemm/predicates.hpp"
+
+namespace bitgate {
+
+// In the library's own unit.
+extern template class Registration<GemmProblem>;
+
+} // namespace bitgate
 
 namespace batched_gemm {
 
@@ -13,94 +20,20 @@ using namespace bitgate::implicit_gemm::batched_gemm;
 
 using bitgate::ceil_div;
 using bitgate::layout_of;
-using bitgate::max_blocks_yz;
-using bitgate::max_length;
-using bitgate::max_threads;
 
-// The logical dimension (1 or 2) that is contiguous in A and in B. B's logical order is (batch, N, K).
-template <class Variant> inline constexpr int contiguous_a = Variant::a == Order::row ? 2 : 1;
-template <class Variant> inline constexpr int contiguous_b = Variant::b == Order::row ? 1 : 2;
+// How an instance's operands lie.
+struct Orders {
+  Order a, b;
 
-// layout: the dimensions that the instance takes for contiguous are.
-template <class Variant> int32_t check_layout(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
-  const struct {
-    const char* what;
-    int64_t stride;
-  } contiguous[] = {
-      {contiguous_a<Variant> == 2 ? "k of A" : "m of A", problem.in.strides[contiguous_a<Variant>]},
-      {contiguous_b<Variant> == 1 ? "n of B" : "k of B", problem.wei.strides[contiguous_b<Variant>]},
-      {"n of C", problem.out.strides[2]}};
-  for (const auto& dimension : contiguous)
-    if (dimension.stride != 1)
-      BITGATE_REFUSE(reason, "layout", "%s has stride %lld in layouts %.12s, %.12s, %.12s: it must be 1",
-                     dimension.what, static_cast<long long>(dimension.stride), problem.in.layout,
-                     problem.wei.layout, problem.out.layout);
-  return BITGATE_OK;
-}
+  // The logical dimension (1 or 2) that is contiguous. B's logical order is (batch, N, K).
+  constexpr int contiguous_a() const { return a == Order::row ? 2 : 1; }
+  constexpr int contiguous_b() const { return b == Order::row ? 1 : 2; }
+};
+template <class Variant> inline constexpr Orders orders_of{Variant::a, Variant::b};
 
-// split_k: slices add their sums up, and an operation on each would be another one.
-inline int32_t check_split_k(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
-  if (problem.split_k > 1 && problem.out_op.kind != BITGATE_PASS)
-    BITGATE_REFUSE(reason, "split_k", "split_k = %d with operation %d: slices are added without one",
-                   problem.split_k, problem.out_op.kind);
-  if (problem.split_k > max_blocks_yz)
-    BITGATE_REFUSE(reason, "split_k", "split_k = %d: at most %lld", problem.split_k,
-                   static_cast<long long>(max_blocks_yz));
-  return BITGATE_OK;
-}
-
-// index_range: lengths are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
-template <class Variant>
-int32_t check_index_range(const bitgate::GemmProblem& problem, bitgate_reason* reason) {
-  for (const int64_t length : {problem.m, problem.n, problem.k})
-    if (length > max_length)
-      BITGATE_REFUSE(reason, "index_range", "a length of %lld: at most %lld", static_cast<long long>(length),
-                     static_cast<long long>(max_length));
-  if (problem.batch > max_blocks_yz)
-    BITGATE_REFUSE(reason, "index_range", "a batch of %lld: at most %lld",
-                   static_cast<long long>(problem.batch), static_cast<long long>(max_blocks_yz));
-  const double threads = static_cast<double>(ceil_div(problem.m, Variant::Tile::M)) *
-                         static_cast<double>(ceil_div(problem.n, Variant::Tile::N)) * Variant::block;
-  if (threads > static_cast<double>(max_threads))
-    BITGATE_REFUSE(reason, "index_range", "a launch of %.0f threads: at most %lld", threads,
-                   static_cast<long long>(max_threads));
-  return BITGATE_OK;
-}
-
-template <class Variant> int32_t supports(const bitgate::GemmRequest& request, bitgate_reason* reason) {
-  using Vector = typename Variant::Vector;
-  const bitgate::GemmProblem& problem = request.problem;
-  const bitgate::ProductDtypes dtypes{bitgate::code_of<typename Variant::ElementA>,
-                                      bitgate::code_of<typename Variant::ElementB>,
-                                      bitgate::code_of<typename Variant::ElementC>, Variant::compute};
-  Clauses clauses;
-  const auto check = [&](auto test) { clauses.check(test); };
-  const auto vector = [&](const char* clause, const char* name, int64_t length, int elements) {
-    check([&] { return check_vector(clause, name, length, elements, reason); });
-  };
-  const auto alignment = [&](const bitgate_tensor& tensor, const char* name, int elements, int bytes,
-                             int along) {
-    check([&] { return check_alignment(tensor, name, elements, bytes, problem.alignment, reason, along); });
-  };
-  check([&] { return bitgate::check_dtypes(problem, dtypes, reason); });
-  check([&] { return bitgate::check_operations(problem, reason); });
-  check([&] { return check_split_k(problem, reason); });
-  check([&] { return check_layout<Variant>(problem, reason); });
-  if constexpr (Variant::a == Order::row)
-    vector("k_vector", "K", problem.k, Vector::A);
-  else
-    vector("m_vector", "M", problem.m, Vector::A);
-  if constexpr (Variant::b == Order::row)
-    vector("n_vector", "N", problem.n, Vector::B);
-  else
-    vector("k_vector", "K", problem.k, Vector::B);
-  vector("n_vector", "N", problem.n, Vector::C);
-  alignment(problem.in, "A", Vector::A, sizeof(typename Variant::ElementA), contiguous_a<Variant>);
-  alignment(problem.wei, "B", Vector::B, sizeof(typename Variant::ElementB), contiguous_b<Variant>);
-  alignment(problem.out, "C", Vector::C, sizeof(typename Variant::ElementC), 2);
-  check([&] { return check_index_range<Variant>(problem, reason); });
-  return clauses.status;
-}
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const Orders& orders, const bitgate::GemmRequest& request,
+                                bitgate_reason* reason);
 
 // C = 0, before slices are added to it.
 template <class C>
@@ -122,9 +55,10 @@ void clear_result(const bitgate::GemmProblem& problem, const Geometry& geometry,
                   geometry);
 }
 
-template <class Variant>
-void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
-  using Tile = typename Variant::Tile;
+// Of all variants with the same types.
+template <class A, class B, class C>
+void run(const Facts& facts, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
+         const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
   const bitgate::GemmProblem& problem = request.problem;
   const int32_t slices = problem.split_k == BITGATE_SPLIT_K_AUTO ? 1 : problem.split_k;
   const Geometry geometry{static_cast<int32_t>(problem.m),
@@ -136,17 +70,15 @@ void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, b
                           layout_of(problem.out),
                           problem.num_d > 0 ? layout_of(problem.d[0]) : bitgate::Layout{},
                           problem.out_op};
-  const int64_t blocks = ceil_div(problem.m, Tile::M) * ceil_div(problem.n, Tile::N);
+  const int64_t blocks = ceil_div(problem.m, facts.tile_m) * ceil_div(problem.n, facts.tile_n);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(problem.batch),
                   static_cast<unsigned>(slices));
-  auto* c = static_cast<typename Variant::ElementC*>(buffers.out);
+  auto* c = static_cast<C*>(buffers.out);
   if (slices > 1)
     clear_result(problem, geometry, c, context);
-  const bool launched =
-      bitgate::launch(context, "kernel_gemm", kernel_gemm<Variant>, grid, dim3(Variant::block), 0,
-                      static_cast<const typename Variant::ElementA*>(buffers.in),
-                      static_cast<const typename Variant::ElementB*>(buffers.wei),
-                      static_cast<const typename Variant::ElementC*>(buffers.d[0]), c, geometry);
+  const bool launched = bitgate::launch(context, "kernel_gemm", kernel, grid, dim3(facts.block), 0,
+                                        static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+                                        static_cast<const C*>(buffers.d[0]), c, geometry);
   bitgate_dispatch_record& record = context.record;
   std::snprintf(record.path, sizeof record.path, "batched");
   record.launches = launched;
@@ -154,24 +86,31 @@ void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers, b
   bitgate::note(record, "split_k", slices);
   bitgate::GemmPart entry{};
   entry.launched = launched;
-  entry.main_loop = problem.k > Tile::K;
+  entry.main_loop = problem.k > facts.tile_k;
   entry.m = problem.m, entry.n = problem.n, entry.k = problem.k;
   entry.blocks = blocks * slices;
   bitgate::add_part(record, entry);
 }
 
 template <class Variant> struct Functions {
-  static constexpr auto supports = ::batched_gemm::supports<Variant>;
+  static int32_t supports(const bitgate::GemmRequest& request, bitgate_reason* reason) {
+    return ::batched_gemm::supports(facts_of<Variant>, orders_of<Variant>, request, reason);
+  }
   static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::GemmProblem>;
-  static constexpr auto run = ::batched_gemm::run<Variant>;
+  static void run(const bitgate::GemmRequest& request, const bitgate::Buffers& buffers,
+                  bitgate::Context& context) {
+    ::batched_gemm::run(facts_of<Variant>, kernel_gemm<Variant>, request, buffers, context);
+  }
 };
 
 // Named like f16_rcr_128x64x64_a8b8c8_w32. `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::GemmInstance instance(const char* dtypes) {
   static const char layout[] = {Variant::a == Order::row ? 'r' : 'c', Variant::b == Order::row ? 'r' : 'c',
                                 'r', 0};
-  static const std::string name = instance_name<Variant>(std::string(dtypes) + "_" + layout);
-  return describe<bitgate::GemmProblem, Variant, Functions<Variant>>(name.c_str(), "gemm", dtypes, layout);
+  char types[64];
+  std::snprintf(types, sizeof types, "%s_%s", dtypes, layout);
+  static const InstanceName name(types, facts_of<Variant>);
+  return describe<bitgate::GemmProblem, Variant, Functions<Variant>>(name.text, "gemm", dtypes, layout);
 }
 
 // An instance for each variant.

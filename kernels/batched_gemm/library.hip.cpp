@@ -1,6 +1,9 @@
 #include "bitgate/library.hpp"
+#include "support.hpp"
 
 namespace bitgate {
+
+template class Registration<GemmProblem>;
 
 const Family family{"batched_gemm", nullptr, 0};
 

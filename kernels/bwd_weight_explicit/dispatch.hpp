@@ -54,7 +54,7 @@ inline int32_t check_packed(const bitgate::ConvProblem& problem, bitgate_reason*
 
 template <class Instance> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
   using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, typename Instance::ToResult>;
-  const int32_t status = conv::supports<Variant>(request, {false, false, Variant::block}, reason);
+  const int32_t status = conv::supports(facts_of<Variant>, request, {false, false, Variant::block}, reason);
   return status == BITGATE_OK ? check_packed(request.problem, reason) : status;
 }
 
@@ -83,9 +83,10 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, Direct>;
   const conv::Job job(request);
   conv::Geometry whole = job.geometry();
-  whole.slices = conv::resolve_split_k<Variant>(job, whole, gemm::kernel_gemm<Split>, Direct::block, context);
+  whole.slices = conv::resolve_split_k(facts_of<Variant>, job, whole,
+                                       conv::address_of(gemm::kernel_gemm<Split>), Direct::block, context);
   gemm::Geometry geometry = make_geometry(job, whole.slices);
-  const dim3 grid = conv::grid_of<Variant>(job, whole);
+  const dim3 grid = conv::grid_of(facts_of<Variant>, job, whole);
   const auto* dy = static_cast<const T*>(buffers.out);
   const auto* x = static_cast<const T*>(buffers.in);
   const auto* d = static_cast<const T*>(buffers.d[0]);
@@ -106,7 +107,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
         bitgate::launch(context, "kernel_finish", conv::kernel_finish<T>, conv::grid_of_cells(cells),
                         dim3(conv::cell_block), 0, static_cast<const float*>(workspace), d, dw, cells);
   }
-  conv::record_gemm<Variant>(job, whole, "explicit", context.error == hipSuccess, context);
+  conv::record_gemm(facts_of<Variant>, job, whole, "explicit", context.error == hipSuccess, context);
   context.record.launches = launches;
 }
 
@@ -118,8 +119,8 @@ template <class Pair> struct Functions {
 
 template <class Pair> bitgate::ConvInstance instance(const char* dtypes) {
   using Variant = conv::Variant<Specialisation::filter_1x1_stride_1_pad_0, typename Pair::ToResult>;
-  static const std::string name = conv::name_of<Variant>(dtypes);
-  return describe_any_layout<Variant, Functions<Pair>>(name.c_str(), "bwd_weight", dtypes);
+  static const InstanceName name(dtypes, facts_of<Variant>);
+  return describe_any_layout<Variant, Functions<Pair>>(name.text, "bwd_weight", dtypes);
 }
 
 // An instance for each pair.

@@ -10,19 +10,29 @@ from ..shape import POINTWISE_STRIDE_1, Shape
 
 LOAD_THREADS = 256
 
-# tile, vectors (dy, x, dw), math waves, fragment, lanes of a wave. 256 threads load; 256 or 128 multiply.
+# tile, vectors (dy, x, dw), math waves, fragment, lanes of a wave. 256 threads load; 256 or 128 multiply. Vectors of 4
+# take K in fours, such as the 36 channels of a detector's boxes.
 SHAPES = (
     Shape((128, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64),
     Shape((64, 64, 32), (1, 1, 1), 4, (32, 32, 8), 64),
     Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64),
     Shape((64, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64),
+    Shape((128, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
     Shape((64, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((128, 64, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((64, 128, 32), (8, 8, 8), 4, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((64, 64, 32), (4, 8, 8), 2, (32, 32, 8), 64),
     Shape((128, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64),
+    Shape((64, 128, 32), (4, 8, 8), 2, (32, 32, 8), 64),
     Shape((64, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((128, 64, 32), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE_STRIDE_1),
+    Shape((64, 128, 32), (8, 8, 8), 2, (32, 32, 8), 64, POINTWISE_STRIDE_1),
     Shape((64, 64, 32), (1, 1, 1), 8, (16, 16, 16), 32),
+    Shape((128, 128, 32), (8, 8, 8), 8, (16, 16, 16), 32),
     Shape((128, 64, 32), (8, 8, 8), 8, (16, 16, 16), 32),
     Shape((64, 64, 32), (8, 8, 8), 8, (16, 16, 16), 32, POINTWISE_STRIDE_1),
     Shape((64, 64, 32), (8, 8, 8), 4, (16, 16, 16), 32),
+    Shape((64, 128, 32), (4, 8, 8), 4, (16, 16, 16), 32),
 )
 
 

@@ -123,27 +123,38 @@ __global__ void __launch_bounds__(W::threads)
   }
 }
 
+// The workgroup is larger than the block that computes.
+template <class W> constexpr Facts make_facts_of_workgroup() {
+  Facts facts = facts_of<W>;
+  facts.block = W::threads;
+  return facts;
+}
+template <class W> inline constexpr Facts facts_of_workgroup = make_facts_of_workgroup<W>();
+
+// Of all instances with the same types.
+template <class A, class B, class C>
+void launch_wavelet(const Plan& plan, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
+                    const bitgate::Buffers& buffers, bitgate::Context& context) {
+  auto* dw = static_cast<C*>(buffers.wei);
+  if (plan.geometry.slices > 1)
+    clear_result(plan.job, dw, context);
+  const bool launched =
+      bitgate::launch(context, "kernel_wavelet", kernel, plan.grid, dim3(plan.facts.block), 0,
+                      static_cast<const A*>(buffers.out), static_cast<const B*>(buffers.in),
+                      static_cast<const C*>(buffers.d[0]), dw, plan.geometry);
+  plan.record("wavelet", launched, 1, context);
+}
+
 template <class W>
 void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
-  using C = typename W::ElementC;
-  const Job job(request);
-  Geometry geometry = job.geometry();
-  geometry.slices = resolve_split_k<W>(job, geometry, kernel_wavelet<W>, W::threads, context);
-  auto* dw = static_cast<C*>(buffers.wei);
-  if (geometry.slices > 1)
-    clear_result(job, dw, context);
-  const bool launched =
-      bitgate::launch(context, "kernel_wavelet", kernel_wavelet<W>, grid_of<W>(job, geometry),
-                      dim3(W::threads), 0, static_cast<const typename W::ElementA*>(buffers.out),
-                      static_cast<const typename W::ElementB*>(buffers.in),
-                      static_cast<const C*>(buffers.d[0]), dw, geometry);
-  record_gemm<W>(job, geometry, "wavelet", launched, context);
-  context.record.launches = launched;
+  const Plan plan(facts_of_workgroup<W>, request, address_of(kernel_wavelet<W>), context);
+  launch_wavelet(plan, kernel_wavelet<W>, buffers, context);
 }
 
 template <class W> struct Functions {
   static int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-    return bitgate::implicit_gemm::bwd_weight::supports<W>(request, {true, false, W::threads}, reason);
+    return bitgate::implicit_gemm::bwd_weight::supports(facts_of<W>, request, {true, false, W::threads},
+                                                        reason);
   }
   static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::ConvProblem>;
   static constexpr auto run = bwd_weight_wavelet::run<W>;
@@ -151,9 +162,10 @@ template <class W> struct Functions {
 
 // Named like f16_128x64x32_a8b8c8_l256m128_1x1s1p0: load and math threads.
 template <class W> bitgate::ConvInstance instance(const char* dtypes) {
-  static const std::string name =
-      name_of<W>(dtypes, "_l" + std::to_string(W::load_threads) + "m" + std::to_string(W::math_threads));
-  bitgate::ConvInstance instance = describe_any_layout<W, Functions<W>>(name.c_str(), "bwd_weight", dtypes);
+  char threads[24];
+  std::snprintf(threads, sizeof threads, "_l%dm%d", W::load_threads, W::math_threads);
+  static const InstanceName name(dtypes, facts_of<W>, threads);
+  bitgate::ConvInstance instance = describe_any_layout<W, Functions<W>>(name.text, "bwd_weight", dtypes);
   instance.block_size = W::threads;
   return instance;
 }

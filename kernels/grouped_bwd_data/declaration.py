@@ -96,10 +96,10 @@ def split_k(problem: ConvProblem) -> int:
 
 
 def takes_flat_path(problem: ConvProblem, options: Mapping[str, str]) -> bool:
-    """One sub-GEMM, 2D, no groups, no D tensor, nothing split, and K in whole 16 bytes (AK1). With the gate off,
-    however many sub-GEMMs."""
+    """One sub-GEMM, 2D, no groups, no D tensor, nothing split, and K in whole 16 bytes (AK1). With the gate off, or a
+    launch for each, however many sub-GEMMs."""
     chunk = 16 // problem.tensors["out"].dtype.bytes
-    one_gemm = gemms_count(problem) == 1 or options.get("flat_path_gate") == "off"
+    one_gemm = gemms_count(problem) == 1 or options.get("flat_path_gate") in ("launch_each", "off")
     return (
         one_gemm
         and problem.ndim == 2
@@ -128,11 +128,14 @@ def _slices(gemm: SubGemm, problem: ConvProblem, instance: Instance) -> list[int
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
-    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; each bucket of sub-GEMMs is one launch."""
+    """dx is cleared (or filled with op(0, d)) first, unless D lies in it; each bucket of sub-GEMMs is one launch, and
+    on the flat path with a launch for each, each sub-GEMM."""
     count = gemms_count(problem)
-    buckets = -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
+    is_flat = takes_flat_path(problem, options)
+    launches_each = is_flat and options.get("flat_path_gate") == "launch_each"
+    buckets = count if launches_each else -(-count // int(options.get("bucket_size", PRODUCTION_BUCKET)))
     return Dispatch(
-        path="flat" if takes_flat_path(problem, options) else "grouped",
+        path="flat" if is_flat else "grouped",
         launches=buckets,
         # A copy of dx in the workspace is not the D tensor any more.
         zero_fill=not problem.op.in_place or any(copy.name == "in" for copy in channels_last(problem).copies),
@@ -152,10 +155,11 @@ PRODUCTION_BUCKET = "32"
 OPTIONS = (
     Option(
         "flat_path_gate",
-        ("gemms_count", "off"),
+        ("gemms_count", "launch_each", "off"),
         "gemms_count",
-        "gemms_count: the flat path takes problems of one sub-GEMM. off: as before ROCm/rocm-libraries#7732, it takes"
-        " any 2D problem with G = 1 and no D tensor, and launches one sub-GEMM of each bucket.",
+        "gemms_count: the flat path takes problems of one sub-GEMM. launch_each: it takes any 2D problem with G = 1 and"
+        " no D tensor, a launch for each sub-GEMM. off: the same problems, as before ROCm/rocm-libraries#7732: it"
+        " launches one sub-GEMM of each bucket.",
     ),
     Option("bucket_size", ANY_INTEGER, PRODUCTION_BUCKET, "sub-GEMMs that one grouped launch takes (1 to 32)"),
     SPLIT_N,

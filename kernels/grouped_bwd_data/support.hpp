@@ -1,25 +1,19 @@
-// Which problems an instance takes: the clauses, in the order in which they are tested.
+// Which problems an instance takes: the clauses, in the order in which they are tested. Included by the
+// library's own unit only.
 #pragma once
 
 #include "bitgate/implicit_gemm/bwd_data/support.hpp"
 #include "bitgate/implicit_gemm/image_chunks.hpp"
+#include "dispatch.hpp"
 
 namespace grouped_bwd_data {
 
-using namespace bitgate::implicit_gemm;
-using namespace bitgate::implicit_gemm::bwd_data;
-using bitgate::ceil_div;
-using bitgate::ConvShape;
-using bitgate::Layout;
-
 inline constexpr int32_t max_split_k = 128;
 
-// split_k = auto resolves to 1.
-template <class Tiling> Cut cut_of(const bitgate::ConvRequest& request) {
+Cut cut_of(const Facts& facts, const bitgate::ConvRequest& request) {
   const bitgate::ConvProblem& problem = request.problem;
-  const int64_t chunks =
-      image_chunks(problem, sizeof(typename Tiling::ElementC), sizeof(typename Tiling::ElementA),
-                   request.options.integer("split_n_bytes"));
+  const int64_t chunks = image_chunks(problem, bitgate::dtype_bytes(facts.c), bitgate::dtype_bytes(facts.a),
+                                      request.options.integer("split_n_bytes"));
   return {chunks, problem.split_k == BITGATE_SPLIT_K_AUTO ? 1 : problem.split_k};
 }
 
@@ -37,18 +31,15 @@ inline int32_t check_split_k(const bitgate::ConvProblem& problem, bitgate_reason
   return BITGATE_OK;
 }
 
-template <class Tiling> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+int32_t supports(const Facts& facts, const bitgate::ConvRequest& request, bitgate_reason* reason) {
   const bitgate::ConvProblem& problem = request.problem;
   ConvShape shape;
   Clauses clauses{bitgate::read_conv(problem, shape, reason)};
-  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes<Tiling>, reason); });
+  clauses.check([&] { return bitgate::check_dtypes(problem, dtypes_of(facts), reason); });
   clauses.check([&] { return bitgate::check_operations(problem, reason); });
   clauses.check([&] { return check_split_k(problem, reason); });
-  clauses.check([&] { return check_vectors<Tiling>(problem, reason); });
-  clauses.check([&] {
-    return check_index_range(shape, cut_of<Tiling>(request), Tiling::Tile::M, Tiling::Tile::N, Tiling::block,
-                             max_bucket, reason);
-  });
+  clauses.check([&] { return check_vectors(facts, problem, reason); });
+  clauses.check([&] { return check_index_range(facts, shape, cut_of(facts, request), max_bucket, reason); });
   return clauses.status;
 }
 

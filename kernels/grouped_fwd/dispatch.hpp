@@ -1,10 +1,15 @@
-// The launch of a forward convolution, and what an instance says of itself.
+// The launch of a forward convolution, and what an instance says of itself. What needs no kernel is in the
+// library's own unit (plan.hpp, support.hpp).
 #pragma once
 
 #include "bitgate/implicit_gemm/describe.hpp"
-#include "support.hpp"
+#include "gemm.hpp"
 
 namespace grouped_fwd {
+
+// Which problems an instance takes (support.hpp).
+BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
+                                bitgate_reason* reason);
 
 // All tiles of a launch have the same steps.
 template <class Variant> auto kernel_of(MainLoop loop) {
@@ -14,69 +19,53 @@ template <class Variant> auto kernel_of(MainLoop loop) {
     return kernel_fwd<Variant, MainLoop::mixed>;
 }
 
-template <class Variant> const char* kernel_name(MainLoop loop) {
-  if (!has_main_loop_kernels<Variant>)
-    return "kernel_fwd";
-  return loop == MainLoop::all ? "kernel_fwd_all" : "kernel_fwd_none";
-}
+// What is launched, but for the kernel.
+struct Plan {
+  const Facts& facts;
+  const bitgate::ConvProblem& problem;
+  ConvShape shape;
+  int64_t chunks;
+  Geometry geometry;
+  MainLoop loop = MainLoop::mixed;
 
-inline void record_gemm(bitgate_dispatch_record& record, const bitgate::ConvProblem& problem,
-                        const ConvShape& shape, int64_t blocks, bool launched, bool main_loop) {
-  bitgate::GemmPart entry{};
-  entry.launched = launched;
-  entry.main_loop = main_loop;
-  for (int i = 0; i < problem.ndim; ++i)
-    entry.taps[i] = static_cast<int32_t>(problem.wei.lengths[3 + i]);
-  entry.m = shape.images * bitgate::product(shape.output);
-  entry.n = shape.k;
-  entry.k = shape.c * bitgate::product(shape.filter);
-  entry.blocks = blocks;
-  bitgate::add_part(record, entry);
+  Plan(const Facts& facts, const bitgate::ConvRequest& request);
+  const char* kernel_name() const;
+  dim3 grid() const;
+  void record(bool launched, bitgate_dispatch_record& record) const;
+};
+
+// Of all variants with the same types.
+template <class A, class B, class C>
+void launch_and_record(const Plan& plan, void (*kernel)(const A*, const B*, const C*, C*, Geometry),
+                       const bitgate::Buffers& buffers, bitgate::Context& context) {
+  const bool launched = bitgate::launch(
+      context, plan.kernel_name(), kernel, plan.grid(), dim3(plan.facts.block), plan.facts.asked_lds,
+      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
+      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), plan.geometry);
+  plan.record(launched, context.record);
 }
 
 template <class Variant>
 void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
-  using A = typename Variant::ElementA;
-  using B = typename Variant::ElementB;
-  using C = typename Variant::ElementC;
-  using Tile = typename Variant::Tile;
-  const bitgate::ConvProblem& problem = request.problem;
-  ConvShape shape;
-  bitgate::read_conv(problem, shape, nullptr);
-  const int64_t chunks = chunks_of<Variant>(request);
-  const Layout d_layout = problem.num_d > 0 ? bitgate::layout_of(problem.d[0], problem.ndim) : Layout{};
-  const Geometry geometry = make_geometry(shape, shape.images / chunks, problem.out_op, d_layout);
+  Plan plan(facts_of<Variant>, request);
   MainLoops loops;
-  loops.add(SourceOf<Variant>::steps(geometry), 1);
-  const MainLoop loop = loops.kind();
-  const int64_t blocks = ceil_div(rows_of(geometry), Tile::M) * ceil_div(shape.k, Tile::N);
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(shape.groups),
-                  static_cast<unsigned>(chunks));
-  const bool launched =
-      bitgate::launch(context, kernel_name<Variant>(loop), kernel_of<Variant>(loop), grid,
-                      dim3(Variant::block), bitgate::asked_lds_bytes<typename Variant::Lds>,
-                      static_cast<const A*>(buffers.in), static_cast<const B*>(buffers.wei),
-                      static_cast<const C*>(buffers.d[0]), static_cast<C*>(buffers.out), geometry);
-
-  bitgate_dispatch_record& record = context.record;
-  std::snprintf(record.path, sizeof record.path, "%s", path_name(Variant::special));
-  record.launches = launched;
-  bitgate::note_gemms(record, 1, 1);
-  bitgate::note(record, "split_n", chunks);
-  bitgate::note(record, "main_loop", main_loop_name(loop));
-  record_gemm(record, problem, shape, blocks * chunks, launched, loop == MainLoop::all);
+  loops.add(SourceOf<Variant>::steps(plan.geometry), 1);
+  plan.loop = loops.kind();
+  launch_and_record(plan, kernel_of<Variant>(plan.loop), buffers, context);
 }
 
 template <class Variant> struct Functions {
-  static constexpr auto supports = grouped_fwd::supports<Variant>;
+  static int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+    return grouped_fwd::supports(facts_of<Variant>, request, reason);
+  }
   static constexpr auto workspace_bytes = bitgate::no_workspace<bitgate::ConvProblem>;
   static constexpr auto run = grouped_fwd::run<Variant>;
 };
 
 // `dtypes` in canonical spelling; it lives as long as the program.
 template <class Variant> bitgate::ConvInstance instance(const char* dtypes) {
-  static const std::string name = instance_name<Variant>(dtypes, name_part(Variant::special));
-  return describe_any_layout<Variant, Functions<Variant>>(name.c_str(), "fwd", dtypes);
+  static const InstanceName name(dtypes, facts_of<Variant>);
+  return describe_any_layout<Variant, Functions<Variant>>(name.text, "fwd", dtypes);
 }
 
 // An instance for each variant.

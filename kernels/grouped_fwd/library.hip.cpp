@@ -1,6 +1,6 @@
 #include "bitgate/library.hpp"
 #include "bitgate/implicit_gemm/any_layout_library.hpp"
-#include "bitgate/implicit_gemm/image_chunks.hpp"
+#include "plan.hpp"
 
 namespace bitgate {
 namespace {

@@ -27,7 +27,7 @@ from bitgate.record import Outcome
 
 def read_in(url: str, *paths: Path) -> list[tuple[int, int]]:
     with opened(url) as store:
-        return [(one.verdicts, one.added) for one in ingest(store, paths)]
+        return [(one.lines, one.added) for one in ingest(store, paths)]
 
 
 def stored(url: str) -> int:
@@ -72,7 +72,7 @@ def test_what_is_damaged_is_told_and_the_rest_counts(
 
 
 def test_a_file_is_read_whole_or_not_at_all(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bitgate.history import ingest as module
+    from bitgate.history import rows as module
 
     def full(*anything: object) -> None:
         raise OSError("the disk is full")
@@ -154,7 +154,7 @@ def test_a_history_of_the_first_schema_opens_and_keeps_what_it_holds(url: str, t
     _make_schema_1(url)
     read_in(url, write(tmp_path / "results.jsonl", Lab(cases=2).night(0)))
     with opened(url) as store, store.reading() as connection:
-        assert connection.scalar(text("SELECT version FROM schema_version")) == 2
+        assert connection.scalar(text("SELECT version FROM schema_version")) == 3
         assert connection.scalar(text("SELECT count(*) FROM samples")) == 0
         assert set(connection.scalars(select(verdicts.c.repro).where(verdicts.c.line == "old"))) == {""}
         assert [one.name for one in query.last_runs(connection, 9)] == ["an old night", "night-00"]
@@ -197,7 +197,7 @@ def test_a_newer_schema_is_refused_in_one_line(url: str, capsys: pytest.CaptureF
         connection.execute(text("UPDATE schema_version SET version = 99"))
     assert run(["history", "runs", "--history", url]) == 2
     said = capsys.readouterr().err
-    assert "is of schema 99; this bitgate knows 2" in said
+    assert "is of schema 99; this bitgate knows 3" in said
     assert said.count("\n") == 1
 
 

@@ -43,3 +43,12 @@ def test_an_example_and_its_library_refuse_operations_on_the_operands_alike(caps
     assert run(["verify", case, "--load", load, "--target", "host", "--json"]) == 3
     (verdict,) = json.loads(capsys.readouterr().out)["verdicts"]
     assert (verdict["verdict"], verdict["green"]) == ("REFUSED", True), verdict["reason"]
+
+
+def test_cudnn_stands_beside_our_kernels_on_nvidia_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    load = ["--load", str(EXAMPLES / "cudnn" / "declaration.py")]
+    assert run(["kernels", "--target", "sm_90", "--json", *load]) == 0
+    listed = json.loads(capsys.readouterr().out)["kernels"]
+    assert {one["instance"] for one in listed if one["family"] == "cudnn"} == {"f16", "bf16"}
+    assert run(["verify", "fwd_f16_nhwgc_g1n1k8c8_y1_h4", "--target", "host", "--kernel", "cudnn.*", *load]) == 2
+    assert "host" in capsys.readouterr().err

@@ -70,4 +70,4 @@ def test_the_list_reads_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["kernels", "--target", "host"]) == 0
     text = capsys.readouterr().out
     assert "grouped_bwd_data  (bwd_data; target host)" in text
-    assert "--option flat_path_gate=gemms_count|off  (production: gemms_count)" in text
+    assert "--option flat_path_gate=gemms_count|launch_each|off  (production: gemms_count)" in text

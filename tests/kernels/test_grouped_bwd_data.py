@@ -118,7 +118,7 @@ def test_gaps_stay_untouched(right, case, instance):
     assert gaps(outcome.result).size
 
 
-@pytest.mark.parametrize("gate", ["gemms_count", "off"])
+@pytest.mark.parametrize("gate", ["gemms_count", "launch_each", "off"])
 def test_record_agrees_with_the_decomposition(bench, integers, gate):
     """What the library says it launched, against the decomposition and the declaration's prediction."""
     options = {"flat_path_gate": gate}
@@ -134,7 +134,7 @@ def test_record_agrees_with_the_decomposition(bench, integers, gate):
         assert [(g.slice_begin, g.slice_length) for g in outcome.gemms] == [
             (tuple(a.begin for a in g.axes), tuple(a.length for a in g.axes)) for g in expected
         ], name
-        if gate == "gemms_count":
+        if gate != "off":
             assert outcome.record.launched == tuple(range(len(expected))), name
 
 
@@ -167,6 +167,29 @@ def test_gate_off_drops_exactly_the_other_sub_gemms(bench, integers, oracle, cas
         kept[..., np.ix_(rows, columns)[0], np.ix_(rows, columns)[1]] = True
     np.testing.assert_array_equal(outcome.values, np.where(kept, expected, 0))
     assert (outcome.values != expected).any()
+
+
+EACH = {"flat_path_gate": "launch_each"}
+
+
+@pytest.mark.parametrize(
+    ("case", "instance"), runs(FAMILY, cases("f16", [SHAPES[n] for n in ("N2", "N3", "R7", "R16")]))
+)
+def test_a_launch_for_each_gives_the_same_bits(right, case, instance):
+    """Variant A of the measurement in ROCm/rocm-libraries#7732: the flat path keeps strided problems, and is right."""
+    outcome = right(FAMILY, instance, case, EACH)
+    count = gemms_count(parse_case_id(case))
+    assert (outcome.record.path, outcome.record.launches) == ("flat", count)
+    assert [gemm.bucket for gemm in outcome.gemms] == list(range(count))
+    assert {gemm.first_block for gemm in outcome.gemms} == {0}
+
+
+@pytest.mark.parametrize(("ending", "options"), [("_bilinear", {}), ("_sk2", {}), ("_gap", {"split_n_bytes": "4000"})])
+def test_a_launch_for_each_heeds_the_gates_other_clauses(right, ending, options):
+    """A D tensor, slices of the reduction, chunks of images: the grouped path, one launch a bucket."""
+    case = f"bwd_data_f16_nhwgc_g1n4k16c16_y3x3_h8x8_s2x2_p1x1{ending}"
+    outcome = right(FAMILY, "f16_32x32x32_a1b1c1", case, {**EACH, **options})
+    assert (outcome.record.path, outcome.record.launches) == ("grouped", 1)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_good_calls(raw):
     ("options", "text"),
     [
         ({"bucket": "1"}, "unknown option 'bucket': known are flat_path_gate, bucket_size, split_n_bytes"),
-        ({"flat_path_gate": "on"}, "option flat_path_gate has no value 'on': known are gemms_count,off"),
+        ({"flat_path_gate": "on"}, "option flat_path_gate has no value 'on': known are gemms_count,launch_each,off"),
         ({"bucket_size": "33"}, "option bucket_size = '33' is not an integer of 1..32"),
         ({"bucket_size": "0"}, "option bucket_size = '0' is not an integer of 1..32"),
         ({"bucket_size": "2x"}, "option bucket_size = '2x' is not an integer of 1..32"),

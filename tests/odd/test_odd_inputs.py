@@ -48,7 +48,7 @@ from bitgate.errors import UsageError
 from bitgate.faults.fault import read_faults
 from bitgate.kernel import registry
 from bitgate.operation import ProblemError, case_id, parse_case_id
-from bitgate.operation.foreign import problems_of
+from bitgate.operation.foreign import found_in_case, perf_of, problems_of
 from bitgate.plugin.start import _selection
 from bitgate.project_file import read as read_project
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
@@ -66,10 +66,10 @@ CASES = (
 LINES = (
     "ckProfiler grouped_conv_fwd 1 1 0 1 0 1 2 32 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1",
     "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1",
-    "MIOpenDriver conv -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -l 1 -j 1 -F 2 -g 1",
+    "MIOpenDriver conv -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -l 1 -j 1 -F 2 -g 1 -t 1 -i 9",
     "MIOpenDriver convfp16 --batchsize 4 --in_channels 8 --in_h 7 --in_w 7 --out_channels 8 --fil_h 3 --fil_w 3 -F 1",
     'benchdnn --conv --dir=BWD_D --dt=f16 mb4_g1ic64ih28oc128oh10kh3sh3ph1n"x"',
-    "--conv --dt=s8:s8:s32 g32mb2ic64id5oc64od5kd3pd1",
+    "--mode=P --fix-times-per-prb=7 --max-ms-per-prb=1e3 --conv --dt=s8:s8:s32 g32mb2ic64id5oc64od5kd3pd1",
     "./example_grouped_conv_bwd_data_xdl_fp16 1 1 1 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1",
 )
 
@@ -92,9 +92,17 @@ def test_case_ids(try_all: Any, part: int) -> None:
 
 @pytest.mark.parametrize("part", range(2))
 def test_foreign_lines(try_all: Any, part: int) -> None:
+    """Whoever reads them finds the same problems; how they are to be timed is read, too."""
+
+    def read(text: str) -> list[str]:
+        ids = [case_id(problem) for problem in problems_of(text)]
+        entries = found_in_case(text)
+        assert [case_id(entry.problem) for entry in entries] == ids
+        return [perf_of(entry).refusal for entry in entries]
+
     def make_one(odd: Any, cell: Path) -> Callable[[], object]:
         text = odd.text(odd.draw.choice(LINES))
-        return lambda: [case_id(problem) for problem in problems_of(text)]
+        return lambda: read(text)
 
     assert try_all(f"line {part}", 2000, make_one, ANSWERS) > 800
 

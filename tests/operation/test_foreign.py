@@ -9,7 +9,7 @@ from hypothesis import given
 from strategies import problems
 
 from bitgate.operation import ProblemError, case_id, foreign_line, parse_case_id
-from bitgate.operation.foreign import Controls, controls_of, parse_foreign, problems_of
+from bitgate.operation.foreign import Controls, Variant, controls_of, parse_foreign, problems_of, variant_of
 
 UNDERSTOOD = {
     # the repro style of CK's own bug reports
@@ -26,6 +26,21 @@ UNDERSTOOD = {
     "example_convnd_bwd_data_xdl 0 1 5": "bwd_data_f16_gnhwc_g1n128k256c128_y3_h71_s2_p1",
     "./example_convnd_fwd_xdl_bf16 1 1 0 1 2 3 4 5 3 20 2 1 1 1": "fwd_bf16_gnwc_g2n3k4c5_y3_h20_s2_p1",
     "example_grouped_conv_bwd_weight_xdl_bf16 1 2 1": "bwd_weight_bf16_f32_bf16_gnhwc_g4n1k128c256_y3_h14_p1",
+    # as CK's README has it, in the form without G
+    "example_convnd_bwd_data_xdl 0 1 5 2 128 256 128 3 3 71 71 2 2 1 1 1 1 1 1": (
+        "bwd_data_f16_gnhwc_g1n128k256c128_y3_h71_s2_p1"
+    ),
+    "example_convnd_bwd_data_xdl_fp16 1 1 0 1 2 3 4 5 20 2 1 1 1": "bwd_data_f16_gnwc_g1n2k3c4_y5_h20_s2_p1",
+    "example_grouped_conv_fwd_xdl_fp16": "fwd_f16_nhwgc_g32n2k256c192_y3_h71_s2_p1",
+    "example_grouped_conv3d_bwd_data_wmma_v3_bf16": "bwd_data_bf16_ndhwgc_g4n4k128c128_y3_h14x14x14_p1",
+    "example_grouped_conv_bwd_data_multiple_d_xdl": "bwd_data_f16_gnhwc_g32n4k192c192_y3_h28_p1",
+    "example_grouped_conv_bwd_weight_wavelet_xdl_fp16 1 1 0 1 2 3 8 16 3 20 2 1 1 1 4": (
+        "bwd_weight_f16_gnwc_g2n3k8c16_y3_h20_s2_p1_sk4"
+    ),
+    "2026-01-02 rank 3: it's MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver conv -n 1 -c 8 -k 8 -F 1": (
+        "fwd_f32_ngchw_gkcyx_g1n1k8c8_y3_h32"
+    ),
+    "'./bin/MIOpenDriver conv -n 1 -c 8 -k 8 -F 1'": "fwd_f32_ngchw_gkcyx_g1n1k8c8_y3_h32",
     "MIOpenDriver convfp16 -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -l 1 -j 1 -g 1 -F 2 -t 1": (
         "bwd_data_f16_ngchw_gkcyx_g1n4k128c64_y3_h28_s3_p1"
     ),
@@ -70,6 +85,23 @@ def test_what_is_printed_for_ck_profiler_reads_back(problem):
     line = foreign_line(problem)
     if line is not None:
         assert parse_foreign(line) == (problem,)
+
+
+EXAMPLES = {"fwd": "convnd_fwd", "bwd_data": "convnd_bwd_data", "bwd_weight": "grouped_conv_bwd_weight"}
+
+
+@given(problems())
+def test_an_example_has_the_sizes_that_its_line_gives(problem):
+    """In the form without G, too, where there is one group."""
+    fields = ("filter", "input", "stride", "dilation", "left_pad", "right_pad")
+    spatial = [number for field in fields for number in getattr(problem, field)]
+    sizes = (problem.g, problem.n, problem.k, problem.c)
+    example = f"example_{EXAMPLES[problem.direction.value]}_xdl_fp16 1 1 0 {problem.ndim}"
+    forms = [sizes] + [sizes[1:]] * (problem.g == 1 and problem.direction.value != "bwd_weight")
+    for form in forms:
+        (read,) = parse_foreign(" ".join([example, *map(str, form), *map(str, spatial)]))
+        assert (read.g, read.n, read.k, read.c) == sizes
+        assert all(getattr(read, field) == getattr(problem, field) for field in (*fields, "direction"))
 
 
 def test_the_founding_bug_as_ck_profiler_spells_it():
@@ -125,6 +157,15 @@ def test_what_ck_profiler_cannot_say(case):
         ("MIOpenDriver conv -n 1_0", "--batchsize is '1_0', not a number"),
         ("benchdnn --ip 3x4:4x5", "only benchdnn --conv and --matmul are understood"),
         ("example_gemm_xdl_fp16 1 1 1", "example 'example_gemm_xdl_fp16' is not understood"),
+        ("example_convnd_bwd_datax 1 1 1", "example 'example_convnd_bwd_datax' is not understood"),
+        ("example_convnd_bwd_data_xdl_int4", "'int4' is not understood behind convnd_bwd_data: fp64, fp32, fp16"),
+        ("example_grouped_conv_fwd_bias_relu_add_xdl_fp16", "'bias' is not understood behind grouped_conv_fwd"),
+        ("example_convnd_fwd_xdl_wavelet", "'wavelet' is not understood behind convnd_fwd"),
+        ("example_convnd_bwd_data_xdl_fp32_tf32 1 1 1", "its compute types are not understood"),
+        ("example_convnd_bwd_data 1 1 1 2 1 128 256 128 3 3", "7 problem parameters: 2D takes 17"),
+        ("example_convnd_bwd_data 1 1 1 2 1 128 256 128 3 3", "right pads), or 16 without G"),
+        ("example_grouped_conv_fwd 1 1 1 2 1 128 256 3 3 71 71 2 2 1 1 1 1 1 1", "16 problem parameters: 2D takes 17"),
+        ("example_convnd_bwd_data 1 1 1 4 1 1 1 1", "the number of spatial dimensions is 4: 1 to 3 are possible"),
         ('ckProfiler "unclosed', "No closing quotation"),
     ],
 )
@@ -137,12 +178,27 @@ def test_a_case_id_is_one_problem():
     assert problems_of("fwd_f32_n1k8c8_y3_h5") == (parse_case_id("fwd_f32_n1k8c8_y3_h5"),)
 
 
+@pytest.mark.parametrize(
+    ("line", "variant"),
+    [
+        ("example_convnd_bwd_data_xdl 0 1 5", Variant("convnd_bwd_data", lanes=64)),
+        ("./bin/example_grouped_conv_bwd_weight_wavelet_xdl_bf16", Variant("grouped_conv_bwd_weight", 64, "wavelet")),
+        ("example_grouped_conv_bwd_data_multiple_d_wmma_v3_bf16", Variant("grouped_conv_bwd_data", 32, "", ("v3",))),
+        ("example_grouped_conv_fwd 1 2 1", Variant("grouped_conv_fwd")),
+        ("ckProfiler grouped_conv_fwd 3 1 0 0 2 1 0 1 2 4 8 16 3 14 2 1 1 0", None),
+    ],
+)
+def test_the_instances_that_an_example_asks_for_by_its_name(line, variant):
+    assert variant_of(line) == variant
+
+
 CONTROLLED = {
     "ckProfiler grouped_conv_bwd_data 1 0 2 1 0 1 2 32 4 192 192 3 3 28 28 1 1 1 1 1 1 1 1": Controls(2, 1, 1),
-    "ckProfiler grouped_conv_fwd 3 1 0 0 2 1 0 1 2 4 8 16 3 14 2 1 1 0": Controls(0, 2, 0),
+    "ckProfiler grouped_conv_fwd 3 1 0 0 2 1 0 1 2 4 8 16 3 14 2 1 1 0": Controls(0, 2, 0, log=1),
     "ckProfiler grouped_conv_bwd_weight 2 2 1 1 0 0 2 1 2 8 8 1 1 7 7 1 1 1 1 0 0 0 0 -1": Controls(1, 1, 0),
     "example_convnd_bwd_data_xdl 0 1 5": Controls(0, 1, 5),
     "example_convnd_bwd_data_xdl": Controls(1, 1, 0),
+    "example_grouped_conv_fwd_xdl_fp16": Controls(1, 1, 1),
     "MIOpenDriver conv -n 1 -c 8 -k 8 -H 8 -W 8 -y 3 -x 3 -p 1 -q 1": None,
 }
 
@@ -157,6 +213,7 @@ def test_how_a_line_wants_to_be_run(line):
     [
         ("ckProfiler grouped_conv_bwd_data 1 0 5 1 0 1 1 1 1 8 8 3 28 1 1 1 1", "the verification is 5"),
         ("example_convnd_bwd_data_xdl 1 9 0", "the init method is 9"),
+        ("example_convnd_bwd_data_xdl 1 1 -5", "the time switch is -5: 0 (no), 1 (yes) or a number of runs"),
         ("example_convnd_bwd_data_xdl 1 1", "2 arguments: give verify, init and time, or none of them"),
     ],
 )

@@ -138,7 +138,7 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
         ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
-        ((NINE, "--option", "flat_path_gate=on"), "gemms_count or off"),
+        ((NINE, "--option", "flat_path_gate=on"), "gemms_count or launch_each or off"),
         ((NINE, "--fill", "exat"), "did you mean 'exact'?"),
         ((NINE, "--schedule", "backwards"), "forward, reverse, lockstep or random:N"),
         ((NINE, "--target", "gfx9421"), "unknown target 'gfx9421'"),
@@ -204,6 +204,13 @@ def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code
     assert {verdict["reference"] for verdict in json.loads(out)["verdicts"]} == {reference}
     stated = bitgate("verify", line, "--kernel", ONE, "--reference", "ordered", "--json")
     assert json.loads(stated[1])["verdicts"][0]["reference"] == "ordered"
+
+
+def test_the_naive_kernel_takes_no_split_k_so_the_cpu_verifies(bitgate):
+    line = "ckProfiler grouped_conv_bwd_weight 1 2 2 1 0 0 1 1 2 16 16 3 9 1 1 1 1 2"
+    ended, out, _ = bitgate("verify", line, "--kernel", "grouped_bwd_weight.f16_32x32x32_a1b1c1", "--json")
+    assert ended == 0
+    assert [verdict["reference"] for verdict in json.loads(out)["verdicts"]] == ["exact"]
 
 
 def test_zeros_prove_nothing(bitgate):

@@ -33,6 +33,32 @@ def test_every_verification_of_data(example, verify, init, reference):
     ]
 
 
+def test_a_number_of_runs_is_honoured_and_its_mean_printed(example):
+    code, out, _ = example("convnd_bwd_data", "1", "1", "3", *SMALL)
+    assert code == 0
+    lines = out.splitlines()
+    launches = [at for at, line in enumerate(lines) if line.startswith("launch_and_time_kernel:")]
+    assert len(launches) == 4  # a sub-GEMM each
+    assert all(lines[at + 1 : at + 3] == ["Warm up", "Start running 3 times..."] for at in launches)
+    (at,) = (at for at, line in enumerate(lines) if line.startswith("Perf: "))
+    assert lines[at + 1] == "in this time, beside the kernels that compute: zero_fill"
+
+
+def test_what_is_timed_is_verified_even_if_the_line_asks_for_nothing(example):
+    code, out, _ = example("convnd_bwd_data", "0", "1", "2", *SMALL)
+    assert code == 0
+    assert "verification 0: verified all the same, since only what is verified is timed" in out
+    assert "compared with the reference 'exact'" in out
+
+
+def test_zeros_are_not_timed(example):
+    """Any kernel is right by them."""
+    code, out, _ = example("convnd_bwd_data", "1", "0", "2", *SMALL)
+    assert code == 3
+    assert "not timed: only what is verified is timed" in out
+    assert "Perf:" not in out
+
+
 def test_time_is_printed_when_asked_for(example):
     code, out, _ = example("convnd_bwd_data_xdl_bf16", "1", "1", "1", *SMALL)
     assert code == 0
@@ -67,9 +93,10 @@ def test_groups_are_refused_with_the_clause(example):
         ("convnd_bwd_data 3 1 0", "the verification is 3: 0 (none), 1 (CPU), 2 (GPU)"),
         ("convnd_bwd_data 1 3 0", "the init method is 3: 0 (none), 1 (integers), 2 (decimals)"),
         ("convnd_bwd_data 1 1 x", "the time switch is 'x', not a number"),
-        # as CK's README has it, without G
-        ("convnd_bwd_data 0 1 5 2 128 256 128 3 3 71 71 2 2 1 1 1 1 1 1", "16 problem parameters: 2D takes 17"),
-        ("convnd_fwd 1 1 0", "known: convnd_bwd_data"),
+        ("convnd_bwd_data 0 1 5 2 256 128 3 3 71 71 2 2 1 1 1 1 1 1", "right pads), or 16 without G"),
+        ("grouped_conv_bwd_weight 1 1 0 2 1 8 8 3 3 9 9 1 1 1 1 1 1 1 1", "16 problem parameters: 2D takes 17"),
+        ("gemm_xdl_fp16 1 1 0", "example_convnd_fwd, example_convnd_bwd_data, example_grouped_conv_fwd"),
+        ("grouped_conv_bwd_data_xdl_fp64_half 1 1 0", "'half' is not understood behind grouped_conv_bwd_data"),
     ],
 )
 def test_other_arguments_are_an_error(example, arguments, text):
@@ -83,3 +110,60 @@ def test_the_expected_arguments_are_listed(example):
         "ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads.."
         in example("convnd_bwd_data", "1")[2]
     )
+
+
+GROUPED = ["2", "2", "2", "16", "16", "3", "3", "9", "10", "2", "2", "1", "1", "1", "1", "1", "1"]
+
+
+def test_a_grouped_forward_convolution(example):
+    code, out, _ = example("grouped_conv_fwd_xdl_fp16", "1", "1", "0", *GROUPED)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].endswith("grouped_fwd.f16_128x64x64_a8b8c8")
+    assert lines[1:4] == [
+        "in: dim 5, lengths {2, 2, 16, 9, 10}, strides {16, 2880, 1, 320, 32}",
+        "wei: dim 5, lengths {2, 16, 16, 3, 3}, strides {2304, 144, 1, 48, 16}",
+        "out: dim 5, lengths {2, 2, 16, 5, 5}, strides {16, 800, 1, 160, 32}",
+    ]
+    assert "Start running" not in out
+
+
+def test_a_grouped_backward_data_in_the_examples_order(example):
+    code, out, _ = example("grouped_conv_bwd_data_wmma_bf16", "1", "2", "0", *GROUPED)
+    assert code == 0
+    assert [line.partition(": dim")[0] for line in out.splitlines() if ": dim" in line] == ["out", "wei", "in"]
+    assert out.count("arg.a_grid_desc") == 4
+    assert "grouped_bwd_data.bf16_64x64x32_a8b8c8_w32" in out  # waves of 32 lanes, as wmma has
+
+
+def test_a_backward_weight_tells_what_it_verifies_with(example):
+    arguments = ["2", "1", "0", "2", "1", "2", "16", "16", "3", "3", "9", "10", "1", "1", "1", "1", "1", "1", "1", "1"]
+    code, out, _ = example("grouped_conv_bwd_weight_xdl_fp16", *arguments)
+    assert code == 0
+    lines = out.splitlines()
+    at = lines.index("do_verification = 2")
+    assert lines[at + 1 : at + 3] == ["Running GPU verification...", "GPU verification result is:correct"]
+    code, out, _ = example("grouped_conv_bwd_weight_xdl_fp16", *arguments, "2")
+    assert code == 0
+    assert "bwd_weight_f16_gnhwc_g1n2k16c16_y3x3_h9x10_s1x1_d1x1_p1x1_q1x1_sk2" in out
+    assert "GPU verification result" not in out
+    assert out.startswith("verification 2: the naive kernel takes no split-K, so the reference is the CPU's\n")
+
+
+def test_the_wavelet_is_a_family_of_its_own(example):
+    arguments = ["1", "1", "0", "1", "1", "2", "8", "8", "3", "9", "1", "1", "1", "1"]
+    code, out, _ = example("grouped_conv_bwd_weight_wavelet_xdl_fp16", *arguments)
+    assert code == 0
+    assert "bwd_weight_wavelet.f16_" in out
+
+
+def test_words_of_a_name_that_choose_nothing_are_told(example):
+    code, out, _ = example("grouped_conv_bwd_data_wmma_v3_fp16", "1", "1", "0", *GROUPED)
+    assert code == 0
+    assert out.startswith("'v3' chooses nothing here\n")
+
+
+def test_the_older_form_without_g(example):
+    code, out, _ = example("convnd_bwd_data", "1", "1", "0", SMALL[0], *SMALL[2:])
+    assert code == 0
+    assert "bwd_data_f16_gnhwc_g1n2k32c16_y3x3_h9x10_s2x2_d1x1_p1x1_q1x1" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import bitgate
 from bitgate import rooms
 from bitgate.build import artefacts as stores
-from bitgate.build import flags
+from bitgate.build import flags, prelude
 from bitgate.build.artefact import beside, folders_of
 from bitgate.build.artefacts import Artefacts
 from bitgate.build.device_code import code_object
@@ -33,7 +34,7 @@ from bitgate.cache import Cache
 from bitgate.cache.content import Contents
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.project import ours, own_kernels
+from bitgate.project import harness_kernels, ours, own_kernels
 from bitgate.target_id import target_id
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
@@ -95,8 +96,10 @@ class Builder:
 
     def _runtime_recipe(self, label: str, folder: Path, sources: Sequence[Path]) -> Recipe:
         includes = (*self._platform_includes, folder, own_kernels() / "include")
+        begin = None
         if self.platform == "host":
-            compile_flags = flags.host_runtime(self.compiler.kind)
+            begin = prelude.of_host_code(self.compiler.kind, own_kernels())
+            compile_flags = flags.host_library(self.compiler.kind)
             link_flags = (
                 *flags.host_link(self.compiler.kind),
                 f"-Wl,-soname,{RUNTIME_SONAME}",
@@ -106,7 +109,7 @@ class Builder:
         else:
             compile_flags = flags.cuda_runtime()
             link_flags = (*flags.cuda_link(), "-Xlinker", f"-soname={RUNTIME_SONAME}")
-        units = units_of(label, sources, includes, compile_flags, self.compiler)
+        units = units_of(label, sources, includes, compile_flags, self.compiler, prelude=begin)
         return Recipe(label, RUNTIME_SONAME, units, link_flags, self.compiler, includes)
 
     @property
@@ -123,13 +126,14 @@ class Builder:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
         sources = sorted(folder.glob("*.cpp"))
-        folders = (folder, own_kernels() / "include")
+        folders = (folder, harness_kernels() / "include")
         asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folder)
         return self._library(asked, lambda: self._native_recipe(sources, folders))
 
     def _native_recipe(self, sources: Sequence[Path], includes: tuple[Path, ...]) -> Recipe:
         compiler = find_host_compiler(self.cache)
-        units = units_of("native", sources, includes, flags.host_compile(compiler.kind), compiler)
+        begin = prelude.of_host_code(compiler.kind, harness_kernels())
+        units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
     def family(
@@ -218,15 +222,17 @@ class Builder:
             raise UsageError(f"kernel family {name} is not for platform {self.platform} (its declaration: {declared})")
         kernels = own_kernels()
         includes = (*self._platform_includes, kernels / "include", folder)
+        begin = None
         if self.platform == "host":
             kind = self.compiler.kind
+            begin = prelude.of_kernels(kind, folder, self._platform_includes)
             compile_flags, link_flags = flags.host_kernel(kind, quick_build(), race), flags.host_link(kind)
         elif self.platform == "nvidia":
             compile_flags, link_flags = flags.cuda_kernel(self.target), flags.cuda_link()
         else:
             compile_flags, link_flags = flags.hip_kernel(self.target), flags.hip_link(self.target)
         sources = [folder / source for source in declaration.sources]
-        units = units_of(name, sources, includes, compile_flags, self.compiler, generated(declaration))
+        units = units_of(name, sources, includes, compile_flags, self.compiler, generated(declaration), begin)
         needs_runtime = self.platform != "amd"
         label = f"{name} (race)" if race else name
         return Recipe(label, f"lib{name}.so", units, link_flags, self.compiler, (kernels, folder), needs_runtime)
@@ -309,12 +315,11 @@ class Builder:
             tree.close()
 
     def _compile(self, recipe: Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = [
-            unit for unit in recipe.units if (key := keys[unit]) is None or not self.cache.used(store.object_path(key))
-        ]
+        todo = sorted((unit for unit in recipe.units if not store.has(unit, keys[unit])), key=_work, reverse=True)
         if not todo:
             return {}
-        threads, done = rooms.threads(), 0
+        headers = self._headers(todo, recipe)
+        threads, done, total = rooms.threads(), 0, len(headers) + len(todo)
         self._progress(
             f"building {recipe.label}: {len(todo)} of {len(recipe.units)} units with {recipe.compiler.name},"
             f" {min(threads, len(todo))} at a time"
@@ -323,9 +328,20 @@ class Builder:
         def report(unit: Unit, seconds: float) -> None:
             nonlocal done
             done += 1
-            self._progress(f"[{done}/{len(todo)}] {unit.label} ... {seconds:.1f} s")
+            self._progress(f"[{done}/{total}] {unit.label} ... {seconds:.1f} s")
 
-        return compile_all(todo, store, threads, report)
+        return compile_all(todo, store, threads, report, headers)
+
+    def _headers(self, todo: Sequence[Unit], recipe: Recipe) -> dict[Unit, UnitStore]:
+        """The preludes to be compiled first, as they are without what an overlay replaces."""
+        plain = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+        users = Counter(unit.header for unit in todo if unit.header is not None)
+        least = 1 if quick_build() else prelude.FEW  # many builds of few units follow each other
+        return {
+            header: plain
+            for header, count in users.items()
+            if count >= least and not plain.has(header, plain.lookup(header))
+        }
 
     def _link(self, library: Path, recipe: Recipe, objects: Sequence[Path]) -> None:
         needs: list[str] = []
@@ -350,6 +366,12 @@ class Builder:
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
+
+
+def _work(unit: Unit) -> int:
+    """What takes longest comes first, so that the last units end together: who registers more instances has the longer
+    text."""
+    return unit.source.stat().st_size if unit.text is None else len(unit.text)
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:

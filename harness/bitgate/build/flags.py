@@ -35,8 +35,9 @@ def host_compile(kind: ToolchainKind) -> tuple[str, ...]:
     return _HOST_BY_KIND[kind]
 
 
-def host_runtime(kind: ToolchainKind) -> tuple[str, ...]:
-    """The HIP runtime: it is loaded for all to see, so that only HIP's functions and its own API may be seen."""
+def host_library(kind: ToolchainKind) -> tuple[str, ...]:
+    """The HIP runtime, which is loaded for all to see, so that only HIP's functions and its own API may be seen; and
+    the native helpers."""
     return (*host_compile(kind), "-fvisibility=hidden")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from filelock import FileLock, Timeout
@@ -17,15 +17,21 @@ _POLL_SECONDS = 0.05
 
 
 def compile_all(
-    units: Sequence[Unit], store: UnitStore, threads: int, done: Callable[[Unit, float], None]
+    units: Sequence[Unit],
+    store: UnitStore,
+    threads: int,
+    done: Callable[[Unit, float], None],
+    headers: Mapping[Unit, UnitStore] | None = None,
 ) -> dict[Unit, str]:
     """The object key of every unit, compiling those that the cache lacks.
 
     A unit whose lock another process holds is put back and looked at again later, so that parallel test workers
     divide the work instead of queueing behind one another. ``done(unit, seconds)`` is called for each, one at a time.
+    ``headers`` come first, each into a store of its own; nobody waits for them.
     The first BuildError ends the build; so does Ctrl-C, and no compiler process is left.
     """
-    waiting = deque(units)
+    stores = dict(headers or {})
+    waiting = deque((*stores, *units))
     keys: dict[Unit, str] = {}
     processes = Processes()
     guard = threading.Lock()
@@ -36,11 +42,11 @@ def compile_all(
         processes.stop()
 
     def build(unit: Unit) -> None:
-        begun = time.monotonic()
-        store.contents.forget()  # whoever held the lock before may have built it
-        key = store.lookup(unit)
-        if key is None or not store.cache.used(store.object_path(key)):
-            key = store.compile(unit, processes)
+        begun, into = time.monotonic(), stores.get(unit, store)
+        into.contents.forget()  # whoever held the lock before may have built it
+        key = into.lookup(unit)
+        if not into.has(unit, key):
+            key = into.compile(unit, processes)
         if key is not None:
             with guard:
                 keys[unit] = key
@@ -54,6 +60,8 @@ def compile_all(
                 unit = waiting.popleft()
             lock = store.cache.lock(unit.identity)
             if not _try(lock):
+                if unit in stores:
+                    continue
                 with guard:
                     waiting.append(unit)
                 time.sleep(_POLL_SECONDS)
@@ -66,7 +74,7 @@ def compile_all(
             finally:
                 lock.release()
 
-    count = max(1, min(threads, len(units)))
+    count = max(1, min(threads, len(waiting)))
     with ThreadPoolExecutor(max_workers=count) as pool:
         workers = [pool.submit(work) for _ in range(count)]
         try:

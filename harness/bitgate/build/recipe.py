@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.build.artefact import Wanted, state_of
+from bitgate.build.prelude import Prelude
 from bitgate.build.toolchain import Compiler
 from bitgate.build.unit import Unit
 from bitgate.cache import Cache
@@ -66,6 +67,7 @@ def units_of(
     flags_: tuple[str, ...],
     compiler: Compiler,
     generated: Mapping[Path, str] | None = None,
+    prelude: Prelude | None = None,
 ) -> tuple[Unit, ...]:
     """One unit a source; UsageError if there is none, or one that is not ``generated`` is missing."""
     texts = generated or {}
@@ -75,7 +77,15 @@ def units_of(
         if source not in texts and not source.is_file():
             raise UsageError(f"{label}: source {source} does not exist")
     return tuple(
-        Unit(f"{label} {stem(source).removeprefix(label + '_')}", source, includes, flags_, compiler, texts.get(source))
+        Unit(
+            f"{label} {stem(source).removeprefix(label + '_')}",
+            source,
+            includes,
+            flags_,
+            compiler,
+            texts.get(source),
+            prelude if source.suffix != ".S" else None,
+        )
         for source in sources
     )
 

@@ -17,6 +17,7 @@ from typing import Any
 from bitgate.build.errors import BuildError, first_error
 from bitgate.build.hip_source_check import unsupported_on_host
 from bitgate.build.paths import SourceTree, local, portable
+from bitgate.build.prelude import Prelude
 from bitgate.build.processes import Finished, Processes
 from bitgate.build.toolchain import OLDEST, Compiler, ToolchainKind
 from bitgate.cache import Cache
@@ -34,7 +35,8 @@ _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device l
 class Unit:
     """A source file with what it is compiled by. ``label`` names it in progress lines; paths are real ones.
 
-    With a ``text`` the source is generated: no such file lies in its folder, but what it includes does.
+    With a ``text`` the source is generated: no such file lies in its folder, but what it includes does. A unit that
+    ``is_header`` is no object but a precompiled header.
     """
 
     label: str
@@ -43,6 +45,16 @@ class Unit:
     flags: tuple[str, ...]
     compiler: Compiler
     text: str | None = None
+    prelude: Prelude | None = None
+    is_header: bool = False
+
+    @property
+    def header(self) -> Unit | None:
+        """Its prelude, to be compiled before it."""
+        if self.prelude is None:
+            return None
+        source, includes = self.prelude.source, self.prelude.includes
+        return Unit(f"header {source.name}", source, includes, self.flags, self.compiler, is_header=True)
 
     @property
     def identity(self) -> str:
@@ -55,6 +67,9 @@ class Unit:
             self.compiler.version,
             *self.compiler.command[1:],
             *([] if self.text is None else [self.text]),
+            *([] if self.prelude is None else ["prelude", portable(str(self.prelude.source))]),
+            # A precompiled header names its files by their places: each checkout has its own.
+            *(["header", str(self.source)] if self.is_header else []),
         )[:32]
 
 
@@ -69,6 +84,17 @@ class UnitStore:
     def object_path(self, key: str) -> Path:
         return self.cache.folder / "objects" / f"{key}.o"
 
+    def header_path(self, key: str) -> Path:
+        """g++ takes it in the place of the header that is called so without the suffix."""
+        return self.cache.folder / "objects" / f"{key}.hpp.gch"
+
+    def artefact_path(self, unit: Unit, key: str) -> Path:
+        return self.header_path(key) if unit.is_header else self.object_path(key)
+
+    def has(self, unit: Unit, key: str | None) -> bool:
+        """Is what the key names there, as it was made?"""
+        return key is not None and self.cache.used(self.artefact_path(unit, key))
+
     def lookup(self, unit: Unit) -> str | None:
         """The key of the object that the files' present content gives, if a compiler has ever told it."""
         for entry in self._entries(unit):
@@ -79,14 +105,13 @@ class UnitStore:
 
     def reached(self, unit: Unit) -> list[str]:
         """The files that the object of today's contents was compiled from."""
-        key = self.lookup(unit)
-        entries = (entry for entry in self._entries(unit) if entry["object"] == key)
-        return [local(name) for entry in entries for name, _ in entry["files"]]
+        return self._files(unit, self.lookup(unit) or "")
 
     def compile(self, unit: Unit, processes: Processes) -> str | None:
         """Compile and store; the object's key, or None once the build was stopped. BuildError if it does not compile.
 
-        A file that is edited while the compiler runs makes it unknown what was compiled: then compile again.
+        A file that is edited while the compiler runs makes it unknown what was compiled: then compile again. The
+        prelude is taken as it was compiled before, if it was, and if no file of it is replaced.
         """
         output = self.cache.temporary(".o")
         depfile = self.cache.temporary(".d")
@@ -94,20 +119,38 @@ class UnitStore:
         try:
             for _ in range(_ATTEMPTS):
                 begun = time.time_ns()
-                finished = processes.run(self._command(unit, source, output, depfile), self._environment())
+                prelude = self._prelude(unit)
+                command = self._command(unit, source, output, depfile, prelude)
+                finished = processes.run(command, self._environment())
                 if finished is None:
                     return None
                 if finished.code != 0:
                     raise self._failure(unit, finished)
-                # A generated source is known by the unit's identity.
-                read = (path for path in read_depfile(depfile.read_text()) if unit.text is None or path != source)
-                files = [self.tree.real(path) for path in read]
+                # A generated source is known by the unit's identity, the text of a precompiled header by that of the
+                # real one.
+                ours = {source} if unit.text is not None else set()
+                ours |= {str(self._text_of_header(prelude))} if prelude else set()
+                files = [self.tree.real(path) for path in read_depfile(depfile.read_text()) if path not in ours]
+                if prelude is not None and unit.header is not None:
+                    files += self._files(unit.header, prelude)
                 if not any(_changed_since(path, begun) for path in files):
                     return self._store(unit, files, output)
             raise UsageError(f"{unit.source}: it, or a header of it, keeps changing while it is compiled; run again")
         finally:
             output.unlink(missing_ok=True)
             depfile.unlink(missing_ok=True)
+
+    def _prelude(self, unit: Unit) -> str | None:
+        """The key of the precompiled header that a unit can begin with."""
+        if unit.header is None:
+            return None
+        self.contents.forget()
+        key = self.lookup(unit.header)
+        return key if self.has(unit.header, key) else None
+
+    def _files(self, unit: Unit, key: str) -> list[str]:
+        """Those that an artefact was made from."""
+        return [local(name) for entry in self._entries(unit) if entry["object"] == key for name, _ in entry["files"]]
 
     def _source(self, unit: Unit) -> str:
         """Where the compiler reads the source: a generated one in the cache, where its errors can be looked up."""
@@ -123,7 +166,7 @@ class UnitStore:
     def _generated(self, unit: Unit) -> Path:
         return self.cache.folder / "generated" / unit.identity
 
-    def _command(self, unit: Unit, source: str, output: Path, depfile: Path) -> list[str]:
+    def _command(self, unit: Unit, source: str, output: Path, depfile: Path, prelude: str | None = None) -> list[str]:
         prefix = self.tree.prefix
         map_prefix = f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map="
         return [
@@ -134,6 +177,7 @@ class UnitStore:
             # The object must not depend on where the sources lie: __FILE__ and debug lines lose the place.
             f"{map_prefix}{prefix}{local('{root}')}=.",
             *([] if unit.text is None else [f"{map_prefix}{self._generated(unit)}=generated"]),
+            *self._begin(unit, prelude),
             *_dependencies(unit.compiler.kind, depfile),
             # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
             "-S" if unit.compiler.kind == "zig-hip" else "-c",
@@ -141,6 +185,18 @@ class UnitStore:
             "-o",
             str(output),
         ]
+
+    def _begin(self, unit: Unit, prelude: str | None) -> list[str]:
+        if unit.is_header:
+            return ["-x", "c++-header"]
+        if unit.prelude is None:
+            return []
+        text = f"{self.tree.prefix}{unit.prelude.source}"
+        return ["-include", text if prelude is None else str(self._text_of_header(prelude))]
+
+    def _text_of_header(self, key: str) -> Path:
+        """What g++ reads where it does not take the precompiled one beside it."""
+        return self.header_path(key).with_suffix("")
 
     def _environment(self) -> dict[str, str]:
         return {"LC_ALL": "C", "TMPDIR": str(self.cache.folder / "tmp"), "HIP_PLATFORM": "amd"}
@@ -182,7 +238,12 @@ class UnitStore:
         if any(content is None for _, content in known):
             return None  # the build was ended, and its shadow removed, under this compiler: what it read is unknown
         key = sha256(unit.identity, *(f"{name} {content}" for name, content in known))
-        self.cache.publish_artefact(output, self.object_path(key))
+        if unit.is_header:
+            text = self.cache.temporary(".hpp")
+            with self.cache.guarded():
+                text.write_text(f'#include "{unit.source}"\n')
+            self.cache.publish(text, self._text_of_header(key))
+        self.cache.publish_artefact(output, self.artefact_path(unit, key))
         entries = [entry for entry in self._entries(unit) if entry["object"] != key]
         entry = {"files": known, "object": key}
         self.cache.write_json(

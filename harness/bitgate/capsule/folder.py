@@ -52,6 +52,13 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
     _put(folder / MANIFEST, (json.dumps(to_builtins(manifest), indent=1) + "\n").encode())
 
 
+def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Files of a folder, each whole or not at all; those of the same names are replaced, others stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        _put(folder / safe_name(name, f"{folder}: a file of the capsule"), data)
+
+
 def _put(path: Path, data: bytes) -> None:
     """Whole or not at all, and in place of a link instead of through it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")

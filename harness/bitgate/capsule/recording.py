@@ -29,7 +29,7 @@ from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.kernel.abi import EventKind
-from bitgate.kernel.dispatch import LaunchEvent
+from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import Problem
@@ -69,28 +69,42 @@ def record(
     code: DeviceCode,
 ) -> list[Recorded]:
     """The case's steps. CapsuleDefect for a launch that cannot be told in a capsule."""
+    found = dispatched(device, library, problem, instance, options, buffers, workspace_bytes)
+    symbols = LibrarySymbols(library.path)
+    return [_recorded(event, symbols, buffers, code) for event in found.events]
+
+
+def dispatched(
+    device: Device,
+    library: KernelLibrary,
+    problem: Problem,
+    instance: str,
+    options: dict[str, str],
+    buffers: Mapping[str, Buffer],
+    workspace_bytes: int,
+) -> DispatchRecord:
+    """What the case launches. CapsuleDefect if that is not known to the last launch."""
     pointers = pointers_of(problem, buffers)
     workspace = (pointers.pop(WORKSPACE, 0), workspace_bytes)
     try:
-        dispatched = library.run(problem, instance, options, pointers, workspace, device.stream)
+        found = library.run(problem, instance, options, pointers, workspace, device.stream)
     except KernelFailed as error:
         raise CapsuleDefect(f"the launches cannot be recorded: {error}") from None
     try:
         device.synchronize()
     except HipError:
         device.clear_fault()  # what was launched is on record; replaying it tells the fault again
-    if dispatched.lost_events:
-        raise CapsuleDefect(f"{dispatched.lost_events} launches did not fit into the dispatch record")
-    symbols = LibrarySymbols(library.path)
-    return [_recorded(event, symbols, buffers, code) for event in dispatched.events]
+    if found.lost_events:
+        raise CapsuleDefect(f"{found.lost_events} launches did not fit into the dispatch record")
+    return found
 
 
 def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
     if event.kind is EventKind.MEMSET:
-        to = _place(buffers, event.address, event.name)
+        to = placed(buffers, event.address, event.name)
         return Recorded(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
     if event.kind is EventKind.COPY:
-        to, source = (_place(buffers, address, event.name) for address in (event.address, event.source))
+        to, source = (placed(buffers, address, event.name) for address in (event.address, event.source))
         return Recorded(CopyStep(event.name, to, source, event.bytes), event, None, None)
     unit, kernel = code.kernel(symbols.names(event.function))
     check(event, kernel, code.target)
@@ -117,18 +131,9 @@ def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str,
 
 
 def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffer]) -> Kernarg:
-    if event.args and not event.kernargs:
-        raise CapsuleDefect(f"{event.name}: its arguments did not fit into the dispatch record")
-    data = bytearray(event.kernargs.ljust(kernel.kernarg_bytes, b"\0"))
-    pointers = []
-    for number, (offset, size, is_pointer) in enumerate(event.args):
-        if not is_pointer:
-            _refuse_addresses(bytes(data[offset : offset + size]), f"{event.name}: argument {number}", buffers)
-            continue
-        (address,) = struct.unpack_from("<Q", data, offset)
-        target = _place(buffers, address, f"{event.name}: argument {number}") if address else None
-        pointers.append(Pointer(offset, target))
-        data[offset : offset + 8] = bytes(8)
+    data, places = argument_places(event, buffers)
+    data = data.ljust(kernel.kernarg_bytes, b"\0")
+    pointers = [Pointer(offset, target) for offset, target in places.items()]
     hidden = tuple(hidden_argument(argument, event) for argument in kernel.arguments if argument.is_hidden)
     for argument in hidden:
         value = (argument.value or 0).to_bytes(argument.size, "little")
@@ -144,7 +149,23 @@ def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffe
     )
 
 
-def _place(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
+def argument_places(event: LaunchEvent, buffers: Mapping[str, Buffer]) -> tuple[bytearray, dict[int, Place | None]]:
+    """A launch's explicit arguments with zeros for pointers, and by offset where each pointer goes (None: null)."""
+    if event.args and not event.kernargs:
+        raise CapsuleDefect(f"{event.name}: its arguments did not fit into the dispatch record")
+    data, places = bytearray(event.kernargs), {}
+    for number, (offset, size, is_pointer) in enumerate(event.args):
+        if not is_pointer:
+            _refuse_addresses(bytes(data[offset : offset + size]), f"{event.name}: argument {number}", buffers)
+            continue
+        (address,) = struct.unpack_from("<Q", data, offset)
+        places[offset] = placed(buffers, address, f"{event.name}: argument {number}") if address else None
+        data[offset : offset + 8] = bytes(8)
+    return data, places
+
+
+def placed(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
+    """Where an address of a launch lies. CapsuleDefect if that is none of the case's buffers."""
     place = place_of(address, buffers)
     if place is None:
         raise CapsuleDefect(f"{what} points into none of the case's buffers: pass such memory as workspace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from bitgate.capsule.errors import CapsuleDefect
 from bitgate.capsule.folder import open_capsule
 from bitgate.capsule.manifest import Manifest
 from bitgate.capsule.replay import replay
+from bitgate.capsule.standalone import write_standalone
 from bitgate.capsule.writing import Order, write
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
@@ -28,7 +30,7 @@ def serve(channel: Channel) -> None:
     while (question := channel.next()) is not None:
         try:
             add_here(Project.from_json(question["project"]).operation_files)
-            channel.answer((_written if question["ask"] == "write" else _replayed)(question))
+            channel.answer(_ANSWERS[question["ask"]](question))
         except BuildError as error:
             channel.answer({"defect": f"{error.output}\n{error}".lstrip()})
         except (CapsuleDefect, LibraryError) as error:
@@ -39,8 +41,8 @@ def serve(channel: Channel) -> None:
             channel.error(traceback.format_exc())
 
 
-def _written(question: dict[str, Any]) -> dict[str, Any]:
-    order = Order(
+def _order(question: dict[str, Any]) -> Order:
+    return Order(
         parse_case_id(question["case"]),
         question["target"],
         question["kernel"],
@@ -49,7 +51,23 @@ def _written(question: dict[str, Any]) -> dict[str, Any]:
         question["seed"],
         Project.from_json(question["project"]),
     )
-    written = write(order, Path(question["out"]))
+
+
+def _standalone(question: dict[str, Any]) -> dict[str, Any]:
+    made = write_standalone(_order(question), Path(question["out"]))
+    return {
+        "folder": question["out"],
+        "case": made.case,
+        "kernel": made.kernel,
+        "target": made.target,
+        "names": list(made.names),
+        "files": {name: len(data) for name, data in made.files.items()},
+        "others": list(made.others),
+    }
+
+
+def _written(question: dict[str, Any]) -> dict[str, Any]:
+    written = write(_order(question), Path(question["out"]))
     manifest = written.manifest
     return {
         **_named(question["out"], manifest),
@@ -85,3 +103,10 @@ def _replayed(question: dict[str, Any]) -> dict[str, Any]:
 
 def _named(folder: str, manifest: Manifest) -> dict[str, str]:
     return {"capsule": folder, "case": manifest.case, "kernel": f"{manifest.family}.{manifest.instance}"}
+
+
+_ANSWERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "write": _written,
+    "standalone": _standalone,
+    "replay": _replayed,
+}

@@ -76,8 +76,6 @@ class Made:
 
 def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
-    if target_id(order.target).platform != "amd":
-        raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
     chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]
     selection = select_for(order.problem, chosen)
@@ -101,6 +99,8 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     UsageError for what is the user's to mend, BuildError if the device code does not compile, CapsuleDefect if a launch
     does not fit its code object.
     """
+    if target_id(order.target).platform != "amd":
+        raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     family, instance, others = choose(order)
     library = session.library(family.name)
     problem, options = order.problem, dict(order.options)
@@ -110,7 +110,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     workspace = library.workspace_size(problem, instance.name, options)
 
     files: dict[str, bytes] = {}
-    contents = _first_contents(problem, inputs.tensors)
+    contents = first_contents(problem, inputs.tensors)
     buffers = _buffers(problem, contents, workspace, files)
     images = {spec.name: image(spec, contents[spec.name].storage if spec.tensor else None) for spec in buffers}
     code = code or DeviceCode(family, instance, order.target)
@@ -145,7 +145,7 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     return Made(manifest, files, others)
 
 
-def _first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
+def first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
     """What the buffers of tensors hold before the first step, in the order in which to allocate them."""
     shared = problem.in_place
     contents = {name: tensor for name, tensor in inputs.items() if name not in shared}

@@ -20,6 +20,9 @@ else:
 
 DEFAULT_SET = "case"
 
+ABOUT = ("title", "source", "note")
+"""Texts at the top of a table that say what it is: for people, and for a sweep's tables and plots."""
+
 Part = tuple[Path, str, int]
 """File, set and number, from 1, of a row as it is written."""
 
@@ -44,10 +47,15 @@ def set_names(path: Path) -> tuple[str, ...]:
     return tuple(_document(path.resolve())[0])
 
 
+def about(path: Path) -> dict[str, str]:
+    """What a table says of itself: those of ABOUT that it states."""
+    return _document(path.resolve())[4]
+
+
 def _fields_of_set(
     path: Path, set_name: str, within: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
-    sets, defaults, text, _ = _document(path)
+    sets, defaults, text, *_ = _document(path)
     here = f"{path.name}#{set_name}"
     if here in within:
         raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
@@ -79,8 +87,8 @@ def _included(value: Any, origin: Origin) -> tuple[Path, str]:
     return path, match[2] or DEFAULT_SET
 
 
-Document = tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str, tuple[Path, ...]]
-"""Sets, defaults, text and declarations of a table."""
+Document = tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str, tuple[Path, ...], dict[str, str]]
+"""Sets, defaults, text, declarations of a table, and what it says of itself."""
 
 
 @lru_cache(maxsize=64)
@@ -95,10 +103,17 @@ def _read(path: Path, stamp: int) -> Document:
         raise UsageError(f"{path}: defaults: write one table, [defaults], of fields that every row of the file has")
     stated = [document.pop("load", None), dict(defaults).pop("load", None)]
     load = tuple(place for value in stated if value is not None for place in _declarations(value, path))
+    said = {name: _text(name, document.pop(name), path) for name in ABOUT if name in document}
     for name, rows in document.items():
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise UsageError(f"{path}: '{name}' is not a set of rows; write [[{name}]] above each row, or [defaults]")
-    return document, {name: value for name, value in defaults.items() if name != "load"}, text, load
+    return document, {name: value for name, value in defaults.items() if name != "load"}, text, load, said
+
+
+def _text(name: str, value: Any, path: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{path}: {name}: give a text; the table says by it what it is")
+    return " ".join(value.split())
 
 
 def _declarations(value: Any, path: Path) -> list[Path]:

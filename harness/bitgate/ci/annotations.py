@@ -51,13 +51,14 @@ def _of_causes(summary: Summary) -> Iterator[Remark]:
 def github_lines(summary: Summary) -> list[str]:
     """Workflow commands: an error each for the first of the remarks, a warning each for targets without a machine."""
     found = remarks(summary)
-    lines = [_command("error", remark) for remark in found[:SHOWN]]
+    lines = [command("error", remark) for remark in found[:SHOWN]]
     if len(found) > SHOWN:
         lines.append(f"... and {len(found) - SHOWN} more, in the summary")
-    return [*lines, *(_command("warning", Remark(f"{one.target} did not run", one.reason)) for one in summary.absent)]
+    return [*lines, *(command("warning", Remark(f"{one.target} did not run", one.reason)) for one in summary.absent)]
 
 
-def _command(kind: str, remark: Remark) -> str:
+def command(kind: str, remark: Remark) -> str:
+    """A workflow command of GitHub's: ``kind`` is error, warning or notice."""
     place = f"file={_property(remark.file)},line={remark.line}," if remark.file else ""
     return f"::{kind} {place}title={_property(remark.title)}::{_data(remark.text)}"
 

@@ -23,7 +23,9 @@ app = typer.Typer(help="A case as a folder that runs by itself: code object, lau
 @app.command()
 def write(
     case: Annotated[str, typer.Argument(metavar="CASE", help="Case id, or a quoted foreign command line.")],
-    target: Annotated[str, typer.Option(help="The gfx target whose code object it holds; no GPU is needed.")],
+    target: Annotated[
+        str, typer.Option(help="The gfx target whose code object it holds, or whose instances; no GPU is needed.")
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where it goes; a capsule there is replaced.")],
     kernel: Annotated[
         str | None, typer.Option(help="Glob over family.instance; the first that takes the case is it.")
@@ -32,6 +34,9 @@ def write(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
+    standalone: Annotated[
+        bool, typer.Option("--standalone", help="One HIP file, data and a Makefile, for hipcc or nvcc; any target.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Write a capsule. It is written for a failing case too, which is what a ticket needs; a note then says so.
@@ -51,7 +56,7 @@ def write(
         "project": project.as_json(),
         "out": str(out),
     }
-    answer = _ask({"ask": "write", **question})
+    answer = _ask({"ask": "standalone" if standalone else "write", **question})
     if "defect" in answer:
         print(answer["defect"], file=sys.stderr)
         return 1
@@ -62,7 +67,7 @@ def write(
     print(f"{out}  {answer['case']}  {answer['kernel']}  {answer['target']}  {', '.join(names)}")
     if others:
         print(f"  --kernel chooses another: {', '.join(others[:4])}{' ...' if others[4:] else ''}")
-    if answer["host_run"] != "PASS":
+    if answer.get("host_run", "PASS") != "PASS":
         print(f"  on the host these launches give {answer['host_run']}")
     return 0
 

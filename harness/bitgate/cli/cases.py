@@ -45,6 +45,9 @@ def cases(
         list[Path] | None, typer.Option(metavar="FILE", help="What bitgate faults run --json printed: who kills what.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ids of a solved tier.")] = None,
+    sweep: Annotated[
+        str, typer.Option(metavar="NAME", help="Instead of a plan: the problems of a sweep, or of a sweep's FILE.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """The plan: case, instance, fill, tier, why it is there, and estimated seconds.
@@ -57,6 +60,9 @@ def cases(
     from bitgate.project_file import find
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
+    if sweep:
+        _list_sweep(sweep, project, as_json)
+        return 0
     tier = tier or project.tiers[-1]
     project.check_tier(tier)
     tell_whose(project)
@@ -89,6 +95,22 @@ def cases(
     about = f"about {plan.seconds:.0f} s on one worker" + (f", {plan.seconds / cores:.0f} s on {cores}" * (cores > 1))
     typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")
     return 0
+
+
+def _list_sweep(name: str, project: Project, as_json: bool) -> None:
+    from bitgate.cases.sweep import read_sweep
+    from bitgate.operation import case_id, human
+
+    sweep = read_sweep(name, project)
+    rows = [{"name": one.name, "case": case_id(one.problem), "human": human(one.problem)} for one in sweep.shapes]
+    if as_json:
+        said = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "note": sweep.note}
+        typer.echo(json.dumps({"sweep": {**said, "shapes": rows}}))
+        return
+    typer.echo("\n".join(text for text in (sweep.title, sweep.source, sweep.note) if text))
+    for row in rows:
+        typer.echo(f"{row['name']}\n    {row['case']}\n    {row['human']}")
+    typer.echo(f"{len(rows)} problems")
 
 
 def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli import history_words as words
-from bitgate.cli.columns import counted
 from bitgate.errors import UsageError
+from bitgate.report.columns import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -73,14 +73,18 @@ def ingest(
         for one in read_into(store, files):
             done.append(one)
             print(*one.flaws, sep="\n", end="\n" if one.flaws else "", file=sys.stderr)
-            print(f"{one.file}  {one.verdicts} verdicts, {one.added} new", file=sys.stderr if as_json else sys.stdout)
+            print(f"{one.file}  {one.lines} {one.what}, {one.added} new", file=sys.stderr if as_json else sys.stdout)
         name = store.name
-    read, added = sum(one.verdicts for one in done), sum(one.added for one in done)
     flaws = [flaw for one in done for flaw in one.flaws]
+    kinds = {one.what: [other for other in done if other.what == one.what] for one in done}
+    counts = {what: (sum(one.lines for one in of), sum(one.added for one in of)) for what, of in kinds.items()}
     if as_json:
-        print(json.dumps({"ingested": {"history": name, "verdicts": read, "added": added, "flaws": flaws}}))
+        verdicts, timings = counts.get("verdicts", (0, 0)), counts.get("timings", (0, 0))
+        said = {"verdicts": verdicts[0], "added": verdicts[1], "timings": timings[0], "timings_added": timings[1]}
+        print(json.dumps({"ingested": {"history": name, **said, "flaws": flaws}}))
     else:
-        print(f"{name}  {added} of {read} verdicts are new" + (f"; {counted(len(flaws), 'flaw')}" if flaws else ""))
+        told = ", ".join(f"{added} of {read} {what}" for what, (read, added) in counts.items())
+        print(f"{name}  {told} are new" + (f"; {counted(len(flaws), 'flaw')}" if flaws else ""))
     return 0
 
 
@@ -92,8 +96,11 @@ def remember(files: Sequence[Path], url: str) -> int:
 
     try:
         with opened(url) as store:
-            added = sum(one.added for one in read_into(store, files))
-            print(f"{store.name}  {counted(added, 'verdict')} more", file=sys.stderr)
+            added = {"verdicts": 0, "timings": 0}
+            for one in read_into(store, files):
+                added[one.what] += one.added
+            timed = f", {counted(added['timings'], 'timing')}" if added["timings"] else ""
+            print(f"{store.name}  {counted(added['verdicts'], 'verdict')}{timed} more", file=sys.stderr)
     except UsageError as error:
         print(f"bitgate: not remembered: {error}", file=sys.stderr)
         return 2
@@ -151,13 +158,13 @@ def first_bad(
 
     Cases that are known to be flaky, and machines that spoil answers, are left out: see `bitgate history flaky`.
     """
-    from bitgate.history.first_bad import commits_between
+    from bitgate.history import git
     from bitgate.history.first_bad import first_bad as find
 
     with _reading(url, last) as (connection, chosen):
         name = _case_id(connection, name) if name else ""
         found = find(connection, chosen, name, target)
-    between = [commits_between(Path.cwd(), one) for one in found]
+    between = [git.between(Path.cwd(), one.good, one.bad) for one in found]
     if as_json:
         documents = [
             {**one.as_json(), "commits": commits[1] if commits else None, "log": commits[0] if commits else []}
@@ -233,6 +240,45 @@ def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
     with TemporaryDirectory(prefix=".durations-", dir=out) as draft:
         files = {noted.file for noted in note_runs(as_verdicts(found), Path(draft))}
         return sorted(file.replace(out / file.name) for file in files)
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Option("--case", metavar="CASE", help="Of this case only.")] = "",
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Of these kernels only: family or family.instance.")] = "",
+    effect: Annotated[
+        float, typer.Option("--effect", metavar="SHARE", min=0, max=1, help="The least step to tell, of the slower.")
+    ] = 0.03,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="A page with a plot of each.")] = None,
+    url: Url = "",
+    last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=1000, help="Look at the last N runs.")] = 120,
+    target: Target = "",
+    as_json: AsJson = False,
+) -> int:
+    """What kernels took, night after night: since when they are slower or faster, and the commits between.
+
+    A night's point is the median of its samples. Single slow nights are no step, and with fewer than eight nights
+    nothing is said; docs/gate.md has the formula. `bitgate bench` writes what `bitgate history ingest` reads.
+    """
+    from bitgate.history import git
+    from bitgate.history.store import opened
+    from bitgate.history.timed import timed, timed_runs
+
+    with opened(url, must_exist=True) as store, store.reading() as connection:
+        chosen = timed_runs(connection, last)
+        name = _case_id(connection, name) if name else ""
+        found = list(timed(connection, chosen, name=name, kernel=kernel, target=target, minimum_effect=effect))
+    if html:
+        from bitgate.history.bench_page import write_page
+
+        write_page(html, found, chosen)
+    if as_json:
+        print(json.dumps({"bench": {"runs": [run.name for run in chosen], "series": [one.as_json() for one in found]}}))
+        return 0
+    tell(words.of_timed(found, lambda step: git.between(Path.cwd(), *step.commits)))
+    if html:
+        print(html)
+    return 0
 
 
 @app.command()

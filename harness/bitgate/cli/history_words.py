@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bitgate.cli.columns import columns, counted
+from bitgate.report.columns import columns, counted
 
 if TYPE_CHECKING:
     from bitgate.history.blame import Cause
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bitgate.history.first_bad import FirstBad
     from bitgate.history.flaky import Blame
     from bitgate.history.query import Case, Run
+    from bitgate.history.timed import Step, Timed
     from bitgate.history.trend import Point
 
 COMMIT = 12
@@ -130,6 +131,52 @@ def of_durations(found: Sequence[Duration]) -> list[str]:
         for one in found
     ]
     return columns(header, rows)
+
+
+def of_timed(found: Sequence[Timed], between: Callable[[Step], tuple[list[str], int] | None]) -> Iterator[str]:
+    """What is slower first, then what is faster. ``between``: the commits of a step, where the repository is here."""
+    ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
+    rows = [
+        (
+            one.case.case,
+            one.case.words,
+            one.case.target,
+            one.device,
+            one.how,
+            len(one.points),
+            f"{1e3 * one.levels[-1].seconds:.4g}",
+            one.words,
+        )
+        for one in ordered
+        if one.points
+    ]
+    yield from columns(("case", "kernel", "target", "device", "timed by", "nights", "ms", "says"), rows)
+    for one in ordered:
+        if one.regression:
+            yield from _of_step(one, one.regression, between(one.regression))
+    counts = {
+        "slower": sum(one.regression is not None for one in found),
+        "faster": sum(bool(one.steps) and one.regression is None for one in found),
+        "steady": sum(one.enough and not one.steps for one in found),
+        "with too little data": sum(not one.enough for one in found),
+    }
+    yield f"{len(found)} series: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}"
+
+
+def _of_step(one: Timed, step: Step, commits: tuple[list[str], int] | None) -> Iterator[str]:
+    yield f"{one.case.case}  {one.case.words} on {one.device or one.case.target}: {one.words}"
+    yield f"  {1e3 * step.before.seconds:.4g} ms before, {1e3 * step.after.seconds:.4g} ms since"
+    good, bad = step.commits
+    if not good or not bad:
+        yield f"  {step.last.run} was the last run before; its records do not say both commits"
+    elif good == bad:
+        yield f"  {step.last.run} was the last run before, of the same commit {bad[:COMMIT]}: look at the machine"
+    else:
+        yield f"  {step.last.run} was the last run before: git log {good[:COMMIT]}..{bad[:COMMIT]}"
+    lines, count = commits or ([], 0)
+    yield from (f"    {line}" for line in lines)
+    if count > len(lines):
+        yield f"    ... and {count - len(lines)} commits before"
 
 
 def of_difference(found: Difference) -> Iterator[str]:

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "run": "bitgate.cli.run",
     "cases": "bitgate.cli.cases",
     "run-example": "bitgate.cli.run_example",
+    "bench": "bitgate.cli.bench",
     "kernels": "bitgate.cli.kernels",
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",

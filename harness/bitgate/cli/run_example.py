@@ -7,104 +7,150 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cli.verify import OF_VERIFICATION, exit_code, print_verdict, progress
+from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
+from bitgate.cli.verify import exit_code, print_verdict, progress, reference_of
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
 from bitgate.operation import Problem, ProblemError
-from bitgate.operation.foreign import Controls, controls_of, parse_foreign
+from bitgate.operation.foreign import Controls, Measured, Variant, controls_of, parse_foreign, variant_of
 
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import Refusal
     from bitgate.kernel.resolved import Kernel
+    from bitgate.record import Verdict
 
 app = typer.Typer(add_completion=False)
 
-KERNELS = {"convnd_bwd_data": "nongrouped_bwd_data"}
-"""The example, and the family that is what it runs."""
-
 ARGUMENTS = (
-    "none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 or 1); or these"
-    " and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads.."
+    "none; or verification (0 none, 1 CPU, 2 GPU), init (0 none, 1 integers, 2 decimals) and time (0 no, 1 yes, or a"
+    " number of runs); or these and ndim G N K C filter.. input.. strides.. dilations.. left pads.. right pads..;"
+    " G may be left out of convnd_fwd and convnd_bwd_data, a split-K may follow in grouped_conv_bwd_weight"
 )
+
+MOST_RUNS = 50
+"""What a time of 1 asks for, as in CK, where they do not take longer than SECONDS."""
+SECONDS = 10.0
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def run_example(
-    example: Annotated[str, typer.Argument(metavar="EXAMPLE", help=f"{', '.join(KERNELS)}, or with a type: .._bf16.")],
+    example: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXAMPLE", help=f"{', '.join(WORDINGS)}; or with types, waves and kind: .._wavelet_xdl_bf16."
+        ),
+    ],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...", help=ARGUMENTS)] = None,
     kernel: Annotated[str | None, typer.Option(help="Glob over family.instance [the example's own family].")] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
 ) -> int:
-    """Run a CK example by its command line: its arguments, its defaults where one is left out; the lines are bitgate's.
+    """Run a CK example by its command line: its arguments, its defaults where one is left out, its lines.
+
+    What is timed is verified first, whatever the verification says: Perf is the mean of all runs by device events.
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
+    from bitgate.bench.runs import Runs, timed_runs
     from bitgate.device.targets import best, named
     from bitgate.project_file import find
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for
     from bitgate.verify.session import ZEROS
-    from bitgate.verify.trace import perf_line
 
-    name = next((known for known in KERNELS if example.startswith(known)), None)
-    if name is None:
-        raise UsageError(f"example '{example}' does not run here; known: {', '.join(KERNELS)}")
-    problem, controls = _read(example, arguments or [])
-    where, project = (named(target) if target else best()).name, find()
-    selection = select_for(problem, candidates(kernel or f"{KERNELS[name]}.*", {}, where, project))
+    problem, controls, variant = _read(example, arguments or [])
+    wording = WORDINGS[variant.name]
+    where, project = named(target) if target else best(), find()
+    selection = select_for(problem, candidates(kernel or f"{wording.family[variant.kind]}.*", {}, where.name, project))
     if not selection.supporting:
         print(f"Not supported: {_nearest_refusal(problem, selection.refusing)}; nothing was compared")
         return 3
-    largest = max(selection.supporting, key=lambda kernel: _size(kernel.instance))
+    chosen = max(selection.supporting, key=lambda kernel: _preference(kernel.instance, variant))
+    for note in _notes(variant, chosen.instance, where.name, problem, controls):
+        print(note)
     planned = PlannedCase(
         problem,
-        largest,
+        chosen,
         fill=(ZEROS, "exact", "decimal")[controls.init],
-        target=where,
-        reference=_reference(controls),
+        target=where.name,
+        reference=_reference(problem, controls),
     )
     ran: list[dict[str, Any]] = []
-    with CaseProcess(Opening(where, project), progress=progress) as process:
+    with CaseProcess(Opening(where.name, project), progress=progress) as process:
         verdict = process.verify(planned, trace=ran.append)
-    print(*(line for note in ran for line in note["lines"]), sep="\n")
-    if controls.time and ran and ran[0]["seconds"]:
-        print(f"Start running 1 times... on {where}: wall time of all launches, fills included")
-        print(perf_line(problem, ran[0]["seconds"] * 1e3))
+        times = _times(controls, ran[0]["seconds"]) if ran and _is_verified(verdict) else 0
+        for trace in ran:
+            print(*traced(trace["lines"], problem, wording, times), sep="\n", flush=True)
+        runs = timed_runs(planned, verdict, process, times) if times else Runs()
+    if runs.seconds:
+        print(*perf(Measured(problem, chosen.name, runs.seconds), wording), sep="\n")
+    if runs.includes:
+        print(f"in this time, beside the kernels that compute: {', '.join(runs.includes)}")
+    for line in verification(verdict, controls, wording):
+        print(line)
     print_verdict(verdict)
     if verdict.compared:
         print(f"compared with the reference '{verdict.reference}'")
     if controls.init == 0:
         print("the inputs are zeros (init 0): any kernel gives the same result, so nothing was compared")
-    elif controls.verification == 0:
+    elif not verdict.compared and controls.verification == 0:
         print("nothing was compared (verification 0)")
-    return exit_code([verdict])
+    if controls.time and not runs.seconds:
+        print(f"not timed: {runs.failure or 'only what is verified is timed'}")
+    return 1 if runs.failure else exit_code([verdict])
 
 
-def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls]:
-    line = " ".join([f"example_{example}", *arguments])
+def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Variant]:
+    line = " ".join([f"example_{example.removeprefix('example_')}", *arguments])
     try:
-        controls = controls_of(line)
+        controls, variant = controls_of(line), variant_of(line)
         (problem,) = parse_foreign(line)
     except ProblemError as error:
         raise UsageError(f"{error}. Arguments: {ARGUMENTS}") from None
-    return problem, controls or Controls()
+    if variant is None or variant.name not in WORDINGS:
+        raise UsageError(f"example '{example}' does not run here; known: {', '.join(WORDINGS)}")
+    return problem, controls or Controls(), variant
 
 
-def _reference(controls: Controls) -> str:
+def _reference(problem: Problem, controls: Controls) -> str:
     """What the result is held to. Of decimals bits depend on the order of summation, on a GPU too: each cell is then
-    within its bound of the sum in f64."""
+    within its bound of the sum in f64. What is to be timed is verified even where the line asks for nothing."""
     if controls.init == 0:
         return "none"
-    if controls.init == 2 and controls.verification == 2:
+    if controls.verification == 0:
+        return "auto" if controls.time else "none"
+    if controls.verification == 2 and controls.init == 2:
         return "auto"
-    return OF_VERIFICATION[controls.verification]
+    return reference_of(problem, controls)
 
 
-def _size(instance: Instance) -> tuple[int, ...]:
-    """The largest tile, then the widest vectors: what the examples choose."""
+def _is_verified(verdict: Verdict) -> bool:
+    return verdict.compared and verdict.green
+
+
+def _times(controls: Controls, seconds: float) -> int:
+    """Runs to time: as many as the line says, or what a time of 1 stands for. ``seconds``: of the first launch."""
+    if controls.time > 1:
+        return controls.time
+    return controls.time * max(1, min(MOST_RUNS, int(SECONDS / max(seconds, 1e-9))))
+
+
+def _notes(variant: Variant, instance: Instance, target: str, problem: Problem, controls: Controls) -> list[str]:
+    """What the line says and is done otherwise."""
+    notes = [f"'{word}' chooses nothing here" for word in variant.ignored]
+    if variant.lanes and instance.wave_size not in (0, variant.lanes):
+        notes.append(f"no instance with waves of {variant.lanes} takes this on {target}: one of {instance.wave_size}")
+    if controls.verification == 2 and problem.is_split:
+        notes.append("verification 2: the naive kernel takes no split-K, so the reference is the CPU's")
+    if controls.time and controls.verification == 0 and controls.init:
+        notes.append("verification 0: verified all the same, since only what is verified is timed")
+    return notes
+
+
+def _preference(instance: Instance, variant: Variant) -> tuple[object, ...]:
+    """The waves that the name asks for, the largest tile, then the widest vectors: what the examples choose."""
     m, n, _ = instance.tile or (1, 1, 1)
-    return m * n, *(instance.vector or ())
+    return not variant.lanes or instance.wave_size in (0, variant.lanes), m * n, *(instance.vector or ())
 
 
 def _nearest_refusal(problem: Problem, refusing: Sequence[tuple[Kernel, Refusal]]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,16 +106,48 @@ def _only_what_is_loaded() -> Iterator[None]:
 
 
 def _index(hip: Any, target: Target) -> int:
-    """The first device on which the target's code runs. Only the architecture's name needs the property structure."""
+    """The first device on which the target's code runs."""
     if target.platform != "amd":
         return 0
-    count = _count(hip)
-    names = []
-    for index in range(count):
-        properties = hip.hipDeviceProp_t()
-        check(hip.hipGetDeviceProperties(properties, index), "hipGetDeviceProperties")
-        name = properties.gcnArchName
-        names.append(name.decode(errors="replace") if isinstance(name, bytes) else str(name))
-        if runs_on(target.name, names[-1]):
+    names = [_architecture(hip, index) for index in range(_count(hip))]
+    for index, name in enumerate(names):
+        if runs_on(target.name, name):
             return index
-    raise UsageError(f"HIP lists no {target.name} device (it lists {', '.join(names) or 'none'})")
+    raise UsageError(
+        f"HIP lists no {target.name} device (it lists {', '.join(names) or 'none'}):"
+        " see HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES"
+    )
+
+
+def _architecture(hip: Any, index: int) -> str:
+    """``gfx942:sramecc+:xnack-``, which only the structure of properties tells. Its layout is hip-python's: that of
+    another ROCm reads something else at its place, or nothing."""
+    try:
+        properties = check(_properties(hip, index), "hipGetDeviceProperties")
+    except (HipError, RuntimeError) as error:
+        raise UsageError(f"HIP does not describe device {index} ({error}): {_matching(hip)}") from None
+    name = properties.gcnArchName
+    text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+    if not re.fullmatch(r"gfx[0-9a-f]+(:[a-z]+[+-])*", text):
+        raise UsageError(f"HIP calls the architecture of device {index} {text[:40]!r}: {_matching(hip)}")
+    return text
+
+
+def _properties(hip: Any, index: int) -> Any:
+    """hip-python gives the structure back since 10; before, it filled one in."""
+    try:
+        return hip.hipGetDeviceProperties(index)
+    except TypeError:
+        properties = hip.hipDeviceProp_t()
+        return (*hip.hipGetDeviceProperties(properties, index)[:1], properties)
+
+
+def _matching(hip: Any) -> str:
+    """What to do about a hip-python that is not for this ROCm."""
+    try:
+        version = int(check(hip.hipRuntimeGetVersion(), "hipRuntimeGetVersion"))
+        runtime = f"HIP {version // 10_000_000}.{version // 100_000 % 100}"
+    except (HipError, RuntimeError):
+        runtime = "this HIP"
+    installed = importlib.metadata.version("hip-python") if importlib.util.find_spec("hip") else "none"
+    return f"{runtime} and hip-python {installed} do not fit; pip install the hip-python of the ROCm that is here"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
-from bitgate.history import git, query
+from bitgate.history import query
 from bitgate.history.flaky import Blame, blame
 from bitgate.history.query import Case, Run
 from bitgate.history.series import Answer, Series
@@ -98,12 +97,3 @@ def _broken(case: Case, told: Sequence[Answer], known: Blame) -> Broken | None:
 def _commit(answer: Answer | None) -> str:
     commit = answer.commit.removesuffix("-dirty") if answer else ""
     return "" if commit == UNKNOWN else commit
-
-
-def commits_between(folder: Path, found: FirstBad, most: int = 20) -> tuple[list[str], int] | None:
-    """The newest ``most`` of them, ``<commit> <subject>``, and how many there are; None if the repository is not here,
-    or does not have both."""
-    if not found.good or not found.bad or not all(git.has(folder, commit) for commit in (found.good, found.bad)):
-        return None
-    lines = git.lines(folder, "log", "--format=%h %s", f"{found.good}..{found.bad}")
-    return lines[:most], len(lines)

@@ -2,86 +2,57 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timezone
-from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select, update
-
+from bitgate.errors import UsageError
 from bitgate.history import schema
+from bitgate.history.rows import Line, build_of, clean, hash_of, hashed, machine_of, run_and_job, stored, time_of
+from bitgate.history.samples import NAME, lines_of, read_timings, timings_files
 from bitgate.history.store import Store
-from bitgate.record import UNKNOWN, Stamp, Verdict
+from bitgate.record import Stamp, Verdict
 from bitgate.report.result import sentence_of
-from bitgate.report.source import Source, read_source, results_files
+from bitgate.report.source import RESULTS, Source, read_source, results_files
 from bitgate.report.text import one_line
-
-CHUNK = 5000
-"""Rows of one statement."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of one file. ``added`` of its ``verdicts`` were new; ``flaws``: what could not be read."""
+    """What became of one file. ``added`` of its ``lines`` were new; ``flaws``: what could not be read."""
 
     file: Path
-    verdicts: int
+    lines: int
     added: int
     flaws: tuple[str, ...] = ()
+    what: str = "verdicts"
 
 
 def ingest(store: Store, paths: Sequence[Path]) -> Iterator[Ingested]:
-    """Results files, or folders that hold some at any depth, a transaction each. UsageError for a path that holds
-    none."""
-    for file in results_files(paths):
-        source = read_source(file)
-        yield Ingested(file, len(source.verdicts), _store(store, source), source.flaws)
+    """Results and timings: files, or folders that hold some at any depth, a transaction each. UsageError for a path
+    that holds none."""
+    timed = {path: timings_files(path) for path in paths}
+    for path in paths:
+        if path.is_dir() and not timed[path] and not results_files([path], may_be_empty=True):
+            raise UsageError(f"{path}: holds no {RESULTS} or {NAME} at any depth; give another folder")
+    for file in results_files([path for path in paths if not timed[path]]):
+        yield _verdicts(store, file)
+    both = [path for path in paths if timed[path] and path.is_dir()]
+    for file in results_files(both, may_be_empty=True):
+        yield _verdicts(store, file)
+    for file in sorted({file.resolve() for found in timed.values() for file in found}):
+        read, flaws = read_timings(file)
+        added = stored(store, schema.samples, lines_of(read))
+        yield Ingested(file, len(read), added, flaws, "timings")
 
 
-def _store(store: Store, source: Source) -> int:
-    lines = _rows(source)
-    if not lines:
-        return 0
-    with store.writing() as connection:
-        runs = _numbered(connection, schema.runs, [line.run for line in lines])
-        starts = {line.job["hash"]: (line.job, runs[line.run["hash"]]) for line in lines}
-        jobs = _numbered(connection, schema.jobs, [_job(job, run) for job, run in starts.values()])
-        known = _known_lines(connection, set(jobs.values()))
-        fresh = {line.verdict["line"]: line for line in lines if line.verdict["line"] not in known}
-        parts = {
-            name: _numbered(connection, table, [getattr(line, name) for line in fresh.values()])
-            for name, table in (("case", schema.cases), ("machine", schema.machines), ("build", schema.builds))
-        }
-        rows = []
-        for line in fresh.values():
-            numbers = {f"{name}_id": parts[name][getattr(line, name)["hash"]] for name in parts}
-            rows.append({**line.verdict, **numbers, "job_id": jobs[line.job["hash"]]})
-        for chunk in _chunks(rows):
-            connection.execute(insert(schema.verdicts), chunk)
-        _widen(connection, runs, lines)
-        return len(rows)
+def _verdicts(store: Store, file: Path) -> Ingested:
+    source = read_source(file)
+    return Ingested(file, len(source.verdicts), stored(store, schema.verdicts, _rows(source)), source.flaws)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The rows of one verdict."""
-
-    run: Row
-    job: Row
-    case: Row
-    machine: Row
-    build: Row
-    verdict: Row
-
-
-def _rows(source: Source) -> list[_Line]:
+def _rows(source: Source) -> list[Line]:
     apart = Stamp(f"unstamped-{source.content[:16]}", 1, source.started)
     """Of lines from before runs were stamped: their file is their run, and its line their time within it."""
     lines = []
@@ -91,11 +62,10 @@ def _rows(source: Source) -> list[_Line]:
     return lines
 
 
-def _line(verdict: Verdict, stamp: Stamp, number: int) -> _Line:
+def _line(verdict: Verdict, stamp: Stamp, number: int) -> Line:
     key, prints = verdict.key, verdict.fingerprint
-    run = _hashed(name=stamp.id, started="", ended="")
-    job = _hashed(run=stamp.id, attempt=stamp.attempt, job=stamp.job, shard=stamp.shard)
-    case = _hashed(
+    run, job = run_and_job(stamp)
+    case = hashed(
         case=key.case,
         kernel=key.kernel,
         instance=key.instance,
@@ -106,25 +76,13 @@ def _line(verdict: Verdict, stamp: Stamp, number: int) -> _Line:
         suite=verdict.suite,
         test=verdict.test,
     )
-    machine = _hashed(
-        device=verdict.device_name,
-        kind=verdict.device_kind,
-        platform=verdict.platform,
-        host=prints.get("host", UNKNOWN),
-        os=prints.get("os", UNKNOWN),
-        driver=prints.get("driver", UNKNOWN),
-        runtime=prints.get("runtime", UNKNOWN),
-    )
-    build = _hashed(
-        build=prints.get("build", UNKNOWN),
-        compiler=prints.get("compiler", UNKNOWN),
-        commit=prints.get("commit", UNKNOWN),
-    )
+    machine = machine_of(verdict.device_name, verdict.device_kind, verdict.platform, prints)
+    build = build_of(prints)
     red = not verdict.green
-    stored = _clean(
+    said = clean(
         target=key.target,
         tier=verdict.tier,
-        time=stamp.instant.astimezone(timezone.utc).isoformat(timespec="microseconds"),
+        time=time_of(stamp),
         outcome=verdict.outcome.value,
         green=verdict.green,
         compared=verdict.compared,
@@ -136,68 +94,5 @@ def _line(verdict: Verdict, stamp: Stamp, number: int) -> _Line:
         repro=one_line(verdict.repro, 2000) if red else "",
     )
     parts = [part["hash"] for part in (job, case, machine, build)]
-    return _Line(run, job, case, machine, build, stored | {"line": _hash([*parts, *stored.values(), number])})
-
-
-def _job(job: Row, run: int) -> Row:
-    """With the number of its run instead of the name, which the hash is made of."""
-    return {name: value for name, value in job.items() if name != "run"} | {"run_id": run}
-
-
-@lru_cache(maxsize=4096)
-def _hashed(**values: Any) -> Row:
-    row = _clean(**values)
-    return row | {"hash": _hash(row.values())}
-
-
-def _clean(**values: Any) -> Row:
-    return {name: value.replace("\0", "?") if isinstance(value, str) else value for name, value in values.items()}
-
-
-def _hash(values: Iterable[Any]) -> str:
-    """Of values whose text is without NUL."""
-    return hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:32]
-
-
-def _numbered(connection: Connection, table: Table, rows: Iterable[Row]) -> dict[str, int]:
-    """The numbers of rows by their hash; those that are not there yet are added."""
-    wanted = {row["hash"]: row for row in rows}
-    found = _numbers(connection, table, wanted)
-    fresh = [row for name, row in wanted.items() if name not in found]
-    for chunk in _chunks(fresh):
-        connection.execute(insert(table), chunk)
-    return found | _numbers(connection, table, [row["hash"] for row in fresh])
-
-
-def _numbers(connection: Connection, table: Table, hashes: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for chunk in _chunks(hashes):
-        rows = connection.execute(select(table.c.hash, table.c.id).where(table.c.hash.in_(chunk)))
-        found |= {row.hash: row.id for row in rows}
-    return found
-
-
-def _known_lines(connection: Connection, jobs: Iterable[int]) -> set[str]:
-    found: set[str] = set()
-    for chunk in _chunks(jobs):
-        found |= set(connection.scalars(select(schema.verdicts.c.line).where(schema.verdicts.c.job_id.in_(chunk))))
-    return found
-
-
-def _widen(connection: Connection, runs: Mapping[str, int], lines: Sequence[_Line]) -> None:
-    """The span of a run from its first verdict to its last."""
-    spans: dict[str, list[str]] = {}
-    for line in lines:
-        spans.setdefault(line.run["hash"], []).append(line.verdict["time"])
-    table = schema.runs
-    for name, times in spans.items():
-        mine = table.c.id == runs[name]
-        started, ended = connection.execute(select(table.c.started, table.c.ended).where(mine)).one()
-        first, last = min(filter(None, [started, *times])), max([ended, *times])
-        connection.execute(update(table).where(mine).values(started=first, ended=last))
-
-
-def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(items)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
+    name = hash_of([*parts, *said.values(), number])
+    return Line(run, job, case, machine, build, name, said["time"], (said,))

@@ -15,5 +15,11 @@ def _benchmarks(connection: Connection) -> None:
     samples.create(connection)
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _benchmarks}
+def _lines_of_samples(connection: Connection) -> None:
+    """2 to 3: samples know the line that they are of. There was no way yet to store any."""
+    samples.drop(connection)
+    samples.create(connection)
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _benchmarks, 2: _lines_of_samples}
 """By the version that a step starts from."""

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 2
+VERSION = 3
 """Of the tables below; ``migrations.STEPS`` lead to it from any earlier one."""
 
 metadata = MetaData()
@@ -113,6 +113,7 @@ samples = Table(
     "samples",
     metadata,
     Column("id", _ID, primary_key=True),
+    Column("line", String(32), nullable=False),
     Column("job_id", _ID, ForeignKey("jobs.id"), nullable=False),
     Column("case_id", _ID, ForeignKey("cases.id"), nullable=False),
     Column("machine_id", _ID, ForeignKey("machines.id"), nullable=False),
@@ -123,5 +124,7 @@ samples = Table(
     Column("number", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
     Index("samples_by_case", "case_id", "target", "time"),
+    Index("samples_by_job", "job_id"),
 )
-"""Timings of a benchmark, a launch each: ``series`` says what was timed, ``number`` counts within a run."""
+"""Timings of a benchmark, seconds a launch: ``series`` says how it was timed (by which clock, with cold caches ...),
+``number`` counts within a line, and ``line`` is as in ``verdicts``, but for all samples of a line."""

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memset, sizeof
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bitgate.cache import Cache
 from bitgate.isolation.mapped import mapped_runtimes
@@ -148,9 +150,23 @@ class KernelLibrary:
             status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), stream)
         if status == Status.OK:
             return self._copied(record)
+        raise self.failure(status, record)
+
+    @contextmanager
+    def prepared(self, problem: AbiProblem, instance: Instance, options: Mapping[str, str]) -> Iterator[PreparedRun]:
+        """What calls of ``run`` are made of, for one who makes many of them in C. It all is the library's until the
+        next call of anything else."""
+        name, chosen = self._call(instance, options)
+        if problem.parts > self._memory.capacity:
+            self._memory = _RecordMemory(problem.parts)
+        with self._lent(problem, DEFAULT_ALIGNMENT) as lent:
+            yield PreparedRun(self._run, lent, name, chosen, self._memory.fresh())
+
+    def failure(self, status: int, record: CDispatchRecord) -> Exception:
+        """What ``run`` raises for a status that is not OK."""
         if status == Status.REFUSED:
-            raise KernelRefused(_refusal(record.reason))
-        raise _failure("bitgate_run", status, record.reason, record.hip_error)
+            return KernelRefused(_refusal(record.reason))
+        return _failure("bitgate_run", status, record.reason, record.hip_error)
 
     @contextmanager
     def _lent(self, problem: AbiProblem, alignment: int) -> Iterator[LentProblem]:
@@ -173,6 +189,17 @@ class KernelLibrary:
         if given not in self._checked:
             self._checked[given] = check_options(self.family, dict(given))
         return find_instance(self.family, name).name.encode(), c_options(self._checked[given])
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """``function`` is the library's bitgate_run; the others are arguments of it, beside buffers and stream."""
+
+    function: Any
+    problem: LentProblem
+    instance: bytes
+    options: COptions
+    record: CDispatchRecord
 
 
 class _RecordMemory:

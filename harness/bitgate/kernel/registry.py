@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -29,17 +29,22 @@ HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --lo
 
 
 def families(
-    project: Project | None = None, target: str | None = None, *, here: bool = False
+    project: Project | None = None,
+    target: str | None = None,
+    *,
+    here: bool = False,
+    own: Sequence[Path] | None = None,
 ) -> dict[str, KernelFamily]:
     """Families by name, bitgate's own first, then the project's; with the instances that fit ``target``, if one is
     named.
 
-    ``here``: an owner's code may run in this process, since it is one for kernels. UsageError names the file and what
+    ``here``: an owner's code may run in this process, since it is one for kernels. ``own``: declarations that stand for
+    bitgate's own, of another commit. UsageError names the file and what
     is wrong with it.
     """
     found: dict[str, KernelFamily] = {}
     places: dict[str, Path] = {}
-    ours = own_declarations()
+    ours = own_declarations() if own is None else tuple(own)
     for path in [*ours, *map(_declaration_file, project.declarations if project else ())]:
         family = load_here(path.resolve()) if here or path in ours else load_family(path.resolve())
         if family.name in found and places[family.name] != path.resolve():
@@ -49,17 +54,21 @@ def families(
 
 
 def select(
-    glob: str | None, project: Project | None = None, target: str | None = None
+    glob: str | None,
+    project: Project | None = None,
+    target: str | None = None,
+    own: Sequence[Path] | None = None,
 ) -> list[tuple[KernelFamily, Instance]]:
-    """The instances whose ``family.instance``, or whose family, the glob matches; all for None.
+    """The instances whose ``family.instance``, or whose family, the glob matches; all for None. ``own`` as of
+    ``families``.
 
     UsageError with the nearest name if there are none.
     """
-    known = families(project, target)
+    known = families(project, target, own=own)
     if not known:
         raise UsageError(f"no kernel family is declared in {own_kernels()}: give one with --load")
     chosen = _matching(glob, known)
-    if not chosen and target is not None and _matching(glob, families(project)):
+    if not chosen and target is not None and _matching(glob, families(project, own=own)):
         raise UsageError(
             f"no kernel that '{glob}' matches is for {target}: they have other waves, or ask for matrix instructions"
         )

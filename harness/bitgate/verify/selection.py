@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
@@ -30,17 +31,21 @@ class Selection:
 
 
 def candidates(
-    glob: str | None, options: Mapping[str, str], target: str, project: Project | None = None
+    glob: str | None,
+    options: Mapping[str, str],
+    target: str,
+    project: Project | None = None,
+    own: Sequence[Path] | None = None,
 ) -> list[Kernel]:
     """The instances that a glob names, or those of what a project runs on, or every one that is not a reference, on a
-    target, each with the options.
+    target, each with the options. ``own`` as of ``registry.families``.
 
     An option must be known to one of their families at least; families that lack it are left out. UsageError with the
     nearest name otherwise.
     """
     platform = platform_of(target)
     load = project.runs_on if project else ()
-    chosen = select(glob, project, target)
+    chosen = select(glob, project, target, own)
     if glob is None and load:
         mine = loaded_names(load)
         chosen = [(family, instance) for family, instance in chosen if family.name in mine]

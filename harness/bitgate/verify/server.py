@@ -5,6 +5,7 @@ Both ends of its questions are here: how a planned case is spelled in JSON, and 
 
 from __future__ import annotations
 
+import gc
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a machine whose cores do the work of others, too, a thread gets a part of it only."""
 
-BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result")
+BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """What else a planned case is made of, in JSON as it is."""
 
 Hear = Callable[[dict[str, Any]], None]
@@ -76,6 +77,7 @@ def serve(channel: Channel) -> None:
         "canary": server.canary,
         "prepare": server.prepare,
         "verify": server.verify,
+        "call": server.call,
     }
     while (question := channel.next()) is not None:
         try:
@@ -114,6 +116,7 @@ class CaseServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None
+        self._guests: dict[str, Any] = {}
 
     @property
     def session(self) -> Session:
@@ -125,6 +128,7 @@ class CaseServer:
         add_here(Project.from_json(question["project"]).operation_files)
         self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
         _ = self._session.device
+        gc.freeze()  # modules, declarations: there to the end
 
     def canary(self, question: dict[str, Any]) -> str:
         """What is wrong with the device; empty if nothing is."""
@@ -148,6 +152,15 @@ class CaseServer:
         planned = from_json(question["planned"], self.session.families)
         verdict = judged(planned, self.session, question["by"], dump, trace)
         return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
+
+    def call(self, question: dict[str, Any]) -> Any:
+        """What a method of a guest answers: an object of a ``module:class`` that others name, made with the session at
+        the first call, and kept as long as the process lives."""
+        name = question["to"]
+        if name not in self._guests:
+            module, _, guest = name.partition(":")
+            self._guests[name] = getattr(import_module(module), guest)(self.session)
+        return getattr(self._guests[name], question["do"])(**question["with"])
 
     def _is_spent(self, verdict: Verdict) -> bool:
         """After a fault a GPU's context gives errors for ever; the host's runtime has none that last."""

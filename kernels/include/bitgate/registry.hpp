@@ -117,7 +117,8 @@ private:
 // Links an instance into this library's list.
 template <class Problem> class BITGATE_HIDDEN Registration final : public Registered {
 public:
-  explicit Registration(const Instance<Problem>& described) noexcept : instance_(described) {
+  [[gnu::noinline]] explicit Registration(const Instance<Problem>& described) noexcept
+      : instance_(described) {
     facts_.state(instance_);
   }
 

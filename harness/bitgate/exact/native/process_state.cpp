@@ -87,7 +87,8 @@ bool has_children() {
 } // namespace
 
 // Writes at most `capacity` bytes; returns how many there are.
-extern "C" int64_t bitgate_process_state(uint8_t* data, int64_t capacity) {
+extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(uint8_t* data,
+                                                                                int64_t capacity) {
   Sections out(data, capacity);
   out.section(
       [&] { // fp_environment: x87's control word and MXCSR, without the flags that any arithmetic sets

@@ -2,45 +2,74 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
-from bitgate.operation.foreign import benchdnn
+from bitgate.operation.foreign import benchdnn, benchdnn_report
 from bitgate.operation.foreign.controls import Controls
-from bitgate.operation.foreign.found import Found, Refused, Understood, all_understood, in_words, one_line, reasons
+from bitgate.operation.foreign.found import (
+    NO_LINE,
+    Found,
+    Refused,
+    Understood,
+    all_understood,
+    in_words,
+    one_line,
+    reasons,
+)
 from bitgate.operation.foreign.listing import read_list, understood
-from bitgate.operation.foreign.program import Program
+from bitgate.operation.foreign.measured import Measured
+from bitgate.operation.foreign.perf_request import PerfRequest
+from bitgate.operation.foreign.program import Program, Variant
 from bitgate.operation.problem import Problem, ProblemError
 from bitgate.operation.registry import check_numbers, operations, parse_case_id
 
 __all__ = [
     "Controls",
     "Found",
+    "Measured",
+    "PerfRequest",
     "Refused",
     "Understood",
+    "Variant",
+    "command_of",
     "controls_of",
+    "found_in_case",
     "found_in_list",
     "in_words",
     "is_foreign",
     "one_line",
     "parse_foreign",
+    "perf_of",
     "problems_of",
+    "program_of",
     "reasons",
+    "report",
+    "variant_of",
 ]
+
+Answer = TypeVar("Answer")
+
+BENCHDNN = "benchdnn"
+_WORD = re.compile(r"\S+")
 
 
 @lru_cache(maxsize=1)
 def programs() -> Mapping[str, Program]:
     """The programs whose lines are understood, by what the last component of their path begins with."""
     known = {name: program for operation in operations().values() for name, program in operation.programs.items()}
-    return known | {"benchdnn": Program(benchdnn.parse)}
+    return known | {BENCHDNN: Program(benchdnn.parse, report=benchdnn_report.report)}
 
 
 def is_foreign(text: str) -> bool:
-    """Is this a command line rather than a case id? Ids hold no blanks and do not look like benchdnn's descriptors."""
-    return len(text.split()) > 1 or benchdnn.is_bare(text)
+    """Is this a command line rather than a case id? Ids hold no blanks, are no program's name and do not look like
+    benchdnn's descriptors."""
+    words = text.split()
+    return len(words) > 1 or benchdnn.is_bare(text) or any(_is_program(word) for word in words)
 
 
 def found_in_list(path: Path) -> Iterator[Found]:
@@ -48,10 +77,28 @@ def found_in_list(path: Path) -> Iterator[Found]:
     return read_list(path, _found_in_line)
 
 
+def found_in_case(text: str) -> tuple[Understood, ...]:
+    """The problems of a case id or of a foreign command line, each with the line that asks for it. Raises ProblemError
+    if one is refused."""
+    if not is_foreign(text):
+        return (Understood("", parse_case_id(text)),)
+    bare = benchdnn.is_bare(text)
+    if not bare and _program(text)[0] != BENCHDNN:
+        return tuple(Understood("", problem, text) for problem in parse_foreign(text))
+    check_numbers(text)
+    words = benchdnn.words_of(text) if bare else _program(text)[1]
+    try:
+        found = tuple(benchdnn.Reader(Path()).words(words, "") if bare else benchdnn.found_in(words, Path(), ""))
+        all_understood(found)
+    except ProblemError as error:
+        raise ProblemError(f"{one_line(text)}: {error}") from None
+    return tuple(entry for entry in found if isinstance(entry, Understood))
+
+
 def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
     if is_foreign(line):
         name, words = _program(line)
-        if name == "benchdnn":
+        if name == BENCHDNN:
             return benchdnn.found_in(words, folder, where)
     return understood(problems_of(line), where, line)
 
@@ -80,26 +127,75 @@ def parse_foreign(line: str) -> tuple[Problem, ...]:
 def controls_of(line: str) -> Controls | None:
     """How a ckProfiler or CK example line wants its problem to be run; None for other programs. ProblemError as
     ``parse_foreign``."""
+    return _asked(line, lambda program: program.controls)
+
+
+def variant_of(line: str) -> Variant | None:
+    """Which instances a CK example's name asks for; None for other programs. ProblemError as ``parse_foreign``."""
+    return _asked(line, lambda program: program.variant)
+
+
+def perf_of(entry: Understood) -> PerfRequest:
+    """How an entry wants to be timed. ProblemError as ``parse_foreign``."""
+    if entry.perf is not None:
+        return entry.perf
+    said = _asked(entry.line, lambda program: program.perf) if is_foreign(entry.line) else None
+    return said or PerfRequest()
+
+
+def program_of(line: str) -> str:
+    """The program that a line is for, as ``report`` takes it; empty for a case id."""
+    if not is_foreign(line):
+        return ""
+    return BENCHDNN if benchdnn.is_bare(line) else _program(line)[0]
+
+
+def report(program: str, measured: Sequence[Measured]) -> list[str]:
+    """What was measured, in a program's own words; nothing where it has none of its own here."""
+    known = programs().get(program)
+    return list(known.report(measured)) if known is not None and known.report is not None and measured else []
+
+
+def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:
+    """What a program's reader says of a line; None if it has none. ProblemError with the line."""
     if benchdnn.is_bare(line):
         return None
     name, words = _program(line)
+    read = question(programs()[name])
     try:
-        controls = programs()[name].controls
-        return None if controls is None else controls(words)
+        return None if read is None else read(words)
     except ProblemError as error:
         raise ProblemError(f"{one_line(line)}: {error}") from None
 
 
+def command_of(line: str) -> str:
+    """A command line from its program on, without what a log writes before it. ProblemError if there is none."""
+    return _located(line)[1]
+
+
 def _program(line: str) -> tuple[str, list[str]]:
     """The entry of ``programs`` that a line is for, and its words from the program on."""
+    name, command = _located(line)
     try:
-        words = shlex.split(line)
+        first, *others = shlex.split(command)
     except ValueError as error:
         raise ProblemError(f"command line '{one_line(line)}': {error}") from None
-    for position, word in enumerate(words):
-        program = word.rsplit("/", 1)[-1]
-        for name in programs():
-            if program.startswith(name):
-                return name, [program, *words[position + 1 :]]
+    return name, [first.rsplit("/", 1)[-1], *others]
+
+
+def _located(line: str) -> tuple[str, str]:
+    """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
+    not be shell words."""
+    for word in _WORD.finditer(line):
+        quote = word[0][0] if word[0][0] in "\"'" and word[0].count(word[0][0]) == 1 else ""
+        if name := _is_program(word[0].strip("\"'")):
+            # The whole line in quotes is the line.
+            return name, line[word.start() + len(quote) :].rpartition(quote)[0] if quote else line[word.start() :]
     known = ", ".join(name.rstrip("_") for name in programs())
-    raise ProblemError(f"'{one_line(line)}' is neither a case id nor a command line of {known}")
+    raise ProblemError(f"'{one_line(line)}' is {NO_LINE}{known}")
+
+
+def _is_program(word: str) -> str:
+    """The entry of ``programs`` that a word is the path of, empty if it is none."""
+    last = word.rsplit("/", 1)[-1]
+    return next((name for name in programs() if last.startswith(name)), "")

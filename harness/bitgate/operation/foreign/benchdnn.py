@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
+from bitgate.operation.foreign.benchdnn_perf import perf_request
 from bitgate.operation.foreign.benchdnn_types import types_of_configuration
 from bitgate.operation.foreign.found import Found, Refused, Understood, all_understood
 from bitgate.operation.foreign.program import Driver, Values
@@ -44,6 +45,7 @@ MOST_BYTES = 64 << 20
 MOST_PROBLEMS = 1000
 """Values of all options that one descriptor may be combined with."""
 
+QUOTE = '"'
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
 
@@ -90,6 +92,9 @@ class Reader:
     def __init__(self, folder: Path, path: Path | None = None) -> None:
         self._driver = ""
         self._settings: dict[str, tuple[str, ...]] = {}
+        self._running: dict[str, str] = {}
+        """What it is told of how it runs: no reset and no driver ends that."""
+        self._perf = perf_request({})
         self._folders = [folder]
         self._open: list[Path] = [path.resolve()] if path is not None else []
         self._opened = 0
@@ -106,7 +111,10 @@ class Reader:
                 self._settings = {}
             elif name == "batch":
                 yield from self._batch(word.partition("=")[2], where)
-            elif name not in RUNNING and not re.match(r"-v\d*$", word):
+            elif name in RUNNING:
+                self._running[name] = word.partition("=")[2]
+                self._perf = perf_request(self._running)
+            elif not re.match(r"-v\d*$", word):
                 self._set(name, word.partition("=")[2])
 
     def _set(self, name: str, value: str) -> None:
@@ -123,9 +131,12 @@ class Reader:
         if count > MOST_PROBLEMS:
             yield Refused(where, f"descriptor '{word}' with {count} combinations of options: {MOST_PROBLEMS} at most")
             return
+        begin, end = f"--{self._driver or _driver_of(word)}", _quoted(word)
         for combination in product(*settings.values()):
+            chosen = dict(zip(settings, combination, strict=True))
+            stated = [f"--{name}={value}" for name, value in chosen.items() if value != driver.defaults.get(name)]
             try:
-                yield Understood(where, _problem(driver, word, dict(zip(settings, combination, strict=True))))
+                yield Understood(where, _problem(driver, word, chosen), " ".join([begin, *stated, end]), self._perf)
             except ProblemError as error:
                 yield Refused(where, str(error))
 
@@ -153,6 +164,12 @@ class Reader:
             yield from self.words(words_of(line), f"{path}:{number}")
         self._folders.pop()
         self._open.pop()
+
+
+def _quoted(word: str) -> str:
+    """A descriptor as a batch file has it: a shell has taken the quotes of its name."""
+    numbers, n, name = word.partition("n")
+    return numbers + (f'n"{name.strip(QUOTE)}"' if n else "")
 
 
 def _driver_of(word: str) -> str:

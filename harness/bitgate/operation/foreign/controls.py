@@ -10,23 +10,31 @@ from bitgate.operation.problem import ProblemError
 
 VERIFICATIONS = ("none", "CPU", "GPU")
 INITS = ("none", "integers", "decimals")
+MOST_TIMES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Controls:
-    """``verification`` is an index of VERIFICATIONS, ``init`` of INITS; any ``time`` but 0 asks for the time."""
+    """``verification`` is an index of VERIFICATIONS, ``init`` of INITS; ``time`` 0 asks for no time, 1 for the time,
+    more for the mean of so many runs; ``log`` for the values of all tensors."""
 
     verification: int = 1
     init: int = 1
     time: int = 0
+    log: int = 0
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Controls:
-        """Verification, init and time in this order. ProblemError names the word and what it may be."""
+        """Verification, init, time and log, where lines say that, in this order. ProblemError names the word and what
+        it may be."""
+        time = integer(words[2], "the time switch")
+        if not 0 <= time <= MOST_TIMES:
+            raise ProblemError(f"the time switch is {time}: 0 (no), 1 (yes) or a number of runs is understood")
         return cls(
             _one_of(words[0], "the verification", VERIFICATIONS),
             _one_of(words[1], "the init method", INITS),
-            integer(words[2], "the time switch"),
+            time,
+            integer(words[3], "the log switch") if len(words) > 3 else 0,
         )
 
 

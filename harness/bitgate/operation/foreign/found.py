@@ -6,16 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bitgate.operation.foreign.perf_request import PerfRequest
 from bitgate.operation.problem import Problem, ProblemError
 
 
 @dataclass(frozen=True)
 class Understood:
-    """``line`` is the command line that asks for the problem, where one does: it may say how to run it, too."""
+    """``line`` is the command line that asks for the problem, where one does: it may say how to run it, too.
+    ``perf`` is what benchdnn's options say of the timing, elsewhere the line says that itself."""
 
     where: str
     problem: Problem
     line: str = ""
+    perf: PerfRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ def reasons(refused: Iterable[Refused]) -> tuple[Reason, ...]:
 
 
 MOST_TOLD = 10
+NO_LINE = "neither a case id nor a command line of "
+"""Said of a line behind the line itself."""
 
 
 def in_words(refused: Sequence[Refused], read: int) -> list[str]:
@@ -83,6 +88,8 @@ def in_words(refused: Sequence[Refused], read: int) -> list[str]:
 
 
 def _kind(reason: str) -> str:
-    """A reason without the descriptor that it was given for, so that equal ones are counted together."""
+    """A reason without the descriptor or the line that it was given for, so that equal ones are counted together."""
+    if reason.startswith("'") and NO_LINE in reason:
+        return f"it is {NO_LINE}{reason.rpartition(NO_LINE)[2]}"
     subject, colon, rest = reason.partition("': ")
     return rest if colon and subject.startswith("descriptor '") else reason

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bitgate.operation.foreign.controls import Controls
+from bitgate.operation.foreign.measured import Measured
+from bitgate.operation.foreign.perf_request import PerfRequest
 from bitgate.operation.problem import Problem
 
 Values = Mapping[str, str]
 
 
 @dataclass(frozen=True)
+class Variant:
+    """What the name of an example says of the instances that it runs: waves of so many ``lanes`` (0: any), a ``kind``
+    of kernel (empty: the usual one); ``ignored`` are words that choose nothing here."""
+
+    name: str
+    lanes: int = 0
+    kind: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Program:
-    """``parse`` gives the problems of a line's words, from the program's name on; ``controls`` how they are to be run,
-    where lines say so. Both raise ProblemError."""
+    """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
+    they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
+
+    ``report`` says what was measured in the program's own words.
+    """
 
     parse: Callable[[Sequence[str]], tuple[Any, ...]]
     controls: Callable[[Sequence[str]], Controls] | None = None
+    variant: Callable[[Sequence[str]], Variant] | None = None
+    perf: Callable[[Sequence[str]], PerfRequest] | None = None
+    report: Callable[[Sequence[Measured]], Iterator[str]] | None = None
 
 
 @dataclass(frozen=True)

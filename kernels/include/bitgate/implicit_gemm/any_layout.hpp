@@ -9,6 +9,13 @@
 
 #include "bitgate/conv.hpp"
 
+namespace bitgate {
+
+// In the library's own unit (any_layout_library.hpp).
+extern template class Registration<ConvProblem>;
+
+} // namespace bitgate
+
 namespace bitgate::implicit_gemm {
 
 // Input layouts that such an instance takes.

@@ -4,6 +4,12 @@
 #include "bitgate/implicit_gemm/any_layout.hpp"
 #include "bitgate/implicit_gemm/transpose.hpp"
 
+namespace bitgate {
+
+template class Registration<ConvProblem>;
+
+} // namespace bitgate
+
 namespace bitgate::implicit_gemm {
 namespace {
 

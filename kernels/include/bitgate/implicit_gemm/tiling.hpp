@@ -3,8 +3,6 @@
 // read and write.
 #pragma once
 
-#include <cstdio>
-#include <string>
 #include <type_traits>
 
 #include "bitgate/fragment.hpp"
@@ -178,15 +176,5 @@ using AnySize =
     TilingFor<Types, Extent<32, 32, 32>, Wave == 64 ? 1 : 2, Wave == 64 ? 1 : 2,
               std::conditional_t<sizeof(typename Types::FactorA) == 1 && Wave == 64, Small8, Small>,
               Vectors<1, 1, 1>, Wave>;
-
-// Tile and vectors, as in an instance's name: _128x64x64_a8b8c8.
-template <class Tiling> std::string tiling_name() {
-  using Tile = typename Tiling::Tile;
-  using Vector = typename Tiling::Vector;
-  char name[64];
-  std::snprintf(name, sizeof name, "_%dx%dx%d_a%db%dc%d", Tile::M, Tile::N, Tile::K, Vector::A, Vector::B,
-                Vector::C);
-  return name;
-}
 
 } // namespace bitgate::implicit_gemm

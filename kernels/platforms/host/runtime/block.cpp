@@ -23,27 +23,14 @@ RawFault noStack() {
 
 } // namespace
 
-BlockRunner::BlockRunner() {
-  savedAt.fill(nullptr);
-  gotten.fill(nullptr);
-}
-
 void BlockRunner::begin(const Launch& l) {
   launch = &l;
   count = l.block.x * l.block.y * l.block.z;
   laneShift = static_cast<unsigned>(std::countr_zero(l.waveSize));
   ldsPeak = 0;
-  orderIsSet = false;
-  turnsAtOnce = 1;
   wavesFirst = l.schedule.wavesFirst();
-  if (indexedFor.x != l.block.x || indexedFor.y != l.block.y || indexedFor.z != l.block.z) {
-    for (unsigned t = 0; t < count; ++t)
-      index[t] = threadAt(t);
-    indexedFor = l.block;
-  }
+  prepareRecords();
   watchRaces();
-  for (unsigned t = 0; t < count; ++t)
-    records[t] = {t, t & (l.waveSize - 1), 0, 0};
   thread_variables::blockDim = l.block;
   thread_variables::gridDim = l.grid;
   thread_variables::warpSize = static_cast<int>(l.waveSize);
@@ -52,6 +39,23 @@ void BlockRunner::begin(const Launch& l) {
 void BlockRunner::end() {
   stacks.returnAll();
   self = nullptr;
+}
+
+// Most launches have blocks like those of the one before, and find their records as they were.
+void BlockRunner::prepareRecords() {
+  const dim3 &now = launch->block, &before = preparedFor.block;
+  if (preparedFor.waveSize == launch->waveSize && before.x == now.x && before.y == now.y &&
+      before.z == now.z && !waveOpsCounted)
+    return;
+  for (unsigned t = 0; t < count; ++t) {
+    ThreadRecord& record = records[t];
+    record.linear = t;
+    record.lane = t & (launch->waveSize - 1);
+    record.waveOps = record.waveOpHash = 0;
+    record.index = {threadAt(t), 0};
+  }
+  waveOpsCounted = false;
+  preparedFor = {now, launch->waveSize};
 }
 
 uint3 BlockRunner::threadAt(unsigned linear) const {
@@ -76,25 +80,23 @@ bool BlockRunner::run(uint64_t number) {
     waves[w].arrived = 0;
     waves[w].live = std::min(launch->waveSize, count - (w << laneShift));
   }
-  reductions[0] = reductions[1] = {};
-  atBarrier = done = 0;
-  waited = false;
   epoch = 0;
+  done = 0;
+  waited = false;
   raw.kind = bitgateFaultNone;
   spunFor = 0;
-  newEpoch();
-  std::fill_n(ready.begin(), count / 64, ~0ull);
-  if (count % 64)
-    ready[count / 64] = (1ull << count % 64) - 1;
+  stacks.reset();
+  startStretch();
+  uniform = races ? Uniform::No : Uniform::Starting;
 
   const FpEnvironment environment;
   enter(static_cast<unsigned>(next()));
-  entered = stacks.take(fiberMain, this);
+  entered = stacks.take();
   if (!entered) {
     raw = noStack();
   } else {
     running = true;
-    bitgate_fiber_switch(&mainStack, entered->sp);
+    bitgate_fiber_switch(&outside.stack, freshStack(entered->top, fiberMain, this));
     running = false;
   }
   ldsPeak = std::max(ldsPeak, lds.wanted());
@@ -114,55 +116,47 @@ bool BlockRunner::run(uint64_t number) {
 
 void BlockRunner::fiberMain(void* argument) {
   BlockRunner& r = *static_cast<BlockRunner*>(argument);
-  // Threads that end without waiting leave it to the next one.
-  Stack* const stack = r.entered;
-  for (;;) {
-    Turns turns = r.freshTurns();
-    r.turns = &turns;
-    try {
-      r.launch->invoke(r.launch->arguments, &turns);
-    } catch (...) {
-      r.exceptionLeft();
-    }
-    if (r.turns)
-      r.noteTurns();
-    else
-      r.exitThread(r.current);
-    const int following = r.next();
-    if (following < 0) {
-      r.stacks.give(stack);
-      r.leave();
-    }
-    r.enter(static_cast<unsigned>(following));
-    if (r.state[r.current] == State::Fresh)
-      continue;
-    r.stacks.give(stack);
-    const Resumption there = r.resume();
-    bitgate_fiber_leave(there.stack, there.result);
+  StackTurns turns{r.freshTurns(), r.entered};
+  r.turns = &turns;
+  try {
+    r.launch->invoke(r.launch->arguments, &turns);
+  } catch (...) {
+    r.exceptionLeft();
   }
 }
 
-// The turns of a stack that begins: the current thread, and as long as no thread of the launch waits more of
-// those that come next and have not begun either.
-Turns BlockRunner::freshTurns() {
-  const unsigned first = position[current];
-  unsigned last = first + 1;
-  if (!races && !waited)
-    last = std::min(first + turnsAtOnce, count);
-  return {order.data(), records.data(), index.data(), first, first, last};
-}
-
-// The threads that had their turns on the running stack have ended.
-void BlockRunner::noteTurns() {
-  const unsigned from = turns->from, to = turns->at;
-  turns->from = to;
-  turnsAtOnce = std::min(2 * turnsAtOnce, count);
-  if (!races && !waited && to == count) { // the whole block: nobody asks for one of them any more
-    std::fill_n(ready.begin(), (count + 63) / 64, 0);
-    done = count;
-    arrivals = arrivals + 1;
+// Threads that end without waiting leave the stack to the next one.
+void BlockRunner::nextTurns(Turns& ended) {
+  StackTurns& mine = static_cast<StackTurns&>(ended);
+  if (uniform != Uniform::No)
+    endUniformly(mine);
+  if (turns)
+    noteEnded(placeOf(mine.first), placeOf(mine.last) + 1);
+  else
+    exitThread(current);
+  const int following = next();
+  if (following < 0) {
+    stacks.give(mine.stack);
+    leave();
+  }
+  enter(static_cast<unsigned>(following));
+  if (state[current] == State::Fresh) {
+    static_cast<Turns&>(mine) = freshTurns();
+    turns = &mine;
     return;
   }
+  stacks.give(mine.stack);
+  bitgate_fiber_leave(resume());
+}
+
+// The turns of a stack that begins: the current thread's, and as long as no thread of the block has waited
+// those of all that come next.
+Turns BlockRunner::freshTurns() const {
+  return {self, races || waited ? self : lastInOrder, step};
+}
+
+// The threads at these places in the order had their turns on the running stack, and have ended.
+void BlockRunner::noteEnded(unsigned from, unsigned to) {
   for (unsigned at = from; at < to; ++at)
     ready[at / 64] &= ~(1ull << at % 64);
   setCursor(to);
@@ -172,17 +166,16 @@ void BlockRunner::noteTurns() {
 
 // The running thread is about to wait: those before it have ended, those behind it need another stack.
 void BlockRunner::endTurns() {
-  const unsigned at = turns->at;
-  turns->last = at + 1;
-  if (turns->from != at) {
-    noteTurns();
-    current = order[at];
-    ready[at / 64] &= ~(1ull << at % 64);
-    setCursor(at + 1);
-  }
-  turnsAtOnce = 1;
-  waited = true;
+  const unsigned from = placeOf(turns->first), at = placeOf(self);
+  turns->last = self;
   turns = nullptr;
+  waited = true;
+  if (from == at)
+    return;
+  noteEnded(from, at);
+  current = order[at];
+  ready[at / 64] &= ~(1ull << at % 64);
+  setCursor(at + 1);
 }
 
 void BlockRunner::setCursor(unsigned at) {
@@ -192,7 +185,7 @@ void BlockRunner::setCursor(unsigned at) {
 void BlockRunner::enter(unsigned thread) {
   current = thread;
   switches = switches + 1;
-  enterThread(&records[thread], index[thread]);
+  enterThread(&records[thread]);
 }
 
 void BlockRunner::exitThread(unsigned thread) {
@@ -208,33 +201,37 @@ void BlockRunner::exitThread(unsigned thread) {
     completeWave(wave, number);
 }
 
-// Parks the running thread, whose registers are at `stack`: where to go on.
-Resumption BlockRunner::park(State waiting, void* stack) {
+// Parks the running thread, whose registers are at `stack`: who goes on.
+const ThreadRecord* BlockRunner::park(State waiting, void* stack) {
   if (races)
     settlePendingReads();
   state[current] = waiting;
-  savedAt[current] = stack;
+  records[current].stack = stack;
   const int following = next();
   if (following < 0)
-    return {mainStack, nullptr};
+    return &outside;
   enter(static_cast<unsigned>(following));
   if (state[current] != State::Fresh)
     return resume();
-  entered = stacks.take(fiberMain, this);
+  return startStack();
+}
+
+// The running thread begins, on a stack of its own.
+const ThreadRecord* BlockRunner::startStack() {
+  entered = stacks.take();
   if (!entered)
     abandon(noStack());
-  return {entered->sp, nullptr};
+  self->stack = freshStack(entered->top, fiberMain, this);
+  return self;
 }
 
 // The current thread has waited, and goes on.
-Resumption BlockRunner::resume() {
-  // Each stack is on a page of its own: fetch the frames of the one that is probably next while this one
-  // runs.
-  const char* const ahead = static_cast<char*>(savedAt[order[cursor < count ? cursor : 0]]);
+const ThreadRecord* BlockRunner::resume() {
+  turns = nullptr;
+  const char* const ahead = static_cast<char*>(records[order[cursor < count ? cursor : 0]].stack);
   for (int line = 0; line < 4; ++line)
     __builtin_prefetch(ahead + line * 64);
-  turns = nullptr;
-  return {savedAt[current], gotten[current]};
+  return &records[current];
 }
 
 // The next thread to run, in the epoch's order; -1 when the block has ended or faulted.
@@ -290,37 +287,42 @@ bool BlockRunner::resolve() {
     return false;
   }
   ++epoch;
-  reductions[epoch & 1] = {};
-  atBarrier = 0;
-  newEpoch();
-  for (unsigned t = 0; t < count; ++t)
-    setReady(t);
+  startStretch();
+  uniform = races ? Uniform::No : Uniform::Arriving;
   return true;
 }
 
-void BlockRunner::newEpoch() {
+// Every thread may run, in the order of this epoch.
+void BlockRunner::startStretch() {
+  reductions[epoch & 1] = {};
+  atBarrier = 0;
   cursor = 0;
   if (races)
     forgetMeetings();
-  if (orderIsSet && !launch->schedule.varies())
+  setOrder();
+  std::fill_n(ready.begin(), count / 64, ~0ull);
+  if (count % 64)
+    ready[count / 64] = (1ull << count % 64) - 1;
+}
+
+void BlockRunner::setOrder() {
+  const Schedule& schedule = launch->schedule;
+  if (orderedFor.schedule == schedule.kind && orderedFor.count == count && !schedule.varies())
     return;
-  launch->schedule.threads(order.data(), count, blockNumber, epoch);
-  for (unsigned at = 0; at < count; ++at)
+  schedule.threads(order.data(), count, blockNumber, epoch);
+  for (unsigned at = 0; at < count; ++at) {
     position[order[at]] = static_cast<uint16_t>(at);
-  orderIsSet = true;
+    records[order[at]].next = &records[order[at + 1 < count ? at + 1 : 0]];
+  }
+  firstInOrder = &records[order[0]];
+  lastInOrder = &records[order[count - 1]];
+  step = schedule.step();
+  orderedFor = {schedule.kind, count};
 }
 
 void BlockRunner::setReady(unsigned thread) {
   const unsigned at = position[thread];
   ready[at / 64] |= 1ull << at % 64;
-}
-
-Resumption BlockRunner::barrier(void* stack) {
-  if (turns)
-    endTurns();
-  ++atBarrier;
-  arrivals = arrivals + 1;
-  return park(State::AtBarrier, stack);
 }
 
 int BlockRunner::barrierReduce(int kind, int predicate) {
@@ -354,7 +356,7 @@ void* BlockRunner::dynamicLds() {
 }
 
 void BlockRunner::leave() {
-  bitgate_fiber_leave(mainStack, nullptr);
+  bitgate_fiber_leave(&outside);
 }
 
 } // namespace bitgate_host

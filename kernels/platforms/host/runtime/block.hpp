@@ -39,7 +39,7 @@ struct Launch {
 
 class BlockRunner {
 public:
-  BlockRunner();
+  BlockRunner() = default;
   BlockRunner(const BlockRunner&) = delete;
 
   // Called before the first block of a launch on this OS thread.
@@ -49,9 +49,13 @@ public:
   void end();
   size_t ldsUsed() const { return ldsPeak; }
 
-  // From inside a fiber, whose registers are saved at `stack`: where to go on, and with what result.
-  Resumption barrier(void* stack);
-  Resumption waveExchange(unsigned site, uint64_t bits, void* stack);
+  // From inside a fiber, whose registers are saved at `stack`: who goes on.
+  const ThreadRecord* barrier(void* stack) {
+    return uniform == Uniform::Arriving ? arrive(stack) : firstArrival(stack);
+  }
+  const ThreadRecord* waveExchange(unsigned site, uint64_t bits, void* stack);
+  // From inside a fiber, whose threads have ended: comes back with others for its stack, or never.
+  void nextTurns(Turns& ended);
   // From inside a fiber.
   int barrierReduce(int kind, int predicate);
   void* ldsRegion(const void* site, size_t bytes, size_t alignment);
@@ -76,9 +80,17 @@ public:
   // From the signal handler: whether the fault is a fiber's; then the context to continue with.
   bool inFiber() const { return running; }
   void noteSignal(int kind, uint64_t address, int isWrite);
-  void* landing() const { return mainStack; }
+  void* landing() const { return outside.stack; }
 
 private:
+  // What all threads of the stretch before the running one did, and all behind it are about to do. Then
+  // nothing is written down for each of them (block_uniform.cpp).
+  enum class Uniform : uint8_t {
+    No,       // each is on record
+    Starting, // those before wait at the barrier, those behind have not begun
+    Arriving, // those before wait at the barrier, those behind at the one before it
+    Ending,   // those before have ended, those behind wait
+  };
   // What it waits for, or did last.
   enum class State : uint8_t { Fresh, AtBarrier, AtWave, Done };
 
@@ -94,19 +106,35 @@ private:
     int count = 0, all = 1, any = 0;
   };
 
+  // The turns of a stack, which it gives back when they have ended.
+  struct StackTurns : Turns {
+    Stack* stack;
+  };
+
   static void fiberMain(void* self);
-  Turns freshTurns();
-  void noteTurns();
+  Turns freshTurns() const;
   void endTurns();
-  Resumption park(State waiting, void* stack);
-  Resumption resume();
+  void noteEnded(unsigned from, unsigned to);
+  const ThreadRecord* arrive(void* stack);
+  const ThreadRecord* firstArrival(void* stack);
+  const ThreadRecord* allArrived();
+  static const ThreadRecord* goOn(ThreadRecord* thread);
+  void endUniformly(StackTurns& ended);
+  [[noreturn]] void blockEnded();
+  void noteEach();
+  void prepareRecords();
+  void startStretch();
+  void setOrder();
+  const ThreadRecord* park(State waiting, void* stack);
+  const ThreadRecord* resume();
+  const ThreadRecord* startStack();
   void setCursor(unsigned at);
   int next();
   bool resolve();
   void completeWave(Wave& wave, unsigned index);
   void exitThread(unsigned thread);
   void enter(unsigned thread);
-  void newEpoch();
+  unsigned placeOf(const ThreadRecord* thread) const { return position[thread->linear]; }
   void setReady(unsigned thread);
   bool wakesPartOfWave(unsigned following);
   bool waveOpsAgree();
@@ -125,32 +153,38 @@ private:
   [[noreturn, gnu::noinline, gnu::cold]] void raced(const RaceAccess& access, const RaceFound& found);
   uint3 threadAt(unsigned linear) const;
 
+  Uniform uniform = Uniform::No;
+  ThreadRecord *firstInOrder = nullptr, *lastInOrder = nullptr;
+  int step = 0;            // in the order, from a record to the next; 0 where it varies
+  Turns* turns = nullptr;  // of the running stack; null once its thread has waited: it is the only one
+  bool waited = false;     // whether a thread of this block has
+  bool wavesFirst = false; // the launch's schedule
+
   const Launch* launch = nullptr;
   uint64_t blockNumber = 0;
   uint3 blockAt{};
   unsigned count = 0; // threads of a block
   unsigned laneShift = 0;
 
+  std::array<ThreadRecord, maxBlockThreads> records{};
   std::array<State, maxBlockThreads> state;
-  std::array<void*, maxBlockThreads> savedAt;           // registers of the threads that wait
-  std::array<const WaveSlots*, maxBlockThreads> gotten; // by those that waited for their wave
-  std::array<ThreadRecord, maxBlockThreads> records;
-  std::array<uint3, maxBlockThreads> index;
   std::array<uint16_t, maxBlockThreads> order, position;
   std::array<uint64_t, maxBlockThreads / 64> ready; // by position in the order
   std::array<Wave, maxBlockThreads / minWaveSize> waves;
   Reduction reductions[2];
-  dim3 indexedFor{0, 0, 0};
+  struct {
+    dim3 block{0, 0, 0};
+    unsigned waveSize = 0;
+  } preparedFor; // what the records say
+  struct {
+    int schedule = -1;
+    unsigned count = 0;
+  } orderedFor;
 
   unsigned cursor = 0, current = 0;
-  Turns* turns = nullptr;   // of the running stack; null once its thread has waited: it is the only one
-  unsigned turnsAtOnce = 1; // grows as long as no thread waits
-  bool waited = false;      // whether a thread of this block has
   ThreadRecord* const* const runningThread = &self; // of this OS thread
   unsigned atBarrier = 0, done = 0;
-  bool wavesFirst = false; // the launch's schedule
   uint64_t epoch = 0;
-  bool orderIsSet = false;
 
   StackSet stacks;
   Lds lds;
@@ -160,7 +194,7 @@ private:
   };
   std::unique_ptr<RaceWatch> races; // null where they are not watched
   size_t ldsPeak = 0;
-  void* mainStack = nullptr;
+  ThreadRecord outside{};   // where the OS thread goes on when the block has ended
   Stack* entered = nullptr; // the fresh one that is about to run
   volatile bool running = false;
   volatile uint64_t switches = 0, arrivals = 0;
@@ -171,7 +205,28 @@ private:
 
 // The calling OS thread's runner; made on first use.
 BlockRunner& blockRunner();
+// initial-exec, as the kernels' own variables: looked up at each barrier, and in the signal handler.
+extern constinit thread_local BlockRunner* runnerOfThread __attribute__((tls_model("initial-exec")));
 // The same, null when there is none: safe in a signal handler.
-BlockRunner* currentRunner();
+inline BlockRunner* currentRunner() {
+  return runnerOfThread;
+}
+
+inline const ThreadRecord* BlockRunner::arrive(void* stack) {
+  ThreadRecord* const here = self;
+  here->stack = stack;
+  if (here == lastInOrder)
+    return allArrived();
+  return goOn(here->next);
+}
+
+// Each stack is on a page of its own: fetch the frames of the one that is next while this one runs.
+inline const ThreadRecord* BlockRunner::goOn(ThreadRecord* thread) {
+  const char* const ahead = static_cast<char*>(thread->next->stack);
+  for (int line = 0; line < 4; ++line)
+    __builtin_prefetch(ahead + line * 64);
+  enterThread(thread);
+  return thread;
+}
 
 } // namespace bitgate_host

@@ -11,7 +11,7 @@ void BlockRunner::missedBarrier() {
       std::find_if(state.begin(), state.begin() + count, [](State s) { return s != State::AtBarrier; }) -
       state.begin());
   current = missing;
-  const uint3 at = index[missing];
+  const uint3 at = records[missing].index;
   raw.kind = bitgateFaultMissedBarrier;
   std::snprintf(
       raw.detail, sizeof raw.detail,
@@ -91,7 +91,7 @@ void BlockRunner::reportFault() {
   } else if (raw.kind == bitgateFaultTrap) {
     std::snprintf(fault.detail, sizeof fault.detail, "trap instruction");
   }
-  BitgateHostFault described = describe(fault, launch->name, blockAt, index[current]);
+  BitgateHostFault described = describe(fault, launch->name, blockAt, records[current].index);
   if (fault.kind == bitgateFaultLds || fault.kind == bitgateFaultLdsCanary) {
     described.offset = offset;
     described.buffer_size = size;

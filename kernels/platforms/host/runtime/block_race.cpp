@@ -101,7 +101,7 @@ void BlockRunner::raced(const RaceAccess& access, const RaceFound& found) {
   fault.address = access.address;
   const dim3& grid = launch->grid;
   const uint64_t block = found.other.block;
-  const uint3 thread = index[found.other.thread];
+  const uint3 thread = records[found.other.thread].index;
   const bool sameBlock = found.other.block == static_cast<uint32_t>(blockNumber);
   const unsigned otherWave = found.other.thread >> laneShift;
   const bool sameWave = sameBlock && otherWave == current >> laneShift;

@@ -7,7 +7,8 @@
 
 namespace bitgate_host {
 
-Resumption BlockRunner::waveExchange(unsigned site, uint64_t bits, void* stack) {
+const ThreadRecord* BlockRunner::waveExchange(unsigned site, uint64_t bits, void* stack) {
+  noteEach();
   if (turns)
     endTurns();
   const unsigned number = current >> laneShift;
@@ -25,10 +26,12 @@ Resumption BlockRunner::waveExchange(unsigned site, uint64_t bits, void* stack) 
       // This thread is ready as well: it goes on at once, its turn in the order is the others' too.
       const unsigned at = position[current];
       ready[at / 64] &= ~(1ull << at % 64);
-      return {stack, &slots};
+      records[current].stack = stack;
+      records[current].slots = &slots;
+      return &records[current];
     }
   }
-  gotten[current] = &slots;
+  records[current].slots = &slots;
   return park(State::AtWave, stack);
 }
 
@@ -60,6 +63,8 @@ void BlockRunner::completeWave(Wave& wave, unsigned number) {
 
 // The lanes of each wave must have counted the same operations: lane 0 performs them for all.
 bool BlockRunner::waveOpsAgree() {
+  if (!waveOpsCounted)
+    return true;
   for (unsigned first = 0; first < count; first += launch->waveSize) {
     const unsigned end = std::min(first + launch->waveSize, count);
     unsigned differs = 0;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 // rbx, rbp and r12 to r15 are what the x86-64 System V ABI lets a callee keep. A fresh stack holds six such
-// slots with the entry function in r12 and its argument in rbx.
+// slots with the entry function in r12 and its argument in rbx; what the others hold is nobody's.
 //
 // Barriers and wave operations save the registers as a kernel calls them, and ask the scheduler where to go
 // on. A fiber comes back elsewhere than where the last one left: a `ret` would be predicted to go where the
@@ -22,6 +22,8 @@
   "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n"                                  \
   "popq %rcx\n" /* neither a result nor kept by a callee */                                                  \
   "jmp *%rcx\n"
+// With the thread whose record `place` holds.
+#define BITGATE_GO_ON(place) "movq 40(" place "), %rsp\n movq 48(" place "), %rax\n" BITGATE_RESUME
 #define BITGATE_FUNCTION(name)                                                                               \
   ".text\n .p2align 4\n .globl " #name "\n .type " #name ", @function\n" #name ":\n"
 // `place` is the register of the argument that the scheduler's function takes the stack in.
@@ -29,10 +31,9 @@
   __asm__(BITGATE_FUNCTION(name) ".cfi_startproc\n" BITGATE_SAVE_REGISTERS "movq %rsp, " place "\n"          \
                                  "subq $8, %rsp\n" /* aligned to 16 at a call */                             \
                                  ".cfi_adjust_cfa_offset 8\n"                                                \
-                                 "call " #scheduler "\n"                                                     \
-                                 "movq %rax, %rsp\n"                                                         \
-                                 "movq %rdx, %rax\n" BITGATE_RESUME ".cfi_endproc\n"                         \
-                                 ".size " #name ", .-" #name "\n")
+                                 "call " #scheduler "\n" BITGATE_GO_ON("%rax") ".cfi_endproc\n"              \
+                                                                               ".size " #name ", .-" #name   \
+                                                                               "\n")
 
 BITGATE_MEETING(__bitgate_syncthreads, bitgate_barrier, "%rdi");
 BITGATE_MEETING(__bitgate_wave_exchange, bitgate_wave_exchange, "%rdx");
@@ -51,9 +52,7 @@ bitgate_fiber_resume:
     .size bitgate_fiber_switch, .-bitgate_fiber_switch
 )" BITGATE_FUNCTION(bitgate_fiber_leave) R"(
     .hidden bitgate_fiber_leave
-    movq %rdi, %rsp
-    movq %rsi, %rax
-)" BITGATE_RESUME R"(
+)" BITGATE_GO_ON("%rdi") R"(
     .size bitgate_fiber_leave, .-bitgate_fiber_leave
 
     .p2align 4
@@ -71,7 +70,7 @@ bitgate_fiber_start:
 )");
 
 namespace bitgate_host {
-extern "C" void bitgate_fiber_start();
+static_assert(offsetof(ThreadRecord, stack) == 40 && offsetof(ThreadRecord, slots) == 48); // BITGATE_GO_ON
 
 namespace {
 
@@ -89,7 +88,7 @@ Stack* mapSlab() {
     char* const low = static_cast<char*>(base) + i * slot;
     mprotect(low, stackGuard, PROT_NONE);
     // Tops at the same page offset would all fall into the same few sets of the L1 cache.
-    stacks[i] = {low + stackGuard, low + slot - (i % 64) * 64, nullptr};
+    stacks[i] = {low + stackGuard, low + slot - (i % 64) * 64};
   }
   return stacks;
 }
@@ -110,31 +109,7 @@ bool StackSet::grow() {
   if (!slab)
     return false;
   slabs.push_back(slab);
-  for (unsigned i = slabStacks; i-- > 0;)
-    unused.push_back(&slab[i]);
   return true;
-}
-
-Stack* StackSet::take(void (*entry)(void*), void* argument) {
-  if (unused.empty() && !grow())
-    return nullptr;
-  Stack* const stack = unused.back();
-  unused.pop_back();
-  auto* slots = reinterpret_cast<void**>(stack->top) - 7; // aligned to 16 at the entry's call
-  slots[0] = slots[1] = slots[2] = nullptr;               // r15 r14 r13
-  slots[3] = reinterpret_cast<void*>(entry);              // r12
-  slots[4] = argument;                                    // rbx
-  slots[5] = nullptr;                                     // rbp: the end of a frame-pointer walk
-  slots[6] = reinterpret_cast<void*>(bitgate_fiber_start);
-  stack->sp = slots;
-  return stack;
-}
-
-void StackSet::reset() {
-  unused.clear();
-  for (Stack* slab : slabs)
-    for (unsigned i = slabStacks; i-- > 0;)
-      unused.push_back(&slab[i]);
 }
 
 void StackSet::returnAll() {
@@ -143,7 +118,7 @@ void StackSet::returnAll() {
   std::lock_guard lock(guard);
   freeSlabs.insert(freeSlabs.end(), slabs.begin(), slabs.end());
   slabs.clear();
-  unused.clear();
+  reset();
 }
 
 bool StackSet::inGuard(uint64_t address) const {

@@ -5,30 +5,37 @@
 #include <cstdint>
 #include <vector>
 
-namespace bitgate_host {
+#include "hip/host_detail/abi.hpp"
 
-// A stack pointer below which the callee-saved registers and an address lie, and what the call there returns.
-struct Resumption {
-  void* stack;
-  const void* result;
-};
+namespace bitgate_host {
 
 // Saves the callee-saved registers on the running stack, its pointer in *save, and continues where `load` was
 // saved.
 extern "C" void bitgate_fiber_switch(void** save, void* load);
-// Leaves the running stack for good.
-extern "C" [[noreturn]] void bitgate_fiber_leave(void* stack, const void* result);
+// Leaves the running stack for good: this thread goes on.
+extern "C" [[noreturn]] void bitgate_fiber_leave(const ThreadRecord* thread);
 // Its second half: a signal handler returns here.
 extern "C" void bitgate_fiber_resume();
+
+// The stack pointer of a thread that begins below `top`: entry(argument) runs when it goes on.
+extern "C" void bitgate_fiber_start();
+inline void* freshStack(char* top, void (*entry)(void*), void* argument) {
+  auto* slots = reinterpret_cast<void**>(top) - 7; // aligned to 16 at the entry's call
+  slots[3] = reinterpret_cast<void*>(entry);       // r12
+  slots[4] = argument;                             // rbx
+  slots[5] = nullptr;                              // rbp: the end of a frame-pointer walk
+  slots[6] = reinterpret_cast<void*>(bitgate_fiber_start);
+  return slots;
+}
 
 struct Stack {
   char* bottom; // lowest usable byte; the guard zone lies below
   char* top;
-  void* sp; // where its entry function starts
 };
 
 constexpr size_t stackBytes = 192 * 1024;
 constexpr size_t stackGuard = 64 * 1024; // wide, so that a large frame does not step over it
+constexpr unsigned slabStacks = 64;
 
 // The stacks of one worker. Taken from a pool shared by all workers in slabs of `slabStacks`.
 class StackSet {
@@ -37,12 +44,25 @@ public:
   StackSet(const StackSet&) = delete;
   ~StackSet() { returnAll(); }
 
-  // An unused stack, ready to run `entry(argument)` when switched to; null when the system gives no more
-  // memory.
-  Stack* take(void (*entry)(void*), void* argument);
-  void give(Stack* stack) { unused.push_back(stack); }
-  // After a fault: every stack is unused again.
-  void reset();
+  // An unused stack; null when the system gives no more memory.
+  Stack* take() {
+    if (!given.empty()) {
+      Stack* const stack = given.back();
+      given.pop_back();
+      return stack;
+    }
+    if (taken == slabs.size() * slabStacks && !grow())
+      return nullptr;
+    Stack* const stack = &slabs[taken / slabStacks][taken % slabStacks];
+    ++taken;
+    return stack;
+  }
+  void give(Stack* stack) { given.push_back(stack); }
+  // Every stack is unused again: after a fault, or where threads ended whose stacks nobody gave back.
+  void reset() {
+    taken = 0;
+    given.clear();
+  }
   // Hands all slabs back to the pool.
   void returnAll();
   // Whether the address lies in the guard zone below one of these stacks.
@@ -51,10 +71,9 @@ public:
 private:
   bool grow();
   std::vector<Stack*> slabs; // each points to slabStacks stacks
-  std::vector<Stack*> unused;
+  size_t taken = 0;          // of all slabs' stacks, in order
+  std::vector<Stack*> given; // those of them that are unused again
 };
-
-constexpr unsigned slabStacks = 64;
 
 // How many OS threads may run blocks of `blockThreads` fibers at once without running out of memory mappings:
 // each stack is two of them, and vm.max_map_count bounds a process.

@@ -148,13 +148,18 @@ hipError_t __bitgate_launch_kernel(const LaunchRequest* request, const PointerAr
 }
 
 // Called by __bitgate_syncthreads and __bitgate_wave_exchange (fiber.cpp), and by nobody else.
-__attribute__((used, visibility("hidden"))) Resumption bitgate_barrier(void* stack) {
+__attribute__((used, visibility("hidden"))) const ThreadRecord* bitgate_barrier(void* stack) {
   return currentRunner()->barrier(stack);
 }
 
-__attribute__((used, visibility("hidden"))) Resumption bitgate_wave_exchange(unsigned site, uint64_t bits,
-                                                                             void* stack) {
+__attribute__((used, visibility("hidden"))) const ThreadRecord*
+bitgate_wave_exchange(unsigned site, uint64_t bits, void* stack) {
   return currentRunner()->waveExchange(site, bits, stack);
+}
+
+bool __bitgate_next_turns(Turns* turns) {
+  currentRunner()->nextTurns(*turns);
+  return true;
 }
 
 int __bitgate_syncthreads_reduce(int kind, int predicate) {

@@ -38,6 +38,10 @@ void Schedule::threads(uint16_t* order, unsigned count, uint64_t block, uint64_t
   }
 }
 
+int Schedule::step() const {
+  return kind == bitgateHostRandom ? 0 : kind == bitgateHostReverse ? -1 : 1;
+}
+
 uint64_t Schedule::block(uint64_t index, uint64_t count) const {
   if (kind == bitgateHostReverse)
     return count - 1 - index;

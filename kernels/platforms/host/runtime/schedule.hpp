@@ -13,6 +13,8 @@ struct Schedule {
 
   // Fills order[0..count) with a permutation of the block's threads for one stretch between barriers.
   void threads(uint16_t* order, unsigned count, uint64_t block, uint64_t epoch) const;
+  // From a thread to the next in that order; 0 where it is not the same everywhere.
+  int step() const;
   // The block that runs as the `index`-th of `count`.
   uint64_t block(uint64_t index, uint64_t count) const;
   // Whether two epochs of one block can differ in order.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bitgate.operation import ProblemError
 from bitgate.operation.foreign.controls import Controls
 from bitgate.operation.foreign.numbers import integer, integers
+from bitgate.operation.foreign.perf_request import PerfRequest, of_controls
 from bitgate.operations.convolution.foreign.parameters import SPATIAL_FIELDS, ck_problem, in_dimensions
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
@@ -90,8 +91,21 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
 def controls(words: Sequence[str]) -> Controls:
     """How a line that ``parse`` understands wants to be run."""
     end = 2 + 2 + len(OPERATIONS[words[1]].controls)
-    verify, init, _log, time = _positional(words[2:])[end - 6 : end - 2]
-    return Controls.parse((verify, init, time))
+    verify, init, log, time = _positional(words[2:])[end - 6 : end - 2]
+    return Controls.parse((verify, init, time, log))
+
+
+def perf(words: Sequence[str]) -> PerfRequest:
+    """How a line that ``parse`` understands wants to be timed: all instances, whichever it names."""
+    asked = controls(words)
+    place = 3 + len(OPERATIONS[words[1]].controls)
+    request = of_controls(replace(asked, time=min(asked.time, 1)), f"the time switch (arg{place})")
+    kept = _positional(words[2:])
+    first = 2 + len(OPERATIONS[words[1]].controls)
+    behind = len(kept) - first - 5 - SPATIAL_FIELDS * integer(kept[first], "the number of spatial dimensions")
+    if behind > 1 or any(word.startswith("--instance") for word in words):
+        request = request.noting("an instance is chosen by its number in CK's list: here all are timed")
+    return request
 
 
 def ck_profiler_line(problem: ConvProblem) -> str | None:

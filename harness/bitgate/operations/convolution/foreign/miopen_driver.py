@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from bitgate.operation import DtypeSet, ProblemError
 from bitgate.operation.foreign.numbers import integer
+from bitgate.operation.foreign.perf_request import UNVERIFIED, PerfRequest
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 DTYPES = {
@@ -40,10 +41,13 @@ _COUNTS = {
     "_": ("spatial_dim", 2),
     "F": ("forw", 0),
 }
+# How often and with which clock it runs; said of no problem either.
+_RUNS = {"i": ("iter", 10), "t": ("time", 0), "w": ("wall", 0), "V": ("verify", 1)}
+MOST_ITERATIONS = 1_000_000
 _WORDS = {"I": "in_layout", "O": "out_layout", "f": "fil_layout", "m": "mode", "z": "pad_mode"}
 # Said of how it runs, not of the problem.
 _IGNORED = frozenset(
-    {*"itVwsPodeaDSCYXG%", "iter", "time", "verify", "wall", "search", "printconv", "dump_output", "in_data"}
+    {*"sPodeaDSCYXG%", "search", "printconv", "dump_output", "in_data"}
     | {"weights", "in_bias", "dout_data", "solution", "verification_cache", "gpualloc"}
     | {"trans_output_pad_d", "trans_output_pad_h", "trans_output_pad_w"}
 )
@@ -58,7 +62,7 @@ _NEUTRAL = (
 _LAYOUTS = {"nchw": "ngchw", "nhwc": "nhwgc", "ncdhw": "ngcdhw", "ndhwc": "ndhwgc"}
 _WEIGHT_LAYOUTS = {"nchw": "gkcyx", "nhwc": "gkyxc", "ncdhw": "gkczyx", "ndhwc": "gkzyxc"}
 _SHORT = (
-    {short: long for short, (long, _) in _COUNTS.items()}
+    {short: long for short, (long, _) in (_COUNTS | _RUNS).items()}
     | _WORDS
     | {short: long for field in _FIELDS.values() for short, long, _ in field}
     | {short: long for short, long, _, _ in _NEUTRAL}
@@ -114,6 +118,22 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
         for bit, direction in PASSES.items()
         if chosen & bit
     )
+
+
+def perf(words: Sequence[str]) -> PerfRequest:
+    """How a line that ``parse`` understands wants to be timed. Without ``-t`` it does not say that it does not."""
+    values = _values(words[2:])
+    runs = {long: integer(values.get(long, str(default)), f"--{long}") for long, default in _RUNS.values()}
+    if "time" in values and not runs["time"]:
+        return PerfRequest(refusal="--time is 0: the line asks for no timing, bitgate verify runs it")
+    if not 1 <= runs["iter"] <= MOST_ITERATIONS:
+        raise ProblemError(f"--iter {runs['iter']}: 1 to {MOST_ITERATIONS} launches can be timed")
+    request = PerfRequest(launches=runs["iter"] if "iter" in values else None)
+    if not runs["verify"]:
+        request = request.noting(UNVERIFIED)
+    if runs["wall"]:
+        request = request.noting("wall-clock times (--wall) are not printed: what is timed is the device")
+    return request
 
 
 def _values(words: Sequence[str]) -> dict[str, str]:

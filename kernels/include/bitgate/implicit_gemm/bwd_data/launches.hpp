@@ -2,10 +2,17 @@
 // record says of each.
 #pragma once
 
+#include "bitgate/implicit_gemm/facts.hpp"
 #include "fill.hpp"
 #include "gemm.hpp"
 
 namespace bitgate::implicit_gemm::bwd_data {
+
+// How the images and the reductions of a call are cut.
+struct Cut {
+  int64_t chunks; // of images
+  int32_t split_k;
+};
 
 // Clears dx, or lets it hold op(0, d) where an operation reads d. A D tensor that is dx itself must survive
 // until the GEMMs have read it: then only the cells that they do not write are filled.
@@ -36,12 +43,25 @@ template <class Tiling> struct FlatKernels {
   template <MainLoop loop> static auto of() { return kernel_flat<Tiling, loop>; }
 };
 
+// The same kernel for each kind of main loop: what code that knows no tiling launches.
+template <class Kernel> struct KernelsOf {
+  Kernel all, none, mixed;
+  Kernel of(MainLoop loop) const {
+    return loop == MainLoop::all ? all : loop == MainLoop::none ? none : mixed;
+  }
+};
+template <class Tiling, class Kernels> auto kernels_of() {
+  const auto kernel = [](MainLoop loop) { return kernel_for<Tiling, Kernels>(loop); };
+  return KernelsOf<decltype(kernel(MainLoop::all))>{kernel(MainLoop::all), kernel(MainLoop::none),
+                                                    kernel(MainLoop::mixed)};
+}
+
 // What reports call a kernel.
-template <class Tiling> const char* kernel_name(bool flat, MainLoop loop) {
+inline const char* kernel_name(const Facts& facts, bool flat, MainLoop loop) {
   static constexpr const char* names[2][3] = {
       {"kernel_grouped_all", "kernel_grouped_none", "kernel_grouped_mixed"},
       {"kernel_flat_all", "kernel_flat_none", "kernel_flat_mixed"}};
-  if (!has_main_loop_kernels<Tiling>)
+  if (facts.depth != 2)
     return flat ? "kernel_flat" : "kernel_grouped";
   return names[flat][static_cast<int>(loop)];
 }

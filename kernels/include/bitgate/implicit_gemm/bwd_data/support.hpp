@@ -2,20 +2,14 @@
 #pragma once
 
 #include "bitgate/implicit_gemm/predicates.hpp"
-#include "gemm.hpp"
+#include "launches.hpp"
 
 namespace bitgate::implicit_gemm::bwd_data {
 
 inline constexpr int64_t max_gemms = 65536;
 
-// How the images and the reductions of a call are cut.
-struct Cut {
-  int64_t chunks; // of images
-  int32_t split_k;
-};
-
 // index_range: lengths and coordinates are 32-bit in the kernel, offsets 64-bit; the grid has its own limits.
-inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int tile_m, int tile_n, int block,
+inline int32_t check_index_range(const Facts& facts, const ConvShape& shape, const Cut& cut,
                                  int gemms_a_launch, bitgate_reason* reason) {
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t window = shape.output[axis] + shape.dilation[axis] * (shape.filter[axis] - 1);
@@ -42,8 +36,8 @@ inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int til
                    static_cast<long long>(shape.groups), static_cast<long long>(parts),
                    static_cast<long long>(max_blocks_yz));
   const Geometry geometry = make_geometry(shape, shape.images / cut.chunks, cut.split_k, {}, {});
-  const double threads = static_cast<double>(ceil_div(rows_of(geometry), tile_m)) *
-                         static_cast<double>(ceil_div(shape.c, tile_n)) * gemms_a_launch * block;
+  const double threads = static_cast<double>(ceil_div(rows_of(geometry), facts.tile_m)) *
+                         static_cast<double>(ceil_div(shape.c, facts.tile_n)) * gemms_a_launch * facts.block;
   if (threads > static_cast<double>(max_threads))
     BITGATE_REFUSE(reason, "index_range", "a launch of %d sub-GEMMs takes %.0f threads: at most %lld",
                    gemms_a_launch, threads, static_cast<long long>(max_threads));
@@ -51,17 +45,15 @@ inline int32_t check_index_range(const ConvShape& shape, const Cut& cut, int til
 }
 
 // A is dy, B is w, C is dx.
-template <class Tiling>
-constexpr ProductDtypes dtypes{code_of<typename Tiling::ElementC>, code_of<typename Tiling::ElementB>,
-                               code_of<typename Tiling::ElementA>, Tiling::compute};
+inline ProductDtypes dtypes_of(const Facts& facts) {
+  return {facts.c, facts.b, facts.a, facts.compute};
+}
 
 // k_vector, c_vector, alignment.
-template <class Tiling> int32_t check_vectors(const ConvProblem& problem, bitgate_reason* reason) {
-  using Vector = typename Tiling::Vector;
-  const VectorAccess accesses[3] = {
-      {problem.out, "out", "k_vector", Vector::A, sizeof(typename Tiling::ElementA)},
-      {problem.wei, "wei", "c_vector", Vector::B, sizeof(typename Tiling::ElementB)},
-      {problem.in, "in", "c_vector", Vector::C, sizeof(typename Tiling::ElementC)}};
+inline int32_t check_vectors(const Facts& facts, const ConvProblem& problem, bitgate_reason* reason) {
+  const VectorAccess accesses[3] = {{problem.out, "out", "k_vector", facts.vector_a, dtype_bytes(facts.a)},
+                                    {problem.wei, "wei", "c_vector", facts.vector_b, dtype_bytes(facts.b)},
+                                    {problem.in, "in", "c_vector", facts.vector_c, dtype_bytes(facts.c)}};
   return check_vector_access(accesses, problem.alignment, reason);
 }
 

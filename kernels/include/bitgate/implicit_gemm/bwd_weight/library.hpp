@@ -2,7 +2,8 @@
 #pragma once
 
 #include "bitgate/implicit_gemm/any_layout_library.hpp"
-#include "bitgate/implicit_gemm/bwd_weight/split_k.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/plan.hpp"
+#include "bitgate/implicit_gemm/bwd_weight/support.hpp"
 #include "bitgate/library.hpp"
 
 namespace bitgate::implicit_gemm::bwd_weight {

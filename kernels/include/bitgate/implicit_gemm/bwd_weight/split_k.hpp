@@ -20,9 +20,8 @@ inline int64_t automatic_split_k(int64_t capacity, int64_t grid, int64_t terms, 
 
 // Blocks of `kernel`, launched with so much LDS, that the device runs at once: compute units times blocks on
 // each. The options cu_count and occupancy say so instead, where they are not 0.
-template <class... Params>
-int64_t capacity_of(Context& context, const Options& options, void (*kernel)(Params...), int block,
-                    size_t lds_bytes) {
+inline int64_t capacity_of(Context& context, const Options& options, const void* kernel, int block,
+                           size_t lds_bytes) {
   int device = 0, units = 0, blocks = 0;
   const auto ask = [&](hipError_t error) {
     if (context.error == hipSuccess)
@@ -30,8 +29,7 @@ int64_t capacity_of(Context& context, const Options& options, void (*kernel)(Par
   };
   ask(hipGetDevice(&device));
   ask(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device));
-  ask(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reinterpret_cast<const void*>(kernel), block,
-                                                   lds_bytes));
+  ask(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block, lds_bytes));
   const int64_t stated_units = options.integer("cu_count"), stated_blocks = options.integer("occupancy");
   return (stated_units > 0 ? stated_units : units) * (stated_blocks > 0 ? stated_blocks : blocks);
 }

@@ -18,35 +18,51 @@ struct uint3 {
       __attribute__((tls_model("initial-exec")))
 
 namespace bitgate_host {
-// One GPU thread's record: its place in the block and the wave operations that it took part in.
-struct ThreadRecord {
-  unsigned linear;
-  unsigned lane;
-  unsigned waveOps;
-  unsigned waveOpHash;
-};
-
 // What the lanes of a wave handed in at a wave operation; lanes that did not take part hold all ones.
 struct WaveSlots {
   uint64_t value[64];
   uint64_t active;
 };
 
-// Threads of a block that run one after the other on one stack: those at the places `at` to `last` of its
-// order. Where one waits, `last` moves to behind it, and the others run on another stack.
-struct Turns {
-  const uint16_t* order;
-  ThreadRecord* records; // by thread, as are the indices
-  const uint3* index;
-  unsigned from; // those before `at` have ended, and the runtime has not noted it yet
-  unsigned at, last;
+// Copied in one piece, once for each thread.
+struct alignas(16) PaddedIndex : uint3 {
+  unsigned unused;
 };
+
+// One GPU thread's record: its place in the block, the wave operations that it took part in, and whose turn
+// comes behind its own. The last one's next is the first.
+struct ThreadRecord {
+  unsigned linear;
+  unsigned lane;
+  unsigned waveOps;
+  unsigned waveOpHash;
+  PaddedIndex index;
+  ThreadRecord* next; // in the order of this stretch between barriers
+  // While it waits: its registers, and what its wave operation returns.
+  void* stack;
+  const WaveSlots* slots;
+};
+
+// Threads of a block that run one after the other on one stack: those from `first` to `last` in its order.
+// Where one waits it becomes the last, and the others run on another stack.
+struct Turns {
+  ThreadRecord *first, *last;
+  ptrdiff_t step; // from a record to the next in the order; 0: not the same everywhere, follow `next`
+};
+
+// A sum is ready before the load of `next` would be, and a loop over short threads waits for nothing else.
+inline ThreadRecord* behind(ThreadRecord* thread, ptrdiff_t step) {
+  if (step) [[likely]]
+    return thread + step;
+  __asm__ volatile(""); // keeps it a branch
+  return thread->next;
+}
 
 struct LaunchRequest {
   const char* name;
   const void* function; // the kernel's address, to find its library
-  void (*invoke)(void* args,
-                 Turns* turns); // calls the kernel with a copy of its arguments, once for each turn
+  // Calls the kernel with a copy of its arguments, once for each turn, and asks for more.
+  void (*invoke)(void* args, Turns* turns);
   const void* arguments;
   size_t argumentBytes;
   dim3 grid, block;
@@ -61,22 +77,25 @@ struct PointerArgument {
 };
 
 BITGATE_THREAD_VARIABLE(ThreadRecord*, self);
+BITGATE_THREAD_VARIABLE(bool, waveOpsCounted); // by any thread of the block: then they are compared
 
 namespace thread_variables {
 // What a kernel sees as a constant (thread_indices.hpp).
-BITGATE_THREAD_VARIABLE(uint3, threadIdx);
+BITGATE_THREAD_VARIABLE(PaddedIndex, threadIdx);
 } // namespace thread_variables
 
 // From here on this thread of the block is the one that runs.
-inline void enterThread(ThreadRecord* record, const uint3& index) {
+inline void enterThread(ThreadRecord* record) {
   self = record;
-  thread_variables::threadIdx = index;
-  __asm__ volatile("" ::
-                       : "memory"); // seen by the watch for threads that spin, even if the kernel never looks
+  thread_variables::threadIdx = record->index;
+  // Faults and spins are this thread's: nothing of the kernel moves to before the stores, nor they behind it.
+  __asm__ volatile("" ::: "memory");
 }
 } // namespace bitgate_host
 
 extern "C" {
+// The threads of these turns have ended: true with new ones. It does not come back without.
+BITGATE_API bool __bitgate_next_turns(bitgate_host::Turns* turns);
 BITGATE_API void __bitgate_syncthreads(void);
 enum { bitgateBarrierCount = 0, bitgateBarrierAnd = 1, bitgateBarrierOr = 2 };
 BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);

@@ -1,11 +1,21 @@
-// threadIdx and its kin. Constants for a kernel: a GPU thread never sees them change, so the compiler may
-// keep them across a barrier. All threads of a block run on one OS thread, so their addresses stay right as
-// well.
+// threadIdx and its kin. Constants for a kernel: a GPU thread never sees them change. All threads of a block
+// run on one OS thread, so their addresses stay right across a barrier.
 #pragma once
 
 #include "hip/host_detail/abi.hpp"
 
-BITGATE_THREAD_VARIABLE(const uint3, threadIdx);
+namespace bitgate_host {
+// The compiler may keep a constant across anything, so also from one thread to the next where a kernel is
+// inlined into the loop over its threads. A mutable member, of no size, says that this one changes.
+struct ThreadIndex : uint3 {
+private:
+  struct Nothing {};
+  [[no_unique_address]] mutable Nothing changes;
+};
+static_assert(sizeof(ThreadIndex) == sizeof(uint3));
+} // namespace bitgate_host
+
+BITGATE_THREAD_VARIABLE(const bitgate_host::ThreadIndex, threadIdx);
 BITGATE_THREAD_VARIABLE(const uint3, blockIdx);
 BITGATE_THREAD_VARIABLE(const dim3, blockDim);
 BITGATE_THREAD_VARIABLE(const dim3, gridDim);

@@ -19,6 +19,7 @@ inline unsigned lane_id() {
 // operation).
 inline void wave_op(unsigned kind) {
   ThreadRecord* const record = self;
+  waveOpsCounted = true;
   ++record->waveOps;
   record->waveOpHash = (record->waveOpHash ^ kind) * 0x9E3779B1u;
 }

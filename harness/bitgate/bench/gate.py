@@ -1,0 +1,138 @@
+"""May a change go in? Side A is what it is measured against, side B the change: red is only what is slower twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from bitgate.bench.compare import ShapeResult, compare, kernel_words
+from bitgate.bench.settings import Significance
+from bitgate.record import Outcome
+from bitgate.record.timing import Status, Timing
+
+
+class Ruling(str, Enum):
+    """What the gate says of a shape."""
+
+    SLOWER = "slower"
+    """Significantly, by more than the minimum effect, and again when it was measured alone in new processes."""
+    NOT_VERIFIED = "not verified"
+    """The change computes something else here, or died; nothing else counts then."""
+    NOT_CONFIRMED = "not confirmed"
+    """Slower at first, and not when it was measured again."""
+    FASTER = "faster"
+    SAME = "no slower"
+    NO_BASE = "no base"
+    """Nothing to measure against: the kernel is new, or the base does not build or is wrong itself."""
+    GONE = "gone"
+    """The base has a kernel for it, the change refuses it."""
+    TOO_LITTLE = "too little data"
+
+
+RED = frozenset({Ruling.SLOWER, Ruling.NOT_VERIFIED})
+UNKNOWN = frozenset({Ruling.TOO_LITTLE, Ruling.GONE})
+"""Not green either: a kernel that is gone cannot be shown to be as fast."""
+
+Shape = tuple[str, str]
+"""Case id and name."""
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """``again``: the second measurement, where there was one. ``why``: for people."""
+
+    shape: ShapeResult
+    ruling: Ruling
+    why: str = ""
+    again: ShapeResult | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        again = self.again.as_json() if self.again else None
+        return {**self.shape.as_json(), "ruling": self.ruling.value, "why": self.why, "again": again}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All shapes, in the order in which they were measured."""
+
+    shapes: tuple[Ruled, ...]
+    significance: Significance
+
+    @property
+    def exit_code(self) -> int:
+        """1: something is red. 3: of some shape too little is known, or nothing is left to know. Else 0."""
+        if any(one.ruling in RED for one in self.shapes):
+            return 1
+        return 3 if not self.shapes or any(one.ruling in UNKNOWN for one in self.shapes) else 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {ruling.value: sum(one.ruling is ruling for one in self.shapes) for ruling in Ruling}
+
+    def of(self, *rulings: Ruling) -> list[Ruled]:
+        return [one for one in self.shapes if one.ruling in rulings]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "exit_code": self.exit_code,
+            "counts": self.counts,
+            "significance": vars(self.significance),
+            "shapes": [one.as_json() for one in self.shapes],
+        }
+
+
+def judge(
+    rows: Sequence[Timing], significance: Significance, again: Callable[[Sequence[Shape]], Sequence[Timing]]
+) -> Gate:
+    """``again`` measures the given shapes once more, in new processes; it is called once at most, with those that are
+    slower and verified."""
+    first = compare(rows, significance)
+    wrong = _wrong(rows)
+    suspects = [(one.case, one.name) for one in first.shapes if one.winner == "A" and (one.case, one.name) not in wrong]
+    more = list(again(suspects)) if suspects else []
+    wrong |= _wrong(more)
+    second = {(one.case, one.name): one for one in compare(more, significance).shapes}
+    late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET or _found_no_room(row)}
+    ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late) for one in first.shapes]
+    return Gate(tuple(ruled), significance)
+
+
+def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
+    """Where the change was not verified or died, and how."""
+    latest = {(row.name, row.identity): row for row in rows if row.side == "B"}
+    found: dict[Shape, str] = {}
+    for row in latest.values():
+        if row.status in (Status.NOT_VERIFIED, Status.FAILED) and not _found_no_room(row):
+            said = ": ".join(filter(None, [f"{kernel_words(row)} {row.status.value}", row.verdict, row.reason]))
+            found.setdefault((row.case, row.name), said)
+    return found
+
+
+def _found_no_room(row: Timing) -> bool:
+    """For want of memory, say: nothing is wrong with the kernel."""
+    return row.verdict == Outcome.NOT_RUN.value
+
+
+def _ruled(
+    one: ShapeResult, again: ShapeResult | None, wrong: dict[Shape, str], late: Collection[tuple[str, str, str]]
+) -> Ruled:
+    """``late``: sides of shapes whose time was up, or that found no room."""
+    if why := wrong.get((one.case, one.name)):
+        return Ruled(one, Ruling.NOT_VERIFIED, why, again)
+    if one.winner == "A":
+        return _confirmed(one, again)
+    if one.compared:
+        return Ruled(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note)
+    absent = [side for side, best in (("A", one.a), ("B", one.b)) if best is None]
+    if not absent or any((one.case, one.name, side) in late for side in absent):
+        return Ruled(one, Ruling.TOO_LITTLE, one.note)
+    return Ruled(one, Ruling.NO_BASE if "A" in absent else Ruling.GONE, one.note)
+
+
+def _confirmed(one: ShapeResult, again: ShapeResult | None) -> Ruled:
+    if again is None or not again.compared:
+        why = again.note if again else "it was not measured again"
+        return Ruled(one, Ruling.TOO_LITTLE, f"slower at first, then: {why}", again)
+    return Ruled(one, Ruling.SLOWER if again.winner == "A" else Ruling.NOT_CONFIRMED, again.note, again)

@@ -1,0 +1,118 @@
+"""One contender on one problem, as the parent sees it: verified and timed in its side's process, which it may lose."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Contender, Shape
+from bitgate.bench.timer import GUEST
+from bitgate.errors import UsageError
+from bitgate.isolation.child import Ended
+from bitgate.record import Outcome, Verdict
+from bitgate.record.timing import Status
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import TIME_LIMIT, CaseProcess
+from bitgate.verify.server import to_json
+
+SAMPLE_SECONDS = 60.0
+"""That a sample may take beside what it took before."""
+
+
+@dataclass(eq=False)
+class Entrant:
+    """``status`` is None as long as nothing speaks against it."""
+
+    contender: Contender
+    shape: Shape
+    planned: PlannedCase
+    process: CaseProcess
+    settings: Settings
+    status: Status | None = None
+    reason: str = ""
+    verdict: Verdict | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    host_seconds: list[float] = field(default_factory=list)
+    _number: int = -1
+    _process_number: int = -1
+
+    @property
+    def cost(self) -> float:
+        """Seconds that a sample takes."""
+        return float(self.facts.get("seconds", 0.0)) * int(self.facts.get("settings", {}).get("batch", 1))
+
+    def verify(self) -> None:
+        """By the spine, as any verdict: what does not pass is not timed."""
+        try:
+            verdict = self.process.verify(self.planned, TIME_LIMIT)
+        except UsageError as error:  # another commit may not know the option, or the problem
+            self._end(Status.REFUSED, str(error))
+            return
+        self.verdict = verdict
+        if verdict.outcome is Outcome.REFUSED:
+            self._end(Status.REFUSED, verdict.reason)
+        elif verdict.outcome is not Outcome.PASS or not verdict.compared:
+            self._end(Status.NOT_VERIFIED, verdict.reason or "nothing was compared")
+
+    def open(self) -> None:
+        """Buffers, the first launches one by one, the warm-up."""
+        arguments = {
+            "planned": to_json(self.planned),
+            "settings": asdict(self.settings),
+            "digest": _whole_digest(self.verdict, len(self.shape.problem.outputs)) if self.verdict else "",
+        }
+        answer = self._ask("open", arguments, TIME_LIMIT)
+        if answer is not None:
+            self._number, self._process_number = answer["number"], self.process.number
+            self.facts = answer
+
+    def sample(self) -> float | None:
+        """Seconds a launch. A process that another contender has ended is another now: everything is set up anew."""
+        if self._process_number != self.process.number:
+            self.open()
+        if self.status is not None:
+            return None
+        answer = self._ask("sample", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
+        if answer is None:
+            return None
+        self.host_seconds.append(answer["host_seconds"])
+        return float(answer["seconds"])
+
+    def finish(self) -> None:
+        """The last look."""
+        if self.status is None and self._process_number == self.process.number:
+            self._ask("finish", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
+
+    def _ask(self, do: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """None if the contender is out; ``status`` says why."""
+        try:
+            answer: dict[str, Any] = self.process.call(GUEST, do, arguments, seconds)
+        except Ended as ended:
+            self._end(Status.FAILED, ended.reason)
+            return None
+        except UsageError as error:
+            self._end(Status.NOT_VERIFIED, str(error))
+            return None
+        for name, status in _OUT.items():
+            if name in answer:
+                self._end(status, answer[name])
+                break
+        else:
+            return answer
+        self.process.end()  # its buffers are others', too; and after a fault a device may give errors for ever
+        return None
+
+    def _end(self, status: Status, reason: str) -> None:
+        self.status, self.reason = status, reason
+
+
+_OUT = {"wrong": Status.NOT_VERIFIED, "failed": Status.FAILED, "short": Status.REFUSED}
+"""Answers that end a contender, and as what."""
+
+
+def _whole_digest(verdict: Verdict, outputs: int) -> str:
+    """The digest, if it speaks of all outputs, and for all that they are held to."""
+    holds = verdict.certificate is not None and verdict.certificate.holds
+    is_whole = outputs == 1 or verdict.digest.count("=") == outputs
+    return verdict.digest if holds and is_whole else ""

@@ -1,0 +1,222 @@
+"""Shapes, one after the other: what each side has for it is verified, then timed in turns on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import zip_longest
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bitgate.bench.clocks import Clocks
+from bitgate.bench.lane import Entrant
+from bitgate.bench.rounds import Lane, play
+from bitgate.bench.rows import refused_row, timed_row
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Contender, Shape, Side
+from bitgate.bench.timer import GUEST
+from bitgate.bench.trees import Tree, tree_of
+from bitgate.device.targets import Target
+from bitgate.errors import UsageError
+from bitgate.isolation.child import Ended
+from bitgate.kernel.resolved import Kernel
+from bitgate.project import Project
+from bitgate.record import Outcome, Stamp
+from bitgate.record.stamp import begin
+from bitgate.record.timing import Status, Timing, timings, write
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.repro import repro_line
+from bitgate.verify.selection import candidates, select_for
+
+CLOSE_SECONDS = 60.0
+
+ALWAYS_SAID = frozenset({"dtypes", "layout", "layouts", "ndim", "ndims"})
+"""Clauses that say nothing of a shape: half of all instances are for other types."""
+
+Say = Callable[[str], None]
+
+
+def measure(
+    shapes: Sequence[Shape],
+    sides: Sequence[Side],
+    settings: Settings,
+    target: Target,
+    project: Project,
+    *,
+    journal: Path | None = None,
+    resume: bool = False,
+    progress: Say = lambda line: None,
+) -> Iterator[Timing]:
+    """The rows of every shape, those of a shape together once all of it is done; each is in the ``journal`` before it
+    is given. ``resume``: what stands there, with the same settings, is given as it is and not measured again.
+
+    UsageError for a side that has no kernel, or sources that are none. OSError where the journal cannot be written.
+    """
+    with ExitStack() as stack:
+        run = _Run(sides, settings, target, project, journal, resume, progress, stack)
+        for number, shape in enumerate(shapes, 1):
+            yield from run.measured(shape, f"{number}/{len(shapes)}")
+
+
+class _Run:
+    def __init__(
+        self,
+        sides: Sequence[Side],
+        settings: Settings,
+        target: Target,
+        project: Project,
+        journal: Path | None,
+        resume: bool,
+        progress: Say,
+        stack: ExitStack,
+    ) -> None:
+        self._settings, self._target, self._journal, self._progress = settings, target, journal, progress
+        self._project = project
+        self._known = _known(journal, settings) if resume and journal is not None else {}
+        self._stamp: Stamp = begin()
+        self._clocks = Clocks(target)
+        self._kernels: list[tuple[Side, list[Kernel]]] = []
+        self._processes: dict[Path | None, CaseProcess] = {}
+        self._begun_once: set[CaseProcess] = set()
+        self._free = 0.0
+        """Seconds of the shape that its budget does not count."""
+        trees: dict[Path | None, Tree] = {}
+        for side in sides:
+            if side.tree not in trees:
+                tree = trees[side.tree] = tree_of(project, side.tree)
+                opening = Opening(target.name, tree.project, environment=tree.environment)
+                self._processes[side.tree] = stack.enter_context(CaseProcess(opening, progress=progress))
+            tree = trees[side.tree]
+            self._kernels.append((side, _candidates(side, tree, target.name, progress)))
+
+    def measured(self, shape: Shape, place: str) -> Iterator[Timing]:
+        started = monotonic()
+        self._stamp = self._stamp.now()
+        rows, entrants = self._entrants(shape)
+        known = [self._known.get(row.identity) for row in [*rows, *map(self._begun, entrants)]]
+        if known and all(row is not None for row in known):
+            self._progress(f"{place} {_called(shape)}: measured before")
+            yield from (row for row in known if row is not None)
+            return
+        self._progress(f"{place} {_called(shape)}: {len(entrants)} kernels")
+        for row in rows:
+            yield self._kept(row)
+        self._free = 0.0
+        if entrants:
+            budget = self._settings.budget
+            yield from self._timed(shape, entrants, lambda: budget - (monotonic() - started - self._free))
+
+    def _timed(self, shape: Shape, entrants: list[Entrant], left: Callable[[], float]) -> Iterator[Timing]:
+        # All are verified before the first is warmed up: a verification may end the process that holds the buffers.
+        for do, what in ((self._verify, "verified"), (Entrant.open, "timed")):
+            for entrant in entrants:
+                self._step(entrant, do, what, left())
+        lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
+        running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
+        self._clocks.begin()
+        seed = self._settings.seed
+        play(running, self._settings.samples, left, seed, lambda number: self._clocks.look())
+        for entrant in entrants:
+            entrant.finish()
+        clocks = self._clocks.end()
+        self._close()
+        for lane, entrant in zip(lanes, entrants, strict=True):
+            repro = repro_line(entrant.planned, self._project.added)
+            if entrant.verdict is not None and entrant.verdict.outcome is Outcome.PASS:
+                repro = repro.replace("bitgate verify", "bitgate bench", 1)
+            yield self._kept(timed_row(entrant, lane, self._target, clocks, self._stamp, repro))
+
+    def _verify(self, entrant: Entrant) -> None:
+        """Builds are in no shape's budget, and a process' first verification is not: it builds what references and
+        comparisons need."""
+        begun = monotonic()
+        entrant.verify()
+        spent = monotonic() - begun
+        own = entrant.verdict.seconds.get("total", spent) if entrant.verdict else spent
+        self._free += spent if entrant.process not in self._begun_once else max(0.0, spent - own)
+        self._begun_once.add(entrant.process)
+
+    def _step(self, entrant: Entrant, do: Callable[[Entrant], None], what: str, left: float) -> None:
+        if entrant.status is not None:
+            return
+        if left > 0:
+            do(entrant)
+        else:
+            entrant.status = Status.OVER_BUDGET
+            entrant.reason = f"the {self._settings.budget:g} s of the shape were up before it was {what}"
+        if entrant.status is not None:
+            self._progress(f"  {entrant.contender.words}: {entrant.status.value}: {entrant.reason}")
+
+    def _close(self) -> None:
+        """Buffers of the shape; a process that cannot give them back is ended."""
+        for process in self._processes.values():
+            if process.is_running:
+                try:
+                    process.call(GUEST, "close", {}, CLOSE_SECONDS)
+                except (Ended, RuntimeError):
+                    process.end()
+
+    def _entrants(self, shape: Shape) -> tuple[list[Timing], list[Entrant]]:
+        """Rows of what is refused, where no kernel of a side takes the shape; and who is to be timed, the sides in
+        turns, so that a short budget is shared."""
+        rows: list[Timing] = []
+        of_sides: list[list[Entrant]] = []
+        for side, kernels in self._kernels:
+            selection = select_for(shape.problem, kernels)
+            of_sides.append([self._entrant(side, kernel, shape) for kernel in selection.supporting])
+            if selection.supporting:
+                continue
+            telling = [one for one in selection.refusing if one[1].clause not in ALWAYS_SAID]
+            for kernel, refusal in telling or selection.refusing:
+                planned = self._planned(kernel, shape)
+                named = (side.name, side.build)
+                rows.append(refused_row(planned, named, shape, refusal, self._settings, self._target, self._stamp))
+        turns = zip_longest(*of_sides)
+        return rows, [entrant for turn in turns for entrant in turn if entrant is not None]
+
+    def _entrant(self, side: Side, kernel: Kernel, shape: Shape) -> Entrant:
+        process = self._processes[side.tree]
+        return Entrant(Contender(side, kernel), shape, self._planned(kernel, shape), process, self._settings)
+
+    def _planned(self, kernel: Kernel, shape: Shape) -> PlannedCase:
+        target, settings = self._target.name, self._settings
+        return PlannedCase(
+            shape.problem, kernel, settings.fill, settings.seed, target=target, reference=settings.reference
+        )
+
+    def _begun(self, entrant: Entrant) -> Timing:
+        """A row of which only the identity is asked."""
+        return timed_row(entrant, Lane(entrant.contender.side.name, entrant), self._target, {}, self._stamp, "")
+
+    def _kept(self, row: Timing) -> Timing:
+        if self._journal is not None:
+            write(self._journal, row)
+        return row
+
+
+def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:
+    """Another tree may lack the kernel, or what it declares may not be read: then that side has none."""
+    try:
+        return candidates(side.kernel, dict(side.options), target, tree.project, tree.declarations)
+    except UsageError as error:
+        if side.tree is None:
+            raise
+        progress(f"side {side.name} has no kernel: {error}")
+        return []
+
+
+def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing]:
+    """Rows that were measured with these settings, by identity."""
+    if not journal.exists():
+        return {}
+    wanted = asdict(settings)
+    return {
+        row.identity: row for row in timings(journal) if wanted == {name: row.settings.get(name) for name in wanted}
+    }
+
+
+def _called(shape: Shape) -> str:
+    return shape.name or shape.problem.operation.human(shape.problem)

@@ -1,0 +1,290 @@
+"""The child's side of a timing: kernels that were verified are launched here, in samples, and nothing is believed of a
+sample whose result is not the verified one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
+from typing import Any
+
+from bitgate.bench.caches import overwriting_bytes
+from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all, shortage
+from bitgate.bench.launches import Arguments, Clock, Sample
+from bitgate.bench.settings import Settings
+from bitgate.device.buffers import Buffer
+from bitgate.device.errors import HipError
+from bitgate.exact.fill import FillPlan, plan_fill
+from bitgate.kernel.abi import EventKind
+from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
+from bitgate.kernel.errors import KernelFailed, KernelRefused
+from bitgate.kernel.runner import LibraryRunner, Runner
+from bitgate.operation import Problem
+from bitgate.verify.on_device import Data
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.running import How
+from bitgate.verify.server import from_json
+from bitgate.verify.session import Session, reference_kind
+
+GUEST = f"{__name__}:Timers"
+"""Asked through ``CaseProcess.call``."""
+
+CHECKED_LAUNCHES = 4
+"""Launches at the begin that are looked at one by one; fewer of a kernel that takes long."""
+CHECKED_SECONDS = 0.5
+
+MOST_LAUNCHES = 1000
+"""In one sample: a device's queue is not endless."""
+
+CASTS = frozenset({"kernel_finish"})
+"""Launches that bring partial sums to the type of the result."""
+
+AGREEING = 3
+"""The last so many samples of a warm-up agree when it ends."""
+
+
+class Wrong(Exception):
+    """The result is not the verified one, or something else was written; the message says what."""
+
+
+class Short(Exception):
+    """There is no memory for its buffers."""
+
+
+class Timers:
+    """What is timed on one problem, by number; the buffers are shared by all whose data are the same."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._clock = Clock(session.device)
+        self._sets: list[tuple[Problem, FillPlan, list[HeldSet]]] = []
+        self._timed: list[Timed] = []
+        self._overwritten: Buffer | None = None
+
+    def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
+        """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
+        looked at one by one, then it is warmed up. ``wrong``, ``failed`` or ``short`` of memory: it is not
+        to be timed, and why."""
+        case = from_json(planned, self._session.families)
+        stated = Settings(**settings)
+
+        def opened() -> dict[str, Any]:
+            timed = Timed(
+                self._session, self._clock, case, stated, digest, self._held(case, stated), self._cold(stated)
+            )
+            timed.begin()
+            self._timed.append(timed)
+            return {"number": len(self._timed) - 1, **timed.facts}
+
+        return _told(self._session, opened)
+
+    def sample(self, number: int) -> dict[str, Any]:
+        """``seconds`` and ``host_seconds`` of a launch; or ``wrong``, or ``failed``."""
+        return _told(self._session, lambda: vars(self._timed[number].sample()))
+
+    def finish(self, number: int) -> dict[str, Any]:
+        """One launch more, when all samples are taken."""
+
+        def finished() -> dict[str, Any]:
+            self._timed[number].launch_checked()
+            return {}
+
+        return _told(self._session, finished)
+
+    def close(self) -> None:
+        """Give everything back."""
+        for _, _, sets in self._sets:
+            free_all(sets)
+        self._sets, self._timed = [], []
+        if self._overwritten is not None:
+            self._overwritten.free()
+            self._overwritten = None
+
+    def _held(self, case: PlannedCase, settings: Settings) -> list[HeldSet]:
+        problem, instance = case.problem, case.kernel.instance
+        plan = plan_fill(problem, instance.accumulation_for(problem), case.fill, case.seed)
+        for other, filled, known in self._sets:
+            if (other, filled) == (problem, plan):
+                return known
+        tools, tensors = self._session.tools, problem.tensors
+        fillable = all(tools.can_fill(tensors[name], own) for name, own in plan.tensors)
+        wanted = max(1, settings.rotate)
+        if words := shortage(problem, self._session.device, wanted):
+            raise Short(words)
+        inputs = None if fillable else self._session.inputs(problem, instance, case.fill, case.seed).tensors
+        sets: list[HeldSet] = []
+        try:
+            for _ in range(wanted):
+                sets.append(HeldSet(self._session.device, tools, problem, Data(plan, inputs)))
+        except BaseException:
+            free_all(sets)
+            raise
+        self._sets.append((problem, plan, sets))
+        return sets
+
+    def _cold(self, settings: Settings) -> Buffer | None:
+        if settings.cold and self._overwritten is None:
+            size = overwriting_bytes(self._session.device)
+            self._overwritten = self._session.device.alloc(size, name="overwritten", placement=PLACEMENT)
+        return self._overwritten if settings.cold else None
+
+
+@dataclass(eq=False)
+class Timed:
+    """One verified case that is launched again and again."""
+
+    session: Session
+    clock: Clock
+    case: PlannedCase
+    settings: Settings
+    digest: str
+    sets: list[HeldSet]
+    overwritten: Buffer | None
+
+    def __post_init__(self) -> None:
+        self.runner: Runner = self.session.runner(self.case.kernel)
+        self.workspace = self.runner.workspace(self.case.problem)
+        self.is_native = isinstance(self.runner, LibraryRunner)
+        self.batch = 1
+        self.launched = 0
+        self.record: DispatchRecord | None = None
+        self.seconds = self.host_seconds = 0.0
+        self._digest_here = ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a row says of how it was timed."""
+        return {
+            "seconds": self.seconds,
+            "launches": self.record.launches if self.record else 0,
+            "includes": list(_beside(self.record)) if self.record else [],
+            "settings": {
+                "batch": self.batch,
+                "loop": "C" if self.is_native else "Python",
+                "clock": self.clock.name,
+                "overwritten_bytes": self.overwritten.bytes if self.overwritten else 0,
+                "compared": "digest" if self.digest else "reference",
+            },
+        }
+
+    def begin(self) -> None:
+        started = perf_counter()
+        for _ in range(CHECKED_LAUNCHES):
+            self.launch_checked()
+            if perf_counter() - started > CHECKED_SECONDS:
+                break
+        self._warm_up()
+
+    def launch_checked(self) -> None:
+        """One launch into blank outputs. Wrong if anything but the verified result comes of it."""
+        held = self._next()
+        held.blank()
+        arguments = held.arguments(self.workspace)
+        self._arrange()
+        device = self.session.device
+        self.record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
+        device.wait()
+        self.launched += 1
+        self._check(held)
+
+    def sample(self) -> Sample:
+        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be."""
+        end = self.launched + self.batch
+        used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
+        for held in used:
+            held.blank()
+        taken = self._take(self.batch)
+        for held in used:
+            self._check(held)
+        return taken
+
+    def _warm_up(self) -> None:
+        """Until the last samples agree; then a sample has as many launches as it should."""
+        settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
+        seconds: list[float] = []
+        alone = bool(self.case.problem.in_place) or self.overwritten is not None
+        while True:
+            taken = self.sample()
+            seconds.append(taken.seconds)
+            self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
+            wanted = ceil(settings.batch_seconds / max(taken.seconds, 1e-9))
+            batch = 1 if alone else max(1, min(MOST_LAUNCHES, wanted))
+            last = seconds[-AGREEING:]
+            grown = batch > 2 * self.batch
+            if not grown and len(last) == AGREEING and max(last) <= (1 + settings.warm_up) * min(last):
+                return
+            if perf_counter() >= until and not grown:
+                return
+            self.batch = batch
+
+    def _take(self, launches: int) -> Sample:
+        self._arrange()
+        sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
+        problem, first = self.case.problem, self.launched
+        self.launched += launches
+        if isinstance(self.runner, LibraryRunner):
+            return self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten)
+        return self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten)
+
+    def _next(self) -> HeldSet:
+        return self.sets[self.launched % len(self.sets)]
+
+    def _arrange(self) -> None:
+        How(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
+
+    def _check(self, held: HeldSet) -> None:
+        seen = held.look(self.workspace)
+        if seen.damage:
+            raise Wrong(f"{self._ordinal}: {seen.damage}")
+        if self.digest:
+            if seen.digest != self.digest:
+                raise Wrong(f"{self._ordinal}: the result's digest is {seen.digest}, verified was {self.digest}")
+        elif seen.digest != self._digest_here:  # the same bits as before need no second look
+            self._compare(held)
+            self._digest_here = seen.digest
+
+    def _compare(self, held: HeldSet) -> None:
+        case, session = self.case, self.session
+        problem, instance = case.problem, case.kernel.instance
+        inputs = session.inputs(problem, instance, case.fill, case.seed)
+        kind = reference_kind(problem, inputs.certificate.holds, case.kernel.family.is_reference)
+        reference = session.reference(problem, instance, case.fill, case.seed, kind)
+        for role, found in held.results().items():
+            judge = reference.judges.get(role)
+            if judge is not None:
+                wrong = int(judge.outside(found.logical).sum())
+            else:
+                wrong = differing(found, reference.tensors[role])
+            if wrong:
+                raise Wrong(f"{self._ordinal}: {wrong} cells of {role} are not within their bounds any more")
+
+    @property
+    def _ordinal(self) -> str:
+        return f"after launch {self.launched} of the timing"
+
+
+def _beside(record: DispatchRecord) -> list[str]:
+    """What of a launch does not compute: fills, copies, transposes, casts."""
+    found: dict[str, int] = {}
+    for event in record.events:
+        is_fill = event.kind is EventKind.MEMSET or event.name.startswith(("fill", "zero_fill"))
+        if is_fill or event.kind is EventKind.COPY or event.name in TRANSPOSES | CASTS:
+            found[event.name] = found.get(event.name, 0) + 1
+    return [name if count == 1 else f"{count} x {name}" for name, count in found.items()]
+
+
+def _told(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    try:
+        return dict(work())
+    except Wrong as error:
+        return {"wrong": str(error)}
+    except Short as error:
+        return {"short": str(error)}
+    except KernelRefused as error:
+        return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}
+    except (HipError, KernelFailed) as error:
+        if isinstance(error, HipError) and error.name == "hipErrorOutOfMemory":
+            return {"short": str(error)}
+        fault = session.device.fault()
+        return {"failed": fault.text if fault is not None else str(error)}

@@ -1,0 +1,386 @@
+"""``bitgate bench CASE...``: kernels are verified, then timed; two sides in turns on one device."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitgate import rooms
+from bitgate.bench.settings import Settings, Significance
+from bitgate.bench.side import Shape, Side
+from bitgate.cli import bench_gate
+from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
+from bitgate.cli.verify import progress
+from bitgate.cli.words import options_named
+from bitgate.errors import UsageError, meant
+from bitgate.exact.fill import fill_names
+from bitgate.kernel.loading import to_load, with_operations
+from bitgate.operation import case_id
+from bitgate.operation.foreign import Refused, in_words, reasons
+from bitgate.project import Project
+from bitgate.project_file import find
+from bitgate.record.timing import Status, Timing
+
+if TYPE_CHECKING:
+    from bitgate.bench.compare import Comparison
+    from bitgate.device.targets import Target
+
+app = typer.Typer(add_completion=False)
+
+RECORD = "bench.jsonl"
+PREVIOUS = "bench.prev.jsonl"
+"""Where an earlier record goes that is not resumed."""
+
+USUAL = Settings()
+USUALLY_SIGNIFICANT = Significance()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command line, read."""
+
+    shapes: tuple[Shape, ...]
+    wanted: tuple[Wanted, ...]
+    """What lines, lists and tables ask for: problems of ``shapes``."""
+    refused: tuple[Refused, ...]
+    sides: tuple[Side, ...]
+    settings: Settings
+    significance: Significance
+    target: Target
+    project: Project
+    journal: Path
+    resume: bool
+    json: bool
+
+
+@app.command()
+def bench(
+    cases: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CASE...", help="Case ids, or quoted ckProfiler, CK example, MIOpenDriver, benchdnn lines."
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Shapes under names: a sweep of suites/sweeps, or a file.")
+    ] = None,
+    case_list: Annotated[
+        Path | None, typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are reported.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
+    ] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Side B: these kernels [those of side A].")
+    ] = None,
+    compare_option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Side B: with this option, beside A's; repeatable.")
+    ] = None,
+    compare_commit: Annotated[
+        str | None, typer.Option(metavar="REV", help="Side B: built of the sources of a commit.")
+    ] = None,
+    compare_tree: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Side B: built of the sources of another checkout.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
+    budget: Annotated[float, typer.Option(min=0, help="Seconds that a shape may take, all kernels.")] = USUAL.budget,
+    cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
+    rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
+    fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
+    min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
+    level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(metavar="REV|DIR", help="The gate's side A [where this branch left the main one].")
+    ] = None,
+    load: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Declaration of your kernels: they alone, unless --kernel says more."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on: what stands in bench.jsonl with these settings is not timed again.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where <target>/bench.jsonl goes [out].")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the comparison as Markdown, too.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison: .svg or .png.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Verify kernels, then time them: median and interval of a launch, TFlops, GB/s. Side B makes it a comparison.
+
+    What is not verified is never timed. Exit codes: 0 all verified and timed, 1 something was not verified (a defect),
+    2 usage or environment, 3 nothing was timed, 130 interrupted (what is done is kept: --resume).
+    """
+    from bitgate.device.targets import best, named
+
+    if fill not in fill_names():
+        raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
+    project = with_operations(find().loading(to_load(load)))
+    shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
+    where = named(target) if target else best()
+    second = _Second(compare, compare_option, compare_commit, compare_tree)
+    _check_gate(gate, base, second)
+    sides = (
+        bench_gate.sides(project, base, kernel, options_named(option), progress)
+        if gate
+        else _sides(kernel, option, second, project)
+    )
+    if len(sides) < 2 and (markdown or plot):
+        raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
+    if plot is not None:
+        _check_plot(plot)
+    asked = Asked(
+        shapes=tuple(shapes),
+        wanted=tuple(wanted),
+        refused=tuple(refused),
+        sides=sides,
+        settings=Settings(samples=samples, budget=budget, cold=cold, rotate=rotate, fill=fill, seed=seed),
+        significance=Significance(level=_share("--level", level), minimum_effect=_share("--min-effect", min_effect)),
+        target=where,
+        project=project,
+        journal=(out.absolute() if out else rooms.out_dir()) / where.name / RECORD,
+        resume=resume,
+        json=json_output,
+    )
+    for note in notes(wanted):
+        progress(note)
+    rows = _measured(asked)
+    comparison = _compared(rows, asked) if len(sides) > 1 else None
+    if gate:
+        code = _gated(rows, asked, markdown)
+    else:
+        code = exit_code(rows)
+        if json_output:
+            print(json.dumps(_document(rows, comparison, asked, code), indent=2))
+        else:
+            _tell(rows, comparison, asked)
+    if comparison is not None:
+        _write(comparison, None if gate else markdown, plot)
+    return code
+
+
+def exit_code(rows: Sequence[Timing]) -> int:
+    """1 if anything was wrong, or died, 3 if nothing was timed."""
+    if any(_is_defect(row) for row in rows):
+        return 1
+    return 0 if any(row.status is Status.TIMED for row in rows) else 3
+
+
+def _is_defect(row: Timing) -> bool:
+    """A kernel that could not be run for want of memory is none."""
+    return row.status is Status.FAILED or (row.status is Status.NOT_VERIFIED and row.verdict != "NOT_RUN")
+
+
+def _measured(asked: Asked) -> list[Timing]:
+    """Every row, told as it comes where nothing is compared."""
+    from bitgate.bench.perf import best_line, clocks_line, lines
+    from bitgate.bench.sweep_run import measure
+
+    if not asked.resume and asked.journal.exists():
+        asked.journal.replace(asked.journal.with_name(PREVIOUS))
+    rows: list[Timing] = []
+    of_case: list[Timing] = []
+    measured = (
+        row
+        for settings, shapes in by_settings(asked.shapes, asked.wanted, asked.settings)
+        for row in measure(
+            shapes,
+            asked.sides,
+            settings,
+            asked.target,
+            asked.project,
+            journal=asked.journal,
+            resume=asked.resume,
+            progress=progress,
+        )
+    )
+    alone = not asked.json and len(asked.sides) == 1
+    try:
+        for row in measured:
+            rows.append(row)
+            if not alone:
+                continue
+            if of_case and of_case[0].case != row.case:
+                _close_case(of_case, best_line(of_case, asked.significance), clocks_line(of_case[-1]))
+            if not of_case:
+                print(f"{row.case}  {row.name}".rstrip() + f"\n{row.human}")
+            of_case.append(row)
+            for line in lines(row, asked.significance):
+                print(line, flush=True)
+    except KeyboardInterrupt:
+        progress(f"{len(rows)} rows are kept in {asked.journal}: --resume goes on")
+        raise
+    if of_case:
+        _close_case(of_case, best_line(of_case, asked.significance), clocks_line(of_case[-1]))
+    return rows
+
+
+def _close_case(of_case: list[Timing], *closing: str) -> None:
+    for line in filter(None, closing):
+        print(line)
+    print(flush=True)
+    of_case.clear()
+
+
+def _compared(rows: Sequence[Timing], asked: Asked) -> Comparison:
+    from bitgate.bench.compare import compare
+
+    return compare(rows, asked.significance)
+
+
+def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -> None:
+    if comparison is not None:
+        from bitgate.bench.table import text
+
+        print(text(comparison))
+    else:
+        for line in reports(asked.wanted, rows):
+            print(line)
+    counts = {status: sum(row.status is status for row in rows) for status in Status}
+    print(", ".join(f"{count} {status.value}" for status, count in counts.items() if count) or "nothing was timed")
+    for line in [*repeated(asked.wanted), *in_words(list(asked.refused), sum(one.count for one in asked.wanted))]:
+        print(line)
+    print(f"record: {asked.journal}")
+
+
+def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
+    if markdown is not None:
+        from bitgate.bench.table import markdown as in_markdown
+
+        markdown.write_text(in_markdown(comparison))
+    if plot is not None:
+        from bitgate.bench.plot import draw
+
+        draw(comparison, plot)
+
+
+def _check_plot(path: Path) -> None:
+    """Told before anything is measured."""
+    from bitgate.bench.plot import SUFFIXES
+
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--plot {path}: a plot is one of {', '.join(SUFFIXES)}")
+    if find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib: pip install 'bitgate[plot]'")
+
+
+def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
+    if gate and second.is_stated:
+        raise UsageError("--gate compares this tree with --base: leave --compare... out")
+    if base is not None and not gate:
+        raise UsageError("--base is what --gate measures against: add --gate, or say --compare-commit")
+
+
+def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
+    def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
+        progress(f"{len(suspects)} shapes are slower: they are measured again")
+        shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
+        journal = asked.journal.with_name(bench_gate.AGAIN)
+        journal.unlink(missing_ok=True)
+        return _measured(replace(asked, shapes=shapes, journal=journal, resume=False))
+
+    ruling = bench_gate.ruled(rows, asked.significance, again, asked.journal.parent, asked.target.name)
+    told = bench_gate.tell(ruling, asked.json, markdown)
+    if asked.json:
+        document = _document(rows, None, asked, ruling.exit_code)
+        document["summary"]["gate"] = told
+        print(json.dumps(document, indent=2))
+    return ruling.exit_code
+
+
+def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked, code: int) -> dict[str, Any]:
+    import msgspec
+
+    from bitgate.bench.perf import summary
+
+    told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
+    told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
+    told |= {"lines": [one.as_json() for one in asked.wanted if one.line]}
+    if comparison is not None:
+        told |= comparison.as_json()
+    return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
+
+
+def _shapes(
+    cases: Sequence[str], case_list: Path | None, sweep: str | None, dtype: str | None, project: Project
+) -> tuple[list[Shape], list[Wanted], list[Refused]]:
+    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused."""
+    of_list, refused = listed(case_list) if case_list is not None else ([], [])
+    wanted = [*named_cases(cases), *of_list]
+    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
+    if not found:
+        first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
+        raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
+    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], wanted, refused
+
+
+def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:
+    if sweep is None:
+        if dtype is not None:
+            raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
+        return
+    from bitgate.cases.sweep import read_sweep
+
+    read = read_sweep(sweep, project)
+    for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
+        yield Shape(one.problem, one.name, read.name)
+
+
+@dataclass(frozen=True)
+class _Second:
+    """What the command line says of side B."""
+
+    kernel: str | None
+    options: list[str] | None
+    commit: str | None
+    tree: Path | None
+
+    @property
+    def is_stated(self) -> bool:
+        return any((self.kernel, self.options, self.commit, self.tree))
+
+
+def _sides(kernel: str | None, option: list[str] | None, second: _Second, project: Project) -> tuple[Side, ...]:
+    from bitgate.bench.trees import commit_of, sources_of
+
+    options = options_named(option)
+    if not second.is_stated:
+        return (Side("", kernel, options),)
+    if second.commit and second.tree:
+        raise UsageError("--compare-commit and --compare-tree both say what side B is built of: give one")
+    tree, build = second.tree, ""
+    if second.tree is not None:
+        build = str(second.tree)
+    if second.commit is not None:
+        commit = commit_of(project, second.commit, "--compare-commit")
+        progress(f"side B: the sources of {commit[:12]}")
+        tree, build = sources_of(project, commit), commit
+    other = Side("B", second.kernel or kernel, options | options_named(second.options), tree, build)
+    first = Side("A", kernel, options)
+    if (first.kernel, first.options, first.tree) == (other.kernel, other.options, other.tree):
+        progress("side B is side A: whatever differs is noise")
+    return first, other
+
+
+def _share(option: str, text: str) -> float:
+    """``3%`` or ``0.03``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else 1.0
+    if not 0 <= value < 1:
+        raise UsageError(f"{option} {text}: give a share below 1, as 3% or 0.03")
+    return value

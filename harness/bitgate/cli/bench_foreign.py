@@ -1,0 +1,189 @@
+"""What ``bitgate bench`` takes of other programs' lines: problems, how they are to be timed, and how their programs
+print the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Shape
+from bitgate.errors import UsageError
+from bitgate.operation import Problem, ProblemError, case_id, operations
+from bitgate.operation.foreign import (
+    Found,
+    Measured,
+    PerfRequest,
+    Refused,
+    Understood,
+    command_of,
+    found_in_case,
+    found_in_list,
+    is_foreign,
+    one_line,
+    perf_of,
+    program_of,
+    report,
+)
+from bitgate.operation.foreign.controls import VERIFICATIONS
+from bitgate.record.timing import Status, Timing
+
+USUAL = Settings()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A problem to time, for ``count`` lines that ask for it alike; ``line`` and ``where`` are the first one's."""
+
+    problem: Problem
+    perf: PerfRequest = field(default_factory=PerfRequest)
+    program: str = ""
+    line: str = ""
+    where: str = ""
+    count: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        return {"case": case_id(self.problem), "line": self.line, "count": self.count, "notes": list(self.perf.notes)}
+
+
+def named_cases(cases: Iterable[str]) -> list[Wanted]:
+    """The problems of case ids and command lines. UsageError for what is not understood or asks for no timing."""
+    wanted: list[Wanted] = []
+    for case in cases:
+        try:
+            for entry in found_in_case(case):
+                wanted.append(_wanted(entry))
+                if refusal := wanted[-1].perf.refusal:
+                    raise UsageError(f"{one_line(case)}: {refusal}")
+        except ProblemError as error:
+            raise UsageError(str(error)) from None
+    return merged(wanted)
+
+
+def listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
+    """The problems of a list or a table, and what of it is refused. UsageError if it cannot be read."""
+    try:
+        entries = _of_table(path) if _is_table(path) else found_in_list(path)
+        wanted, refused = _sorted_out(entries)
+    except OSError as error:
+        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
+    return merged(wanted), refused
+
+
+def _is_table(path: Path) -> bool:
+    suffixes = {suffix for one in operations().values() for reader in one.space.readers for suffix in reader.suffixes}
+    return path.suffix.lower() in suffixes | {".toml"}
+
+
+def _of_table(path: Path) -> Iterator[Found]:
+    from bitgate.coverage.readers import read
+    from bitgate.operation.space.table import TableRequest
+
+    table = read(path, TableRequest())
+    yield from (Understood(row.name, row.problem) for row in table.rows)
+    yield from table.refused
+
+
+def _sorted_out(entries: Iterable[Found]) -> tuple[list[Wanted], list[Refused]]:
+    wanted: list[Wanted] = []
+    refused: list[Refused] = []
+    for entry in entries:
+        if isinstance(entry, Refused):
+            refused.append(entry)
+            continue
+        try:
+            one = _wanted(entry)
+        except ProblemError as error:
+            refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
+            continue
+        if one.perf.refusal:
+            refused.append(Refused(entry.where, one.perf.refusal))
+        else:
+            wanted.append(one)
+    return wanted, refused
+
+
+def _wanted(entry: Understood) -> Wanted:
+    program = program_of(entry.line) if is_foreign(entry.line) else ""
+    # benchdnn's lines begin with an option or a descriptor.
+    line = entry.line if program in ("", "benchdnn") else command_of(entry.line)
+    perf = perf_of(entry)
+    if perf.reference == "gpu" and (perf.fill != "exact" or getattr(entry.problem, "is_split", False)):
+        perf = replace(perf, reference="auto")  # decimals are held to bounds, and the naive kernel takes no split-K
+    return Wanted(entry.problem, perf, program, line, entry.where)
+
+
+def merged(wanted: Iterable[Wanted]) -> list[Wanted]:
+    """Each problem once that is asked for in one way, in the order in which they first come."""
+    found: dict[tuple[Problem, PerfRequest, str], Wanted] = {}
+    for one in wanted:
+        key = (one.problem, one.perf, one.program)
+        found[key] = replace(found[key], count=found[key].count + one.count) if key in found else one
+    return list(found.values())
+
+
+def settings_of(base: Settings, perf: PerfRequest) -> Settings:
+    """Settings as a line asks for them, where ``base`` is as usual: what is stated beside the line holds. A number of
+    launches is timed launch by launch; a time is shared out among the samples."""
+    fill = perf.fill if base.fill == USUAL.fill else base.fill
+    reference = perf.reference if fill == perf.fill else USUAL.reference
+    settings = replace(base, fill=fill, reference=reference, cold=base.cold or perf.cold)
+    if base.samples == USUAL.samples and perf.launches is not None:
+        return replace(settings, samples=perf.launches, batch_seconds=0.0)
+    if perf.seconds is not None:
+        return replace(settings, batch_seconds=perf.seconds / settings.samples)
+    return settings
+
+
+def by_settings(
+    shapes: Iterable[Shape], wanted: Iterable[Wanted], base: Settings
+) -> list[tuple[Settings, tuple[Shape, ...]]]:
+    """Shapes that are timed alike together. Of a problem that several lines ask for the first says how."""
+    asked: dict[Problem, PerfRequest] = {}
+    for one in wanted:
+        asked.setdefault(one.problem, one.perf)
+    groups: dict[Settings, list[Shape]] = {}
+    for shape in shapes:
+        perf = asked.get(shape.problem)
+        groups.setdefault(base if perf is None else settings_of(base, perf), []).append(shape)
+    return [(settings, tuple(members)) for settings, members in groups.items()]
+
+
+def notes(wanted: Iterable[Wanted]) -> list[str]:
+    """What lines ask for and is done otherwise, each once."""
+    return list(dict.fromkeys(note for one in wanted for note in one.perf.notes))
+
+
+def repeated(wanted: Iterable[Wanted]) -> list[str]:
+    """Of lines that stand several times how often, the most frequent first."""
+    several = sorted((one for one in wanted if one.count > 1), key=lambda one: -one.count)
+    return [f"{one.count} x {one.line or case_id(one.problem)}" for one in several]
+
+
+def reports(wanted: Sequence[Wanted], rows: Iterable[Timing]) -> Iterator[str]:
+    """What was measured in the words of each program: ckProfiler reports a command line at a time, the others all."""
+    of_case: dict[str, list[Timing]] = {}
+    for row in rows:
+        of_case.setdefault(row.case, []).append(row)
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in wanted:
+        key = (one.program, one.line if one.program == "ckProfiler" else "")
+        groups.setdefault(key, []).extend(_measured(one, row) for row in of_case.get(case_id(one.problem), ()))
+    for (program, _), measured in groups.items():
+        yield from report(program, measured)
+
+
+def _measured(one: Wanted, row: Timing) -> Measured:
+    held_to = VERIFICATIONS[2 if one.perf.reference == "gpu" else 1]
+    return Measured(
+        one.problem,
+        f"{row.kernel}.{row.instance}",
+        row.seconds if row.status is Status.TIMED else (),
+        refused=row.status is Status.REFUSED,
+        reason=f"{row.status.value}: {row.reason}",
+        verified=held_to if row.status is Status.TIMED else "",
+        line=one.line,
+        on_cpu=row.device.get("kind") == "cpu",
+    )

@@ -1,0 +1,82 @@
+"""``bitgate bench --gate``: this tree against another, as a ruling on a change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bitgate.bench.side import Side
+from bitgate.bench.trees import commit_of, sources_of
+from bitgate.errors import UsageError
+from bitgate.history import git
+from bitgate.project import Project
+
+if TYPE_CHECKING:
+    from bitgate.bench.gate import Gate
+    from bitgate.bench.settings import Significance
+    from bitgate.record.timing import Timing
+
+MAIN = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
+
+AGAIN = "bench.again.jsonl"
+"""Rows of the second measurement."""
+
+
+def sides(
+    project: Project, base: str | None, kernel: str | None, options: dict[str, str], tell: Callable[[str], None]
+) -> tuple[Side, Side]:
+    """Side A is the base: a folder, a commit, or where this branch left the main one; B is this tree."""
+    if base is not None and Path(base).is_dir():
+        tree, build = Path(base), base
+    else:
+        build = commit_of(project, base, "--base") if base is not None else _left_main_at(project)
+        tree = sources_of(project, build)
+        tell(f"base: {build[:12]}")
+    return Side("A", kernel, options, tree, build), Side("B", kernel, options)
+
+
+def _left_main_at(project: Project) -> str:
+    """Where changes are not committed on the main branch itself, its last commit."""
+    for name in MAIN:
+        done = git.ask(project.root, "merge-base", "HEAD", name)
+        if done.returncode == 0:
+            break
+    else:
+        raise UsageError(f"{project.root}: no main branch is known there: name the base, --base COMMIT or --base DIR")
+    commit = done.stdout.strip()
+    changed = git.lines(project.root, "status", "--porcelain", "--untracked-files=no")
+    if commit == commit_of(project, "HEAD", "--base") and not changed:
+        raise UsageError(f"{project.root}: {name} has all of this tree: name the base, --base COMMIT or --base DIR")
+    return commit
+
+
+def ruled(
+    rows: Sequence[Timing],
+    significance: Significance,
+    again: Callable[[Sequence[tuple[str, str]]], Sequence[Timing]],
+    folder: Path,
+    target: str,
+) -> Gate:
+    """The ruling, which is in ``bench.junit.xml`` too. ``again`` as of ``judge``."""
+    from bitgate.bench import gate_report
+    from bitgate.bench.gate import judge
+
+    gate = judge(rows, significance, again)
+    folder.mkdir(parents=True, exist_ok=True)
+    gate_report.write_junit(gate, folder / gate_report.JUNIT, target)
+    return gate
+
+
+def tell(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
+    """In words, for a forge where one listens, and as JSON."""
+    from bitgate.bench import gate_report
+
+    if not as_json:
+        print(gate_report.text(gate))
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            print(*gate_report.github_lines(gate), sep="\n")
+    if markdown is not None:
+        markdown.write_text(gate_report.markdown(gate))
+    return gate.as_json()

@@ -1,0 +1,82 @@
+// A forward convolution that changes with time: the naive kernel first, then a loop that only takes time,
+// then, in the launches that are named, one that does harm.
+#include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
+#include "bitgate/library.hpp"
+
+#include <cstdlib>
+
+namespace {
+
+using Types = naive_conv::Types<float>;
+
+const bitgate::Option options[] = {
+    {"turns", "int", "0", "of a loop that only takes time", 0, 1000000000},
+    {"harm", "nothing,wrong,past,input,stops,abort", "nothing", "what it does beside its work"},
+    {"from", "int", "1", "the first launch that does it", 1, 1000000000},
+    {"until", "int", "1000000000", "the last one", 1, 1000000000},
+    {"on", "second,first,both", "second", "the instance that does it"},
+};
+
+__global__ void write_one(float* cells, int64_t at, float value) {
+  cells[at] = value;
+}
+
+// A chain that no compiler shortens, since what comes of it might be stored.
+__global__ void take_time(float* cells, int64_t turns) {
+  uint64_t word = 1;
+  for (int64_t turn = 0; turn < turns; ++turn)
+    word = word * 6364136223846793005u + 1442695040888963407u;
+  if (word == 0)
+    cells[0] = 0;
+}
+
+template <bool is_second>
+void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, bitgate::Context& context) {
+  static int64_t launches = 0;
+  ++launches;
+  const bitgate::Options& stated = request.options;
+  const bool named = stated.is("on", "both") || stated.is("on", is_second ? "second" : "first");
+  const bool harms = named && launches >= stated.integer("from") && launches <= stated.integer("until");
+  const auto does = [&](const char* what) { return harms && stated.is("harm", what); };
+  const dim3 one(1);
+  auto* const out = static_cast<float*>(buffers.out);
+  if (does("abort"))
+    std::abort();
+  if (does("stops")) {
+    std::snprintf(context.record.path, sizeof context.record.path, "naive");
+    context.record.launches = 1;
+    bitgate::note_gemms(context.record, 1, 1);
+    return;
+  }
+  naive_conv::run<Types>(request, buffers, context);
+  if (const int64_t turns = stated.integer("turns"))
+    bitgate::launch(context, "take_time", take_time, one, one, 0, out, turns);
+  if (does("wrong"))
+    bitgate::launch(context, "write_one", write_one, one, one, 0, out, int64_t{5}, 77777.0f);
+  if (does("input"))
+    bitgate::launch(context, "write_one", write_one, one, one, 0, static_cast<float*>(buffers.in), int64_t{3},
+                    77777.0f);
+  if (does("past")) {
+    const bitgate_tensor& y = request.problem.out;
+    int64_t space = 1;
+    for (int i = 0; i < y.rank; ++i)
+      space += (y.lengths[i] - 1) * y.strides[i];
+    bitgate::launch(context, "write_one", write_one, one, one, 0, out, space, 77777.0f);
+  }
+}
+
+template <bool is_second> bitgate::ConvInstance described(const char* name) {
+  bitgate::ConvInstance instance = naive_conv::instance<Types>(name, "f32", bitgate::Pass::fwd, "f32");
+  instance.layouts = "nhwgc";
+  instance.run = run<is_second>;
+  return instance;
+}
+
+const bitgate::ConvRegistration first{described<false>("first")}, second{described<true>("second")};
+
+} // namespace
+
+namespace bitgate {
+const Family family{"changing", options, 5};
+} // namespace bitgate

@@ -1,0 +1,207 @@
+"""Other programs' lines in a benchmark: problems, settings, what is refused, and the programs' own reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Shape
+from bitgate.cli.bench_foreign import (
+    Wanted,
+    by_settings,
+    listed,
+    merged,
+    named_cases,
+    notes,
+    repeated,
+    reports,
+    settings_of,
+)
+from bitgate.errors import UsageError
+from bitgate.operation import case_id, parse_case_id
+from bitgate.operation.foreign import PerfRequest, in_words
+from bitgate.record.timing import SCHEMA, Status, Timing
+
+CASE = "fwd_f16_nhwgc_g1n1k8c8_y1_h4"
+PROFILED = "ckProfiler grouped_conv_fwd 1 1 0 {} 2 1 1 8 8 1 1 4 4 1 1 1 1 0 0 0 0"
+DRIVEN = "MIOpenDriver convfp16 -n 2 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1 -t 1 -i 4"
+
+
+def row(problem, instance: str, seconds=(1e-3,), status=Status.TIMED, reason="") -> Timing:
+    return Timing(
+        schema=SCHEMA,
+        case=case_id(problem),
+        kernel="grouped_fwd",
+        instance=instance,
+        fill="exact",
+        seed=0,
+        schedule="forward",
+        target="host",
+        platform="host",
+        device={"kind": "cpu", "name": "a CPU"},
+        status=status,
+        reason=reason,
+        seconds=seconds,
+        rounds=tuple(range(len(seconds))),
+    )
+
+
+def test_a_line_says_how_it_is_timed():
+    profiled, driven, plain = named_cases([PROFILED.format("2 2 0 1"), DRIVEN, CASE])
+    assert (profiled.program, driven.program, plain.program) == ("ckProfiler", "MIOpenDriver", "")
+    base = Settings(samples=20, batch_seconds=0.005)
+    assert settings_of(base, plain.perf) == base
+    assert settings_of(base, driven.perf) == Settings(samples=4, batch_seconds=0.0)
+    assert settings_of(base, profiled.perf) == Settings(samples=20, batch_seconds=0.005, fill="decimal")
+    assert settings_of(base, PerfRequest(seconds=0.2, cold=True)) == Settings(batch_seconds=0.01, cold=True)
+
+
+def test_what_is_stated_beside_the_lines_holds():
+    (driven,) = named_cases([DRIVEN])
+    assert settings_of(Settings(samples=7, fill="decimal"), driven.perf) == Settings(samples=7, fill="decimal")
+
+
+def test_shapes_that_are_timed_alike_are_timed_together():
+    wanted = named_cases([CASE, DRIVEN, DRIVEN.replace("-n 2", "-n 4"), CASE.replace("n1", "n3")])
+    shapes = [Shape(one.problem) for one in wanted]
+    groups = by_settings([*shapes, Shape(parse_case_id(CASE.replace("n1", "n5")))], wanted, Settings())
+    assert [(settings.samples, [shape.problem.n for shape in members]) for settings, members in groups] == [
+        (20, [1, 3, 5]),
+        (4, [2, 4]),
+    ]
+
+
+def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
+    wanted = named_cases([DRIVEN, f"{DRIVEN} -i 9"])
+    ((settings, members),) = by_settings([Shape(wanted[0].problem)], wanted, Settings())
+    assert (settings.samples, len(members)) == (4, 1)
+
+
+def test_the_naive_kernel_takes_no_split_k():
+    line = "ckProfiler grouped_conv_bwd_weight 1 2 2 1 0 1 1 1 2 16 16 3 9 1 1 1 1 {}"
+    split, whole = named_cases([line.format(2), line.format(1)])
+    assert (split.perf.reference, whole.perf.reference) == ("auto", "gpu")
+
+
+def test_decimals_are_held_to_bounds_whatever_the_line_names():
+    """The naive kernel of the device speaks of bits."""
+    decimals, integers = named_cases([PROFILED.format("2 2 0 1"), PROFILED.format("2 1 0 1")])
+    assert (decimals.perf.reference, integers.perf.reference) == ("auto", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        (
+            PROFILED.format("1 1 0 0"),
+            "the time switch (arg8) is 0: the line asks for no timing, bitgate verify runs it",
+        ),
+        ("benchdnn --mode=C --conv mb1ic8ih4oc8oh4kh1", "--mode=C asks for no timing"),
+        ("MIOpenDriver conv -Q 1", "option '-Q' is not understood"),
+        ("fwd_f99", "case 'fwd_f99'"),
+    ],
+)
+def test_what_cannot_be_timed_is_an_error(case, text):
+    with pytest.raises(UsageError) as caught:
+        named_cases([case])
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+COLUMNS = (
+    "NDim,Groups,BatchSize,OutChannels,InChannels,KernelH,KernelW,InputH,InputW,StrideH,StrideW,DilationH,DilationW,"
+    "LeftPadH,LeftPadW,RightPadH,RightPadW\n"
+)
+LOG = f"""\
+2026-01-02 03:04:05 rank 0: MIOpen(HIP): Command [LogCmdConvolution] ./bin/{DRIVEN}
+MIOpen(HIP): Info [get_device_name] it's "gfx90a
+2026-01-02 03:04:06 rank 1: MIOpen(HIP): Command [LogCmdConvolution] ./bin/{DRIVEN}
+./bin/{DRIVEN.replace("-n 2", "-n 4")}
+PRNG seed: 12345678
+MIOpenDriver conv -n 1 -c 8 -k 8 -F 1 -t 0
+{DRIVEN.replace("-F 1", "-F 1 -b 1")}
+"""
+
+
+def test_a_log_of_miopen_counts_what_stands_in_it_several_times(tmp_path):
+    path = tmp_path / "miopen.log"
+    path.write_text(LOG)
+    wanted, refused = listed(path)
+    assert [(one.count, one.where, one.problem.n) for one in wanted] == [(2, "line 1", 2), (1, "line 4", 4)]
+    assert repeated(wanted) == [f"2 x ./bin/{DRIVEN}"]
+    no_line = "it is neither a case id nor a command line of ckProfiler, example, MIOpenDriver, benchdnn"
+    assert in_words(refused, sum(one.count for one in wanted)) == [
+        "refused: 4 of 7, not looked at",
+        f"  2 x {no_line} (first: line 2)",
+        "  1 x --time is 0: the line asks for no timing, bitgate verify runs it (first: line 6)",
+        "  1 x --bias 1: a bias is not understood (first: line 7)",
+    ]
+
+
+def test_a_list_of_benchdnn_keeps_its_mode_from_line_to_line(tmp_path):
+    path = tmp_path / "shapes"
+    path.write_text(
+        '--mode=P --fix-times-per-prb=3 --dir=FWD_D\nmb1ic8ih4oc8oh4kh1n"one"\n--mode=C\nmb2ic8ih4oc8oh4kh1\n'
+    )
+    wanted, refused = listed(path)
+    assert [(one.perf.launches, one.line) for one in wanted] == [(3, '--conv --dir=FWD_D mb1ic8ih4oc8oh4kh1n"one"')]
+    assert [one.where for one in refused] == ["line 4"]
+
+
+def test_tables_are_read_like_lists(tmp_path):
+    path = tmp_path / "cases.csv"
+    path.write_text(COLUMNS)
+    with pytest.raises(UsageError, match="no case found"):
+        listed(path)
+    with path.open("a") as table:
+        table.write("2,1,2,8,8,1,1,4,4,1,1,1,1,0,0,0,0\n" * 2)
+    ((problem, count),) = [(one.problem, one.count) for one in listed(path)[0]]
+    assert (problem.n, problem.k, count) == (2, 8, 2)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UsageError, match=r"--cases .*missing\.txt cannot be read: No such file"):
+        listed(tmp_path / "missing.txt")
+
+
+def test_the_same_problem_asked_for_in_two_ways_is_timed_twice():
+    problem = parse_case_id(CASE)
+    one, other = Wanted(problem), Wanted(problem, PerfRequest(launches=3))
+    assert merged([one, other, one]) == [Wanted(problem, count=2), other]
+
+
+def test_notes_are_told_once():
+    lines = [PROFILED.format("0 1 0 1"), PROFILED.format("0 1 0 1").replace(" 2 1 1 8", " 2 1 2 8")]
+    assert notes(named_cases(lines)) == [
+        "the line asks for no verification: only what is verified is timed, so it is verified"
+    ]
+
+
+def test_each_programs_lines_are_reported_in_its_own_words():
+    wanted = named_cases([PROFILED.format("1 1 0 1"), DRIVEN, "benchdnn --mode=P --conv mb1ic8ih4oc8oh4kh1", CASE])
+    rows = [row(one.problem, instance, (2e-3, 4e-3)) for one in wanted for instance in ("a", "b")]
+    lines = list(reports(wanted, rows))
+    assert [
+        line.split(":")[0] for line in lines if line.startswith(("input", "Best", "MIOpen", "Output", "total"))
+    ] == [
+        "input",
+        "Best configuration parameters",
+        "MIOpen Forward Conv. Algorithm",
+        "Output template",
+        "total perf",
+    ]
+    assert lines.count("name: grouped_fwd.a") == 1
+    assert "Forward Convolution Verifies OK on CPU reference (0)" in lines
+
+
+def test_what_was_not_verified_has_no_time():
+    (wanted,) = named_cases([PROFILED.format("1 1 0 1")])
+    rows = [
+        row(wanted.problem, "a", (), Status.NOT_VERIFIED, "3 cells differ"),
+        row(wanted.problem, "b", (), Status.REFUSED),
+    ]
+    assert list(reports([wanted], rows))[4:] == [
+        "grouped_fwd.a: not verified: 3 cells differ",
+        "grouped_fwd.b does not support this problem",
+        "Best configuration parameters: none, no instance was timed",
+    ]

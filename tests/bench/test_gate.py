@@ -1,0 +1,172 @@
+"""A change beside its base: red is what is slower twice, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xmlschema
+from junitparser import JUnitXml
+from timings import CASE, row
+
+from bitgate import rooms
+from bitgate.bench import gate_report
+from bitgate.bench.gate import Gate, Ruling, Shape, judge
+from bitgate.bench.settings import Significance
+from bitgate.record.timing import Status, Timing
+
+QUICK = Significance(resamples=200)
+
+
+class Bench:
+    """Head takes ``factors`` times as long as the base, shape by shape, each time that it is measured."""
+
+    def __init__(self, **factors: Sequence[float]) -> None:
+        self.factors = factors
+        self.asked: list[list[Shape]] = []
+        self.draw = np.random.default_rng(0)
+
+    def rows(self, names: Sequence[str], time: int) -> list[Timing]:
+        said = {"A": {"build": "base"}, "B": {"build": "head"}}
+        return [
+            row(
+                side,
+                1e-3 * (self.factors[name][time] if side == "B" else 1) * self.draw.lognormal(0, 0.01, 20),
+                name=name,
+                run={"id": str(time)},
+                **said[side],
+            )
+            for name in names
+            for side in "AB"
+        ]
+
+    def again(self, shapes: Sequence[Shape]) -> list[Timing]:
+        self.asked.append(list(shapes))
+        return self.rows([name for _, name in shapes], 1)
+
+    def judged(self, *more: Timing) -> Gate:
+        return judge([*self.rows(list(self.factors), 0), *more], QUICK, self.again)
+
+
+def rulings(gate: Gate) -> dict[str, str]:
+    return {one.shape.name: one.ruling.value for one in gate.shapes}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(steady=[1.0], slower=[1.1, 1.1], once=[1.1, 1.0], faster=[0.9])
+
+
+def test_red_is_what_is_slower_again_when_it_is_measured_alone(bench: Bench) -> None:
+    gate = bench.judged()
+    assert rulings(gate) == {
+        "steady": "no slower",
+        "slower": "slower",
+        "once": "not confirmed",
+        "faster": "faster",
+    }
+    assert bench.asked == [[(CASE, "slower"), (CASE, "once")]]
+    assert gate.exit_code == 1
+
+
+def test_what_is_not_slower_is_green_and_not_measured_again() -> None:
+    bench = Bench(steady=[1.0], little=[1.01], faster=[0.8])
+    assert bench.judged().exit_code == 0
+    assert bench.asked == []
+
+
+def test_slower_but_once_is_green() -> None:
+    assert Bench(once=[1.1, 1.0]).judged().exit_code == 0
+
+
+def test_what_is_wrong_is_red_at_once() -> None:
+    bench = Bench(slower=[1.1, 1.1])
+    wrong = row("B", [], name="slower", instance="x2", status=Status.NOT_VERIFIED, verdict="MISMATCH", build="head")
+    gate = bench.judged(wrong)
+    assert (rulings(gate), gate.exit_code, bench.asked) == ({"slower": "not verified"}, 1, [])
+    assert gate.shapes[0].why == "grouped_fwd.x2 not verified: MISMATCH"
+
+
+@pytest.mark.parametrize("status", [Status.NOT_VERIFIED, Status.FAILED, Status.REFUSED])
+def test_without_a_base_that_works_a_kernel_is_new(status: Status) -> None:
+    rows = [row("A", [], status=status, verdict="BUILD_FAILED"), row("B", [1e-3] * 20)]
+    gate = judge(rows, QUICK, lambda shapes: [])
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.NO_BASE, 0)
+    assert gate.shapes[0].why
+    assert judge(rows[1:], QUICK, lambda shapes: []).shapes[0].ruling is Ruling.NO_BASE
+
+
+def test_a_shape_that_the_change_refuses_is_told() -> None:
+    rows = [row("A", [1e-3] * 20), row("B", [], status=Status.REFUSED, reason="stride: not 1")]
+    gate = judge(rows, QUICK, lambda shapes: [])
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.GONE, 3)
+    assert "stride: not 1" in gate.shapes[0].why
+
+
+def test_too_little_data_is_neither_green_nor_red() -> None:
+    few = [row(side, [1e-3] * 5) for side in "AB"]
+    gate = judge(few, QUICK, lambda shapes: [])
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
+    late = [row("A", [], status=Status.OVER_BUDGET), row("B", [1e-3] * 20)]
+    assert judge(late, QUICK, lambda shapes: []).exit_code == 3
+    large = [row("A", [1e-3] * 20), row("B", [], status=Status.NOT_VERIFIED, verdict="NOT_RUN", reason="no memory")]
+    assert judge(large, QUICK, lambda shapes: []).exit_code == 3
+    assert judge([], QUICK, lambda shapes: []).exit_code == 3
+
+
+def test_what_cannot_be_measured_again_is_not_decided() -> None:
+    gate = judge(Bench(slower=[1.1]).rows(["slower"], 0), QUICK, lambda shapes: [])
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
+    assert gate.shapes[0].why == "slower at first, then: it was not measured again"
+
+
+def test_what_dies_when_it_is_measured_again_is_red() -> None:
+    died = row("B", [], name="slower", status=Status.FAILED, reason="hung")
+    gate = judge(Bench(slower=[1.1]).rows(["slower"], 0), QUICK, lambda shapes: [died])
+    assert (gate.shapes[0].ruling, gate.shapes[0].why) == (Ruling.NOT_VERIFIED, "grouped_fwd.x1 failed: hung")
+
+
+def test_a_terminal_is_told_of_what_there_is_to_say(bench: Bench) -> None:
+    told = gate_report.text(bench.judged()).splitlines()
+    assert [line.split("  ")[0] for line in told[1:4]] == ["slower", "not confirmed", "faster"]
+    assert "% longer (" in told[1]
+    assert "% less (" in told[3]
+    assert told[-1].startswith("red: 1 slower, 1 not confirmed, 1 faster, 1 no slower; slower is 3 % or more")
+    assert gate_report.text(judge([], QUICK, lambda shapes: [])) == "too little data: no shape was measured"
+
+
+def test_a_pull_request_is_told_in_a_table(bench: Bench) -> None:
+    told = gate_report.markdown(bench.judged()).splitlines()
+    assert told[0].startswith("**red: ")
+    assert told[4].startswith("| **slower** | slower | 1")
+    assert {line.count("|") for line in told[2:]} == {8}
+
+
+def test_a_forge_is_told_where_people_look(bench: Bench) -> None:
+    (line,) = gate_report.github_lines(bench.judged())
+    assert line.startswith("::error title=slower%3A slower::9.9 %25 longer (")
+    assert "measured again" in line
+    (line,) = gate_report.github_lines(judge([row(side, [1e-3] * 5) for side in "AB"], QUICK, lambda shapes: []))
+    assert line.startswith("::warning title=too little data%3A ")
+
+
+def test_dashboards_get_a_testcase_a_shape(bench: Bench, tmp_path: Path) -> None:
+    new = row("B", [1e-3] * 20, name="new")
+    wrong = row("B", [], name="wrong", status=Status.NOT_VERIFIED, verdict="MISMATCH")
+    few = [row(side, [1e-3] * 5, name="few") for side in "AB"]
+    file = tmp_path / "gate" / gate_report.JUNIT
+    gate_report.write_junit(bench.judged(new, wrong, *few), file, "host")
+    (suite,) = JUnitXml.fromfile(str(file))
+    assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == ("bitgate.bench.host", 7, 1, 2, 1)
+    results = {case.name.rpartition("__")[2].rstrip("]"): [one.type for one in case.result] for case in suite}
+    assert results["slower"] == ["Slower"]
+    assert results["wrong"] == ["NotVerified"]
+    assert results["few"] == ["TooLittleData"]
+    assert results["new"] == ["no_base"]
+    assert results["once"] == results["faster"] == results["steady"] == []
+    slower = next(case for case in suite if case.name.endswith("__slower]"))
+    assert "again.ratio=1.09" in slower.system_out
+    for schema in ("jenkins.xsd", "junit.xsd"):
+        xmlschema.XMLSchema(rooms.room("reports") / schema).validate(file)

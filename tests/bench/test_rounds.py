@@ -1,0 +1,95 @@
+"""Rounds without any device: who is sampled when, and who stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitgate.bench.rounds import ROUNDS_BEFORE_PRUNING, Lane, play
+
+ENDLESS = float("inf")
+
+
+@dataclass
+class Steady:
+    """Gives the same number each time, and fails at sample ``until``."""
+
+    seconds: float
+    until: int = 10**9
+    log: list[str] = field(default_factory=list)
+    name: str = ""
+
+    def sample(self) -> float | None:
+        self.log.append(self.name)
+        self.until -= 1
+        return self.seconds if self.until >= 0 else None
+
+
+def test_every_round_has_a_sample_of_each_in_an_order_of_its_own() -> None:
+    log: list[str] = []
+    lanes = [Lane("", Steady(1.0, log=log, name=name)) for name in "abcd"]
+    play(lanes, 20, lambda: ENDLESS, seed=0)
+    rounds = [tuple(log[first : first + 4]) for first in range(0, len(log), 4)]
+    assert [sorted(one) for one in rounds] == [list("abcd")] * 20
+    assert len(set(rounds)) > 10
+    assert all(lane.rounds == list(range(20)) for lane in lanes)
+
+
+def test_the_seed_draws_the_order() -> None:
+    def order(seed: int) -> list[str]:
+        log: list[str] = []
+        play([Lane("", Steady(1.0, log=log, name=name)) for name in "abcd"], 5, lambda: ENDLESS, seed)
+        return log
+
+    assert order(1) == order(1) != order(2)
+
+
+def test_who_is_far_behind_its_own_side_stops_and_keeps_what_it_has() -> None:
+    fast, slow = Lane("A", Steady(1.0)), Lane("A", Steady(2.0))
+    alone = Lane("B", Steady(9.0))
+    play([fast, slow, alone], 20, lambda: ENDLESS, seed=0)
+    assert (slow.stopped, len(slow.seconds)) == ("behind", ROUNDS_BEFORE_PRUNING)
+    assert [(len(lane.seconds), lane.stopped) for lane in (fast, alone)] == [(20, "")] * 2
+
+
+def test_who_fails_is_out_and_pulls_nobody_down() -> None:
+    wrong, right = Lane("A", Steady(0.1, until=3)), Lane("A", Steady(1.0))
+    play([wrong, right], 20, lambda: ENDLESS, seed=0)
+    assert (wrong.stopped, right.stopped, len(right.seconds)) == ("failed", "", 20)
+
+
+def test_a_sample_that_would_outlast_the_budget_is_not_begun() -> None:
+    spent = 0.0
+
+    class Costly(Steady):
+        def sample(self) -> float | None:
+            nonlocal spent
+            spent += self.seconds
+            return super().sample()
+
+    lanes = [Lane("A", Costly(1.0), cost=1.0), Lane("B", Costly(1.0), cost=1.0)]
+    play(lanes, 100, lambda: 10.5 - spent, seed=0)
+    assert spent <= 10.5
+    assert [lane.stopped for lane in lanes] == ["budget"] * 2
+    assert {len(lane.seconds) for lane in lanes} == {5}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("AB"), st.floats(0.5, 2.0), st.integers(0, 30)), min_size=1, max_size=8),
+    st.integers(1, 25),
+)
+def test_samples_and_rounds_belong_together(drawn: list[tuple[str, float, int]], samples: int) -> None:
+    """Whoever fails or falls behind: no lane has more than it should, each sample its own round, and the fastest of a
+    side that never fails has them all."""
+    lanes = [Lane(side, Steady(seconds, until)) for side, seconds, until in drawn]
+    play(lanes, samples, lambda: ENDLESS, seed=0)
+    for lane in lanes:
+        assert len(lane.seconds) == len(lane.rounds) <= samples
+        assert lane.rounds == sorted(set(lane.rounds))
+        assert len(lane.seconds) == samples or lane.stopped in ("failed", "behind")
+    for side in {lane.side for lane in lanes}:
+        own = [lane for lane in lanes if lane.side == side]
+        best = min(own, key=lambda lane: lane.taker.seconds)  # type: ignore[attr-defined]
+        assert best.stopped != "behind"

@@ -1,0 +1,64 @@
+// Kernels that come to barriers and wave operations as a plan says, and leave as it says.
+#include <hip/hip_runtime.h>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+struct Values {
+  unsigned of[1024];
+};
+
+// 'b': takes the next thread's value across a barrier; 'c': counts odd values at one; 'v': counts them in the
+// wave; 'w': the same in every second wave alone.
+__global__ void follow(unsigned* out, const char* plan, int steps) {
+  BITGATE_LDS(Values, lds);
+  const unsigned threads = blockDim.x, thread = threadIdx.x;
+  unsigned value = blockIdx.x * threads + thread;
+  for (int step = 0; step < steps; ++step)
+    switch (plan[step]) {
+    case 'b':
+      lds.of[thread] = value;
+      __syncthreads();
+      value = value * 31 + lds.of[(thread + 1) % threads];
+      __syncthreads();
+      break;
+    case 'c':
+      value = value * 31 + static_cast<unsigned>(__syncthreads_count(static_cast<int>(value & 1)));
+      break;
+    case 'w':
+      if (thread / static_cast<unsigned>(warpSize) % 2 == 0)
+        break;
+      [[fallthrough]];
+    case 'v':
+      value = value * 31 + static_cast<unsigned>(__builtin_popcountll(__ballot(static_cast<int>(value & 1))));
+    }
+  out[blockIdx.x * threads + thread] = value;
+}
+EXPORT void launch_follow(unsigned* out, const char* plan, int steps, int blocks, int threads) {
+  hipLaunchKernelGGL(follow, blocks, threads, 0, nullptr, out, plan, steps);
+}
+
+// One thread leaves after so many barriers; the others come to one more.
+__global__ void leave_early(unsigned leaver, int barriers) {
+  for (int i = 0; i < barriers; ++i)
+    __syncthreads();
+  if (threadIdx.x != leaver)
+    __syncthreads();
+}
+EXPORT void launch_leave_early(unsigned leaver, int barriers, int threads) {
+  hipLaunchKernelGGL(leave_early, 1, threads, 0, nullptr, leaver, barriers);
+}
+
+__global__ void write_one(int* out) {
+  *out = 1;
+}
+__global__ void write_two(int* out) {
+  *out = 2;
+}
+void (*chosen)(int*) = write_one;
+// The variable names another kernel before the launch runs.
+EXPORT void launch_chosen(int* out) {
+  hipLaunchKernelGGL(chosen, 1, 1, 0, nullptr, out);
+  chosen = write_two;
+  (void)hipDeviceSynchronize();
+  chosen = write_one;
+}
