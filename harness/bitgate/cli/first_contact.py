@@ -18,9 +18,11 @@ from bitgate.contact.identity import scrubber_of_this_machine
 from bitgate.contact.server import Answer, taken
 from bitgate.errors import UsageError
 from bitgate.kernel.loading import to_load, with_operations
+from bitgate.kernel.registry import families
 from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.target_id import target_id
+from bitgate.verify.selection import candidates
 
 app = typer.Typer()
 
@@ -54,6 +56,9 @@ def first_contact(
     begun = time.monotonic()
     project = with_operations(find().loading(to_load(load)))
     name = target_id(target).name if target else _best(project)
+    families(project)  # a declaration that cannot be read is told now, not in step 7
+    for glob in filter(None, kernel.split(",")):
+        candidates(glob, {}, name, project)
     arguments = ["--tier", project.tiers[0], "--target", name, "-n", workers]
     arguments += [f"--kernel={kernel}"] * bool(kernel) + [f"--load={path.absolute()}" for path in project.added]
     path = (out or rooms.out_dir() / name / "first_contact.tar.gz").absolute()

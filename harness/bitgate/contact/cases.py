@@ -23,7 +23,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.operation import parse_case_id
 from bitgate.platform_probe import NEEDS
 from bitgate.project import Project
-from bitgate.record import Verdict, to_event
+from bitgate.record import Outcome, Verdict, to_event
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 
@@ -32,6 +32,8 @@ Keep = Callable[[Mapping[str, Any]], None]
 """Hears of each verdict's line at once."""
 
 SECOND_OPINIONS = 2
+_OF_CODE = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED, Outcome.CRASHED, Outcome.HUNG)
+"""What code can do that was compiled."""
 PROBE_CASE, PROBE_FAMILY = "probe_platform", "platform_probe"
 
 
@@ -94,7 +96,7 @@ def tiny(step: Step, target: str, project: Project, kernel: str, tell: Tell, kee
         raise UsageError("no table holds a case for this target")
     opening = Opening(target, project)
     taken = [*_verified(planned, step, opening, tell, lambda verdict: keep(to_event(verdict)), output)]
-    red = [case for case, verdict, _ in taken if not verdict.green]
+    red = [case for case, verdict, _ in taken if not verdict.green and verdict.outcome in _OF_CODE]
     return _finding(step, taken, "cases", _second_opinions(red, step, opening, tell, output))
 
 

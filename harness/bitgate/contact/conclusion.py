@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from bitgate.contact.finding import Class, Finding, Result
 
 MEANING = {
-    Class.INSTALLATION: "the installation is broken",
+    Class.INSTALLATION: "this machine cannot run bitgate as it is",
     Class.PLATFORM: "the platform is not as bitgate takes it to be",
     Class.KERNEL: "the machine is sound, and a kernel is wrong on it",
 }
+LONGEST = 400
+"""Characters of a step's sentence in the last line."""
 CODES = {Class.INSTALLATION: 2, Class.PLATFORM: 1, Class.KERNEL: 1}
 
 
@@ -39,11 +41,11 @@ def conclude(findings: Sequence[Finding]) -> Conclusion:
         return Conclusion("green", f"all is as it should be: {compared} results compared", "nothing to send", 0)
     first = reds[0]
     blamed = first.blames or Class.INSTALLATION
-    others = [finding.step for finding in reds[1:]]
+    alike = [finding for finding in reds if finding.blames is blamed]
+    others = [finding.step for finding in reds if finding.blames is not blamed]
+    said = "; ".join(f"{finding.step}: {finding.sentence[:LONGEST]}" for finding in alike)
     more = f"; also red, which may follow from it: {', '.join(others)}" if others else ""
-    return Conclusion(
-        str(blamed), f"{MEANING[blamed]}: {first.step}: {first.sentence}{more}", _send(blamed, first), CODES[blamed]
-    )
+    return Conclusion(str(blamed), f"{MEANING[blamed]}: {said}{more}", _send(blamed, first), CODES[blamed])
 
 
 def _reds(findings: Sequence[Finding]) -> str:
@@ -57,4 +59,4 @@ def _send(blamed: Class, first: Finding) -> str:
     if blamed is Class.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
-    return f"send the bundle to the owner of {', '.join(families) or 'the kernel'}: its capsules show the wrong cells"
+    return f"send the bundle to the owner of {', '.join(families) or 'the kernel'}, who finds code, capsules and records of it there"

@@ -32,11 +32,12 @@ _MAC = re.compile(
 _UUID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 _GPU = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{16}\b")
 _V4 = re.compile(r"(?<!\d)(?<!\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
-_V6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{2,39}(?![\w:])")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
+# None that begins with colons: `::add` is a name in C++.
+_V6 = re.compile(r"(?<![0-9A-Za-z:.])(?=[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{4,39}(?![\w:])")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})*\.[A-Za-z]{2,}")
 _SERIAL = re.compile(
     r"(?i)(\b(?:serial(?:[ _-]?(?:number|no\.?|num|id))?|unique[ _-]?id|asset[ _-]?tag|chassis[ _-]?id|guid)"
-    r"[\"']?\s*[:=]\s*)([\"']?)(?:0x)?([0-9A-Za-z][0-9A-Za-z_-]{3,})"
+    r"[\"']?\s*[:=]\s*)([\"']?)(?:0x)?([0-9A-Za-z][0-9A-Za-z_.+-]{3,})"
 )
 _HOMES = re.compile(r"(?<![\w.])/(home|Users)/(?!USER\b)[^/\s\"'\\:;,()\[\]{}<>|&=`*?!$#]+")
 
@@ -128,7 +129,9 @@ def _spellings(text: str) -> set[str]:
 def _serial(match: re.Match[str]) -> str:
     """A number in JSON stays one."""
     label, quote, value = match.groups()
-    return f"{label}{quote}{'0000' if value.isdigit() else 'SERIAL'}"
+    if '"' in label and not quote:
+        return match[0] if value in ("null", "true", "false") else f"{label}0"
+    return f"{label}{quote}SERIAL"
 
 
 def _address(match: re.Match[str]) -> str:
