@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bitgate import rooms
 from bitgate.contact.scrub import Scrubber
+from bitgate.project import ours
 
 
 def scrubber_of_this_machine() -> Scrubber:
@@ -66,5 +67,5 @@ def _places() -> list[tuple[Path, str]]:
         *([] if sys.prefix.startswith("/usr") else [(Path(sys.prefix), "<python>")]),
         (rooms.cache_dir(), "<cache>"),
         (rooms.out_dir(), "<out>"),
-        (rooms.root(), "<bitgate>"),
+        (ours().root, "<bitgate>"),
     ]
