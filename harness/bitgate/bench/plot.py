@@ -31,7 +31,9 @@ def draw(comparison: Comparison, path: Path) -> None:
     if not any(one.compared for one in comparison.shapes):
         raise UsageError(f"{path}: nothing was compared, so there is nothing to draw")
     # The same comparison gives the same file, whatever the user's own settings are.
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "svg.hashsalt": "bitgate", "backend": "agg"}):
+    with matplotlib.rc_context(
+        {**matplotlib.rcParamsDefault, "svg.hashsalt": "bitgate", "svg.fonttype": "none", "backend": "agg"}
+    ):
         figure = _figure(comparison)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
