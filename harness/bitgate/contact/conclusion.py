@@ -59,4 +59,5 @@ def _send(blamed: Class, first: Finding) -> str:
     if blamed is Class.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
-    return f"send the bundle to the owner of {', '.join(families) or 'the kernel'}, who finds code, capsules and records of it there"
+    owner = f"the owner of {', '.join(families) or 'the kernel'}"
+    return f"send the bundle to {owner}, who finds code, capsules and records of it there"
