@@ -6,8 +6,8 @@
     python bench/from_nothing.py --environment this    with the packages of this Python, for the rest alone
 
 Prints wall and CPU seconds of each phase: CPU seconds hold on a busy machine, too. ``units`` and ``cases`` are the
-seconds that workers spent on compiling and on cases, added up over the workers. pip downloads what its own cache does
-not hold. Ends with 1 if a run is not green.
+seconds that workers spent on compiling and on cases, added up over the workers. The environment is made as tox makes
+one; pip downloads what its own cache does not hold. Ends with 1 if a run is not green.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Trial:
     compiled: int
     cases: float
     verdicts: int
+    left_out: int
+    """Cases of the plan that the commit has under no such name."""
     green: bool
 
     @property
@@ -98,8 +100,9 @@ def attempt(folder: Path, commit: str, arguments: argparse.Namespace) -> Trial:
     python, environment, path = sys.executable, Spent(0.0, 0.0), {"PYTHONPATH": str(checkout / "harness")}
     if arguments.environment == "empty":
         python, path = str(folder / "venv" / "bin" / "python"), {"PYTHONPATH": ""}
-        made = _step("environment", [sys.executable, "-m", "venv", str(folder / "venv")])
-        filled = _step("packages", [python, "-m", "pip", "install", "-q", "-e", str(checkout)])
+        made = _step("environment", [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")])
+        pip = [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-compile"]
+        filled = _step("packages", [*pip, "-e", str(checkout)])
         environment = Spent(made.wall + filled.wall, made.cpu + filled.cpu)
     apart = {
         name: value
@@ -108,12 +111,14 @@ def attempt(folder: Path, commit: str, arguments: argparse.Namespace) -> Trial:
     }
     variables = {**apart, **path, "BITGATE_CACHE": str(folder / "cache"), "BITGATE_OUT": str(folder / "out")}
     if arguments.shared:
-        store = {**variables, "BITGATE_CACHE": str(folder / "elsewhere")}
+        store = {**variables, **_elsewhere(folder)}
         options = ["--target", "host", "--tier", arguments.tier, "--artefacts", str(folder / "store")]
         _step("store", [python, "-m", "bitgate", "compile", *options], store)
         variables["BITGATE_ARTEFACTS"] = str(folder / "store")
-    plan = checkout / FROZEN
-    select = ["--select", str(plan)] if plan.is_file() and not arguments.whole else []
+    plan, left_out = folder / "plan.txt", 0
+    if (checkout / FROZEN).is_file() and not arguments.whole:
+        left_out = write_plan(plan, checkout, [python, "-m", "bitgate"], {**variables, **_elsewhere(folder)}, arguments)
+    select = ["--select", str(plan)] if plan.is_file() else []
     command = ["run", "--tier", arguments.tier, "--target", "host", "-n", arguments.workers, *select]
     begun, before = perf_counter(), _cpu_of_children()
     done = subprocess.run(
@@ -132,7 +137,27 @@ def attempt(folder: Path, commit: str, arguments: argparse.Namespace) -> Trial:
     units = [float(seconds) for _, seconds in _UNIT.findall(done.stdout)]
     cases = _seconds_of_cases(folder / "out")
     green = done.returncode == 0
-    return Trial(full, clone, environment, run, sum(units), len(units), sum(cases), len(cases), green)
+    return Trial(full, clone, environment, run, sum(units), len(units), sum(cases), len(cases), left_out, green)
+
+
+def write_plan(
+    path: Path, checkout: Path, bitgate: Sequence[str], variables: Mapping[str, str], arguments: argparse.Namespace
+) -> int:
+    """The frozen plan as far as the commit has its tests; how many it has not. Nothing is timed of it."""
+    asked = [*bitgate, "cases", "--tier", arguments.tier, "--target", "host", "--json"]
+    done = subprocess.run(asked, cwd=checkout, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"'{' '.join(asked)}' ended with {done.returncode}: {done.stderr[-300:]}")
+    known = {case["id"] for case in json.loads(done.stdout)["plan"]["cases"]}
+    lines = (checkout / FROZEN).read_text().splitlines()
+    names = [line for line in lines if line and not line.startswith("#")]
+    path.write_text("".join(f"{name}\n" for name in names if name in known))
+    return sum(name not in known for name in names)
+
+
+def _elsewhere(folder: Path) -> dict[str, str]:
+    """What is done before the clock starts leaves nothing where the run looks."""
+    return {"BITGATE_CACHE": str(folder / "elsewhere"), "BITGATE_OUT": str(folder / "elsewhere")}
 
 
 def print_table(trials: Sequence[Trial]) -> None:
@@ -143,6 +168,7 @@ def print_table(trials: Sequence[Trial]) -> None:
         "build and cases, s": [f"{trial.run.wall:.1f} ({trial.run.cpu:.1f} CPU)" for trial in trials],
         "of it units": [f"{trial.units:.1f} in {trial.compiled}" for trial in trials],
         "of it cases": [f"{trial.cases:.1f} in {trial.verdicts}" for trial in trials],
+        "cases left out": [str(trial.left_out) for trial in trials],
         "from nothing, s": [f"{trial.wall:.1f}" for trial in trials],
         "green": ["yes" if trial.green else "NO" for trial in trials],
     }

@@ -3,9 +3,10 @@
     python bench/host_runtime.py [--json]
     python bench/host_runtime.py --beside HIP-CPU/include
 
-CPU time of the process, the best of nine rounds; ours runs on one OS thread; nothing here is a test. HIP-CPU is a
-header-only HIP runtime for CPUs and needs TBB: where that is not installed, name its folders in CPATH and LIBRARY_PATH.
-The same workloads are built against it, as a program, and measured in the same run, row by row.
+CPU time of the process, the best of nine rounds, on one OS thread; nothing here is a test. HIP-CPU is a header-only HIP
+runtime for CPUs and needs TBB: where that is not installed, name its folders in CPATH, LIBRARY_PATH, LD_LIBRARY_PATH.
+The same workloads are built against it, as a program, and measured in turns with ours: by the wall, because a thread of
+its own waits in a loop, and each on all cores.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,7 +35,10 @@ MIB = 1 << 20
 SIZES = (("1 KiB", 1024, 2000), ("1 MiB", MIB, 100), ("64 MiB", 64 * MIB, 3))
 MATMUL = 512
 ELEMENTS = 4 * MIB
-PEER_FLAGS = ("-std=c++20", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-pthread", "-rdynamic", "-w")
+PEER_FLAGS = ("-std=c++17", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-pthread", "-rdynamic", "-w")
+
+
+Arguments = tuple[int | str, ...]
 
 
 class Row(NamedTuple):
@@ -45,8 +50,10 @@ class Row(NamedTuple):
     ratio: float
     """Of our time to the floor."""
     floor_name: str
+    wall: float | None
+    """On all cores, by the wall: where HIP-CPU was measured."""
     peer: float | None
-    """HIP-CPU's time, where it was measured."""
+    """HIP-CPU's time."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +62,19 @@ class Work:
 
     name: str
     function: str
-    arguments: tuple[object, ...]
+    arguments: Arguments
     floor_name: str
     floor: str
-    floor_arguments: tuple[object, ...] = ()
+    floor_arguments: Arguments = ()
     floors: float = 1
     """How many of the floor's pieces it is."""
     parts: float = 1
     """Into how many the time is shared: threads, or barriers."""
-    less: tuple[object, ...] | None = None
+    less: Arguments | None = None
     """Arguments of a shorter run, whose time is taken off."""
 
 
-def works(memory: ctypes.c_void_p | str) -> Iterator[Work]:
+def works(memory: int | str) -> Iterator[Work]:
     """``memory``: room for the measurements that take any."""
     for sites in (1, 2, 4):
         yield Work(
@@ -87,8 +94,7 @@ def works(memory: ctypes.c_void_p | str) -> Iterator[Work]:
     yield Work("launch of an empty kernel, 1 thread", "launch", (1, 1), "function call", call)
     yield Work("launch of an empty kernel, 256 threads", "launch", (1, 256), "256 calls", call, floors=256)
     yield Work("256 blocks of 256 empty threads: a thread", "launch", (256, 256), "function call", call, parts=65536)
-    n = ctypes.c_long(ELEMENTS)
-    half = ELEMENTS / 2
+    n, half = ELEMENTS, ELEMENTS / 2
     copied = ("one element a thread: a thread", "copy_one", (memory, n), "the same loop, an element", "copy_one")
     yield Work(*copied, floor_arguments=(memory, n), floors=1 / half, parts=half)
     yield Work("no barrier, 4 Mi elements", "kernel", (memory, n), "the same loop", "kernel", (memory, n))
@@ -97,7 +103,7 @@ def works(memory: ctypes.c_void_p | str) -> Iterator[Work]:
         yield Work(name, "matmul", (memory, MATMUL, tile), "plain loops", "matmul", (memory, MATMUL))
     for touches, what in ((0, "hipMalloc, hipFree"), (1, "hipMalloc, hipMemset, hipFree")):
         for label, size, repeats in SIZES:
-            arguments = (ctypes.c_size_t(size), touches, repeats)
+            arguments = (size, touches, repeats)
             floor = "malloc, memset" + ", memset" * touches
             yield Work(f"{what}, {label}", "hip_malloc", arguments, floor, "malloc", arguments)
 
@@ -105,17 +111,20 @@ def works(memory: ctypes.c_void_p | str) -> Iterator[Work]:
 class Library:
     """The workloads, built against one runtime."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, runtime: Path, path: Path) -> None:
+        self.runtime = ctypes.CDLL(str(runtime), mode=ctypes.RTLD_GLOBAL)
+        self.runtime.bitgateHostSetThreads(1)
         self.functions = ctypes.CDLL(str(path))
 
-    def memory(self) -> ctypes.c_void_p:
+    def memory(self) -> int:
         self.functions.bench_memory.restype = ctypes.c_void_p
-        return ctypes.c_void_p(self.functions.bench_memory(ctypes.c_size_t(4 * ELEMENTS)))
+        return int(self.functions.bench_memory(ctypes.c_size_t(4 * ELEMENTS)))
 
-    def seconds(self, name: str, arguments: tuple[object, ...]) -> float:
+    def seconds(self, name: str, arguments: Arguments) -> float:
         function = getattr(self.functions, f"{name}_ns")
         function.restype = ctypes.c_double
-        return 1e-9 * float(function(*arguments))
+        # Each goes into a register, as wide as any of them.
+        return 1e-9 * float(function(*(ctypes.c_long(int(argument)) for argument in arguments)))
 
 
 class Peer:
@@ -125,15 +134,15 @@ class Peer:
     def __init__(self, program: Path) -> None:
         command = [str(program), str(4 * ELEMENTS)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.seconds("bench_by_wall", (1,))
 
     def memory(self) -> str:
         return "m"
 
-    def seconds(self, name: str, arguments: tuple[object, ...]) -> float:
-        words = [str(getattr(argument, "value", argument)) for argument in arguments]
+    def seconds(self, name: str, arguments: Arguments) -> float:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(name, *words, file=self.process.stdin, flush=True)
+        print(f"{name}_ns", *arguments, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
         if not answer:
             raise UsageError(f"--beside: {name} ended with status {self.process.wait()} on HIP-CPU")
@@ -150,8 +159,6 @@ def measured(on: Library | Peer, work: Work) -> float:
 
 def ours() -> Library:
     builder = Builder("host")
-    runtime = ctypes.CDLL(str(builder.runtime()), mode=ctypes.RTLD_GLOBAL)
-    runtime.bitgateHostSetThreads(1)
     family = KernelFamily(
         name="bench_host_runtime",
         operations=(Pass.FWD,),
@@ -160,7 +167,7 @@ def ours() -> Library:
         platforms=("host",),
         instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
     )
-    return Library(builder.family(family))
+    return Library(builder.runtime(), builder.family(family))
 
 
 def peer(include: Path, folder: Path) -> Peer:
@@ -172,7 +179,7 @@ def peer(include: Path, folder: Path) -> Peer:
     command = [*Builder("host").compiler.command, *PEER_FLAGS, "-I", str(include), *sources, "-o", str(program)]
     built = subprocess.run([*command, "-ltbb", "-ldl"], capture_output=True, text=True, check=False)
     if built.returncode:
-        said = next((line for line in built.stderr.splitlines() if "error" in line), built.stderr.strip()[-200:])
+        said = next((line for line in built.stderr.splitlines() if re.search("error|cannot find", line)), "no word")
         raise UsageError(f"--beside {include}: the workloads do not build against it: {said}")
     return Peer(program)
 
@@ -180,7 +187,7 @@ def peer(include: Path, folder: Path) -> Peer:
 def rows(beside: Path | None = None) -> list[Row]:
     """All rows in order. ``beside``: HIP-CPU's include folder; each of its rows is measured right after ours."""
     own = ours()
-    floors: dict[tuple[str, tuple[object, ...]], float] = {}
+    floors: dict[tuple[str, Arguments], float] = {}
     found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         other = None if beside is None else peer(beside, Path(folder))
@@ -192,19 +199,30 @@ def rows(beside: Path | None = None) -> list[Row]:
             if key not in floors:
                 floors[key] = own.seconds(f"floor_{work.floor}", work.floor_arguments)
             floor = floors[key] * work.floors
-            beside_it = measured(other, same) if other and same else None
-            found.append(Row(work.name, seconds, floor, seconds / floor, work.floor_name, beside_it))
+            wall, beside_it = by_wall(own, work, other, same) if other and same else (None, None)
+            found.append(Row(work.name, seconds, floor, seconds / floor, work.floor_name, wall, beside_it))
     return found
+
+
+def by_wall(own: Library, work: Work, other: Peer, same: Work) -> tuple[float, float]:
+    """Ours and HIP-CPU's, each on all cores."""
+    own.runtime.bitgateHostSetThreads(0)
+    own.seconds("bench_by_wall", (1,))
+    wall = measured(own, work)
+    own.seconds("bench_by_wall", (0,))
+    own.runtime.bitgateHostSetThreads(1)
+    return wall, measured(other, same)
 
 
 def printed(table: list[Row]) -> Iterator[str]:
     with_peer = any(row.peer is not None for row in table)
     heads = f"{'':46}{'us':>12}   {'floor':26}{'us':>12}{'ratio':>8}"
-    yield heads + (f"{'HIP-CPU us':>14}{'bitgate : HIP-CPU':>20}" if with_peer else "")
+    yield heads + (f"{'all cores us':>14}{'HIP-CPU us':>14}{'bitgate : HIP-CPU':>20}" if with_peer else "")
     for row in table:
         line = f"{row.name:46}{1e6 * row.seconds:12.4f}   {row.floor_name:26}{1e6 * row.floor:12.4f}{row.ratio:8.2f}"
-        if row.peer is not None:
-            line += f"{1e6 * row.peer:14.4f}{row.seconds / row.peer:20.2f}"
+        if row.wall is not None and row.peer is not None:
+            ratio = f"{row.wall / row.peer:.2f}" if row.peer > 0 else "-"  # what was inlined away took no time
+            line += f"{1e6 * row.wall:14.4f}{1e6 * row.peer:14.4f}{ratio:>20}"
         yield line
 
 

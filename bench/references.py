@@ -65,6 +65,17 @@ class Parts:
         return self.fill + self.reference + self.compare
 
 
+@dataclass(frozen=True)
+class Almiopen:
+    """Seconds of the ALMIOPEN-1959 shape: the exact reference beside one numpy sgemm of as many operations, and beside
+    the ordered reference."""
+
+    flops: int
+    exact: float
+    sgemm: float
+    ordered: float
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--threads", type=int, default=rooms.threads())
@@ -73,13 +84,13 @@ def main() -> None:
     os.environ["BITGATE_THREADS"] = str(options.threads)
     print(f"{options.threads} threads, fastest of {options.repeat}")
     for dtype in ("f32", "bf16"):
-        almiopen(dtype, options.threads, options.repeat)
+        tell(dtype, almiopen(dtype, options.threads, options.repeat))
     for dtype in ("f32", "bf16"):
         shape_list(dtype, options.repeat)
 
 
-def almiopen(dtype: str, threads: int, repeat: int) -> None:
-    """Shares of sgemm and of the ordered reference, taken in turns so that they see the same machine."""
+def almiopen(dtype: str, threads: int, repeat: int) -> Almiopen:
+    """Taken in turns, so that they see the same machine."""
     problem = bwd_data(dtype, ALMIOPEN_1959)
     inputs = make_inputs(problem, plan_fill(problem, Accumulation(accumulator_of(problem))))
     gemm = sgemm(problem.flops)
@@ -92,11 +103,28 @@ def almiopen(dtype: str, threads: int, repeat: int) -> None:
     found = native.differences(exact_reference(problem, inputs), summed)
     if found.count:
         raise SystemExit(f"exact and ordered reference differ in {found.count} cells, first at {found.first}")
+    return Almiopen(problem.flops, min(exact), min(plain), ordered)
+
+
+def tell(dtype: str, taken: Almiopen) -> None:
     print(
-        f"ALMIOPEN-1959 {dtype}: {problem.flops / 1e9:.1f} GFlop, exact {min(exact):.3f} s, sgemm {min(plain):.3f} s,"
-        f" ordered {ordered:.3f} s: {100 * min(plain) / min(exact):.0f} % of sgemm,"
-        f" {ordered / min(exact):.1f} times as fast as the ordered reference"
+        f"ALMIOPEN-1959 {dtype}: {taken.flops / 1e9:.1f} GFlop, exact {taken.exact:.3f} s, sgemm {taken.sgemm:.3f} s,"
+        f" ordered {taken.ordered:.3f} s: {100 * taken.sgemm / taken.exact:.0f} % of sgemm,"
+        f" {taken.ordered / taken.exact:.1f} times as fast as the ordered reference"
     )
+
+
+def torch_seconds(repeat: int) -> float:
+    """PyTorch's own bwd_data of the ALMIOPEN-1959 shape in f32 on the CPU; 0 where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return 0.0
+    problem = bwd_data("f32", ALMIOPEN_1959)
+    out, wei = (torch.ones(problem.tensors[name].lengths[1:]) for name in ("out", "wei"))
+    size = problem.tensors["in"].lengths[1:]
+    step, pad = problem.stride, problem.left_pad
+    return min(timed(lambda: torch.nn.grad.conv2d_input(size, wei, out, step, pad))[0] for _ in range(repeat))
 
 
 def shape_list(dtype: str, repeat: int) -> None:

@@ -141,6 +141,11 @@ def own_kernels() -> Path:
     return rooms.room("kernels")
 
 
+def harness_kernels() -> Path:
+    """The same folder of this very harness, also where kernels of another commit are run: its C++ helpers lie there."""
+    return rooms.home() / "kernels"
+
+
 def own_declarations() -> tuple[Path, ...]:
     return tuple(sorted(own_kernels().glob("*/declaration.py")))
 

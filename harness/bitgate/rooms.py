@@ -14,12 +14,19 @@ VARIABLE = "BITGATE_ROOMS"
 
 @lru_cache(maxsize=1)
 def root() -> Path:
-    """The folder that holds the rooms: the one that is named, the checkout around this package, or the package's own
+    """The folder that holds the rooms: the one that is named, else ``home``."""
+    stated = os.environ.get(VARIABLE)
+    if not stated:
+        return home()
+    if not is_root(Path(stated)):
+        raise UsageError(f"{VARIABLE}={stated}: holds no kernels/include/bitgate/abi.h; unset it")
+    return Path(stated).resolve()
+
+
+@lru_cache(maxsize=1)
+def home() -> Path:
+    """The rooms that belong to this very harness: those of the checkout around this package, or the package's own
     data."""
-    if stated := os.environ.get(VARIABLE):
-        if not is_root(Path(stated)):
-            raise UsageError(f"{VARIABLE}={stated}: holds no kernels/include/bitgate/abi.h; unset it")
-        return Path(stated).resolve()
     here = Path(__file__).resolve().parent
     checkout = here.parent.parent
     if is_root(checkout):

@@ -1,58 +1,25 @@
 // What the naive kernels support, how they are launched, and how a set of types is registered.
 #pragma once
 
-#include <string>
-
 #include "bitgate/grid.hpp"
 #include "bitgate/tiled_conv/launch.hpp"
 #include "naive_conv.hpp"
 
+namespace bitgate {
+
+// In the library's own unit.
+extern template class Registration<ConvProblem>;
+
+} // namespace bitgate
+
 namespace naive_conv {
 
-template <class T> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
-  ConvShape shape;
-  int32_t status = bitgate::read_conv(request.problem, shape, reason);
-  if (status == BITGATE_OK)
-    status = bitgate::check_dtypes(request.problem, T::codes, reason);
-  if (status == BITGATE_OK)
-    status = bitgate::check_operand_operations(request.problem, reason);
-  if (status == BITGATE_OK)
-    status = bitgate::check_result_operation(request.problem, reason);
-  if (status == BITGATE_OK)
-    status = bitgate::check_unsplit(request.problem, reason);
-  return status;
-}
-
-// What the GEMM of the whole pass looks like, for the record.
-inline bitgate::GemmPart whole_gemm(Pass pass, const ConvShape& shape) {
-  const int64_t taps = bitgate::product(shape.filter), outputs = bitgate::product(shape.output);
-  bitgate::GemmPart gemm{};
-  switch (pass) {
-  case Pass::fwd:
-    gemm.m = shape.images * outputs, gemm.n = shape.k, gemm.k = shape.c * taps;
-    break;
-  case Pass::bwd_data:
-    gemm.m = shape.images * bitgate::product(shape.input), gemm.n = shape.c, gemm.k = shape.k * taps;
-    break;
-  default:
-    gemm.m = shape.k, gemm.n = shape.c * taps, gemm.k = shape.images * outputs;
-  }
-  return gemm;
-}
-
-inline void record_launch(const bitgate::ConvProblem& problem, const ConvShape& shape, unsigned blocks,
-                          bitgate::Context& context) {
-  bitgate_dispatch_record& record = context.record;
-  std::snprintf(record.path, sizeof record.path, "naive");
-  record.launches = 1;
-  bitgate::note_gemms(record, 1, 1);
-  bitgate::GemmPart gemm = whole_gemm(problem.pass, shape);
-  gemm.launched = context.error == hipSuccess;
-  gemm.blocks = blocks;
-  for (int i = 0; i < problem.ndim; ++i)
-    gemm.taps[i] = static_cast<int32_t>(shape.filter[axes - problem.ndim + i]);
-  bitgate::add_part(record, gemm);
-}
+// What needs no kernel is in the library's own unit, too (whole.hpp).
+BITGATE_HIDDEN int32_t supports(const bitgate::ProductDtypes& codes, const bitgate::ConvRequest& request,
+                                bitgate_reason* reason);
+BITGATE_HIDDEN bitgate::GemmPart whole_gemm(Pass pass, const ConvShape& shape);
+BITGATE_HIDDEN void record_launch(const bitgate::ConvProblem& problem, const ConvShape& shape,
+                                  unsigned blocks, bitgate::Context& context);
 
 enum class Sums { cell, tile, small_tile };
 
@@ -126,44 +93,34 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   record_launch(problem, arguments.shape, grid.x, context);
 }
 
-// The types as a case id spells them: f16, bf16_f32_bf16, f16_ctf8ocp.
-inline std::string spelling(const bitgate::ProductDtypes& codes) {
-  using bitgate::dtype_name;
-  std::string text = dtype_name(codes.in);
-  if (codes.wei != codes.in || codes.out != codes.in)
-    text += std::string("_") + dtype_name(codes.wei) + "_" + dtype_name(codes.out);
-  else if (codes.compute != codes.in)
-    text += std::string("_ct") + dtype_name(codes.compute);
-  return text;
+// The types as a case id spells them (f16, bf16_f32_bf16, f16_ctf8ocp), and with the pass before them.
+struct Texts {
+  char dtypes[64], name[96];
+  Texts(Pass pass, const bitgate::ProductDtypes& codes);
+};
+
+BITGATE_HIDDEN bitgate::ConvInstance describe(const char* name, const char* dtypes, Pass pass,
+                                              const char* accumulator,
+                                              decltype(bitgate::ConvInstance::supports) supports,
+                                              decltype(bitgate::ConvInstance::run) run);
+
+template <class T> int32_t supports(const bitgate::ConvRequest& request, bitgate_reason* reason) {
+  return supports(T::codes, request, reason);
 }
 
 template <class T>
 bitgate::ConvInstance instance(const char* name, const char* dtypes, Pass pass, const char* accumulator) {
-  return {{name,
-           bitgate::pass_name(pass),
-           dtypes,
-           "nwgc,gnwc,ngcw,nhwgc,gnhwc,ngchw,ndhwgc,gndhwc,ngcdhw",
-           accumulator,
-           {0, 0, 0},
-           {1, 1, 1},
-           block_size,
-           0,
-           {0, 0, 0},
-           0},
-          supports<T>,
-          bitgate::no_workspace,
-          run<T>};
+  return describe(name, dtypes, pass, accumulator, supports<T>, run<T>);
 }
 
 // One pass for one set of types, registered for as long as the library is loaded.
 template <class T> class BITGATE_HIDDEN Naive {
 public:
   Naive(Pass pass, const char* accumulator)
-      : dtypes_(spelling(T::codes)), name_(bitgate::pass_name(pass) + ("_" + dtypes_)),
-        registration_(instance<T>(name_.c_str(), dtypes_.c_str(), pass, accumulator)) {}
+      : texts_(pass, T::codes), registration_(instance<T>(texts_.name, texts_.dtypes, pass, accumulator)) {}
 
 private:
-  std::string dtypes_, name_;
+  Texts texts_;
   bitgate::ConvRegistration registration_;
 };
 

@@ -1,4 +1,5 @@
 #include "bitgate/library.hpp"
+#include "whole.hpp"
 
 namespace {
 const bitgate::Option options[] = {

@@ -85,7 +85,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path, capsys: pytest.Ca
 
 def test_ours_say_what_else_is_in_the_time(bench: Bench) -> None:
     code, said, (row,) = bench(
-        "bwd_data_f16_nhwgc_g1n1k32c32_y3x3_h8x8_s2_p1", "--kernel", "grouped_bwd_data.f16_64x64x64*", load=""
+        "bwd_data_f16_nhwgc_g1n1k32c32_y3x3_h8x8_s2_p1", "--kernel", "grouped_bwd_data.f16_64x64x64_a8b8c8", load=""
     )
     assert (code, row.includes) == (0, ("zero_fill",)), said
     assert "in this time, beside the kernels that compute: zero_fill" in said
@@ -182,6 +182,12 @@ def test_who_does_not_take_it_says_why(bench: Bench) -> None:
     assert "split_k" in rows[0].reason
 
 
+def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
+    code, said, (row,) = bench(CASE, "--kernel", "*.first", "--rotate", "100000000")
+    assert (code, row.status, row.seconds) == (3, Status.REFUSED, ()), said
+    assert "100000000 sets of buffers need" in row.reason
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -245,6 +251,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     assert "2 timed" in again.stdout
 
 
+@pytest.mark.nightly
 def test_other_settings_are_measured_again(bench: Bench) -> None:
     _, _, (first,) = bench(CASE, "--kernel", "*.first")
     code, said, rows = bench(CASE, "--kernel", "*.first", "--resume", "--rotate", "2")
@@ -281,7 +288,7 @@ def owner(tmp_path: Path) -> Path:
     kernel = folder / "pointwise" / "pointwise.hip.cpp"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "pointwise", kernel.parent)
     (folder / "bitgate.toml").write_text('[bitgate]\nload = ["pointwise"]\n')
-    git(folder, "init", "--quiet")
+    git(folder, "init", "--quiet", "--initial-branch=main")
     committed(folder, "fast")
     kernel.write_text(kernel.read_text().replace("const int64_t cells =", DELAY))
     committed(folder, "slow")
@@ -308,9 +315,12 @@ def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     assert "1 shapes are slower: they are measured again" in done.stderr
     assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
 
-    git(owner, "branch", "--force", "main", "HEAD")  # a change that was not committed, on the main branch itself
+
+@pytest.mark.nightly
+def test_the_gate_is_green_for_what_is_faster(owner: Path) -> None:
+    words = ["bench", POINTWISE, "--target", "host", "--samples=20", "--gate"]
     kernel = owner / "pointwise" / "pointwise.hip.cpp"
-    kernel.write_text(kernel.read_text().replace("left = 100000", "left = 1"))
+    kernel.write_text(kernel.read_text().replace("left = 100000", "left = 1"))  # not committed, on the main branch
     done = bitgate(owner, *words, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["gate"]["counts"]["faster"] == 1

@@ -77,6 +77,12 @@ def test_of_a_problem_that_several_lines_ask_for_the_first_says_how():
     assert (settings.samples, len(members)) == (4, 1)
 
 
+def test_the_naive_kernel_takes_no_split_k():
+    line = "ckProfiler grouped_conv_bwd_weight 1 2 2 1 0 1 1 1 2 16 16 3 9 1 1 1 1 {}"
+    split, whole = named_cases([line.format(2), line.format(1)])
+    assert (split.perf.reference, whole.perf.reference) == ("auto", "gpu")
+
+
 def test_decimals_are_held_to_bounds_whatever_the_line_names():
     """The naive kernel of the device speaks of bits."""
     decimals, integers = named_cases([PROFILED.format("2 2 0 1"), PROFILED.format("2 1 0 1")])

@@ -86,6 +86,23 @@ def test_too_little_data_is_no_winner() -> None:
     assert compare(rows, QUICK).shapes[0].winner == "B"
 
 
+def test_a_side_whose_time_was_up_leaves_the_rounds_that_both_have() -> None:
+    """Of 12 shared rounds 4 choose and 8 judge, however long the other side went on."""
+    rows = [row("A", noise(n, 2e-3, 12), instance=f"x{n}") for n in range(2)]
+    rows += [row("B", noise(n, 1e-3, 40), instance=f"x{n}") for n in range(2, 4)]
+    (shape,) = compare(rows, QUICK).shapes
+    assert shape.winner == "B"
+    assert shape.b is not None
+    assert shape.b.seconds.median == pytest.approx(np.median(shape.b.row.seconds[4:12]))
+
+
+def test_a_side_alone_shows_its_best() -> None:
+    rows = [row("A", noise(1, 2e-3)), row("A", noise(2, 1e-3), instance="x2")]
+    (shape,) = compare(rows, QUICK).shapes
+    assert shape.a is not None
+    assert (shape.winner, shape.a.row.instance) == ("unknown", "x2")
+
+
 def test_samples_of_one_round_are_no_news_of_each_other() -> None:
     """Ten samples in each of two rounds are two of each side."""
     rounds = (0,) * 10 + (1,) * 10
@@ -128,10 +145,16 @@ def test_a_clock_that_tells_nothing() -> None:
     assert (shape.winner, shape.note) == ("unknown", "a sample of 0 s: the clock is too coarse for it")
 
 
-def test_what_is_refused_for_one_reason_is_told_once() -> None:
-    refused = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason="c: not a multiple of 8") for n in range(9)]
-    (shape,) = compare([*refused, row("B", noise(1))], QUICK).shapes
-    assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not a multiple of 8)"
+def test_what_is_refused_or_late_is_told_once_and_each_defect_by_itself() -> None:
+    rows = [row("A", [], instance=f"x{n}", status=Status.REFUSED, reason=f"c: not {n}") for n in range(9)]
+    (shape,) = compare([*rows, row("B", noise(1))], QUICK).shapes
+    assert shape.note == "A not timed; A: grouped_fwd.x0 and 8 more refused (c: not 0)"
+    late = row("A", [], instance="x1", status=Status.OVER_BUDGET, verdict="PASS", reason="the 12 s were up")
+    died = [row("A", [], instance=f"x{n}", status=Status.FAILED, reason=why) for n, why in enumerate(("hung", "lost"))]
+    (shape,) = compare([late, *died, row("B", noise(1))], QUICK).shapes
+    assert "A: grouped_fwd.x1 failed (lost)" in shape.note
+    (shape,) = compare([late, row("B", noise(1))], QUICK).shapes
+    assert shape.note == "A not timed; A: grouped_fwd.x1 over budget (the 12 s were up)"
 
 
 def test_a_launch_that_takes_longer_than_its_kernel_is_told() -> None:

@@ -38,12 +38,14 @@ def row(side: str, seconds: Sequence[float], **said: Any) -> Timing:
 @dataclass(frozen=True)
 class Device:
     """A device as unsteady as they are: a lognormal ``noise``, a clock that drifts by up to ``drift`` from the first
-    round to the last, ``wander`` from one round to the next, and ``outliers`` that take 1.5 times as long."""
+    round to the last, ``wander`` from one round to the next, and ``outliers`` that take 1.5 times as long. ``carried``:
+    of a contender's own noise, how much holds on into its next round."""
 
     noise: float = 0.02
     drift: float = 0.1
     wander: float = 0.003
     outliers: float = 0.05
+    carried: float = 0.0
 
     def sweep(
         self, draw: np.random.Generator, *, shapes: int = 40, rounds: int = 20, instances: int = 1, slower: float = 1.0
@@ -56,7 +58,13 @@ class Device:
             for side in "AB":
                 factor = slower if side == "B" and shape == 0 else 1.0
                 for instance in range(instances):
-                    seconds = 1e-3 * factor * np.exp(level + draw.normal(0, self.noise, rounds))
+                    seconds = 1e-3 * factor * np.exp(level + self._own(draw, rounds))
                     seconds[draw.random(rounds) < self.outliers] *= 1.5
                     rows.append(row(side, seconds, name=f"shape {shape}", instance=f"x{instance}"))
         return rows
+
+    def _own(self, draw: np.random.Generator, rounds: int) -> np.ndarray:
+        noise = draw.normal(0, self.noise, rounds)
+        for place in range(1, rounds):
+            noise[place] = self.carried * noise[place - 1] + (1 - self.carried**2) ** 0.5 * noise[place]
+        return noise

@@ -223,3 +223,14 @@ def test_a_process_tells_it_without_any_device(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_a_night_that_is_merged_brings_its_timings_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    night = Lab(cases=1).night(0)
+    write_verdicts(tmp_path / "night" / "results.jsonl", night)
+    file_of(tmp_path / "night" / "host", *nights([1e-3]))
+    url = str(tmp_path / "history.sqlite")
+    merged = str(tmp_path / "merged")
+    assert run(["ci", "merge", str(tmp_path / "night"), "--out", merged, "--history", url]) == 0
+    assert "3 verdicts, 1 timing more" in capsys.readouterr().err
+    assert stored(url) == 5

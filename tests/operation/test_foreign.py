@@ -32,6 +32,7 @@ UNDERSTOOD = {
     ),
     "example_convnd_bwd_data_xdl_fp16 1 1 0 1 2 3 4 5 20 2 1 1 1": "bwd_data_f16_gnwc_g1n2k3c4_y5_h20_s2_p1",
     "example_grouped_conv_fwd_xdl_fp16": "fwd_f16_nhwgc_g32n2k256c192_y3_h71_s2_p1",
+    "example_grouped_conv3d_bwd_data_wmma_v3_bf16": "bwd_data_bf16_ndhwgc_g4n4k128c128_y3_h14x14x14_p1",
     "example_grouped_conv_bwd_data_multiple_d_xdl": "bwd_data_f16_gnhwc_g32n4k192c192_y3_h28_p1",
     "example_grouped_conv_bwd_weight_wavelet_xdl_fp16 1 1 0 1 2 3 8 16 3 20 2 1 1 1 4": (
         "bwd_weight_f16_gnwc_g2n3k8c16_y3_h20_s2_p1_sk4"

@@ -13,13 +13,18 @@ from typing import Any
 import pytest
 
 from bitgate.device.targets import Target
+from bitgate.kernel import registry
+from bitgate.kernel.resolved import Kernel
+from bitgate.operation import parse_case_id
 from bitgate.plugin import leases
 from bitgate.plugin.blackbox import BlackBox, left_behind
+from bitgate.plugin.collecting import PARAMETER, one_of_each_instance
 from bitgate.plugin.leases import Leases
 from bitgate.plugin.outcome import exit_code
 from bitgate.plugin.run import End
 from bitgate.plugin.watchdog import Watchdog
 from bitgate.pytest_plugin import names_a_suite
+from bitgate.verify.planned import PlannedCase
 
 
 @pytest.mark.parametrize(
@@ -170,3 +175,19 @@ def test_a_black_box_is_there_while_its_case_is_under_way(tmp_path: Path) -> Non
 def test_a_black_box_cut_short_names_nothing(tmp_path: Path) -> None:
     (tmp_path / "blackbox-main").write_text('{"test": "suites/a')
     assert [box.test() for box in left_behind(tmp_path)] == [""]
+
+
+def test_of_each_instance_the_smallest_case_runs_on_other_data() -> None:
+    """Of exact data, and not one that is judged by laws: those launch what they need."""
+    family = registry.families()["naive_conv"]
+    kernel = Kernel(family, family.instance("fwd_f32") or family.instances[0])
+
+    def item(name: str, height: int, fill: str = "exact", **more: Any) -> Any:
+        problem = parse_case_id(f"fwd_f32_nhwgc_g1n1k4c4_y1_h{height}")
+        test = PlannedCase(problem, kernel, fill=fill)
+        return SimpleNamespace(nodeid=name, callspec=SimpleNamespace(params={PARAMETER: test}), **more)
+
+    by_laws = SimpleNamespace(by=lambda planned, session: None)
+    items = [item("large", 9), item("small", 4), item("decimal", 2, "decimal"), item("laws", 3, function=by_laws)]
+    assert one_of_each_instance(items) == {"small"}
+    assert one_of_each_instance([items[2]]) == {"decimal"}

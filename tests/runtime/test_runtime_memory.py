@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -51,6 +52,22 @@ def test_memory_is_poisoned_each_time_it_is_handed_out(host: Host) -> None:
             assert (buffer.download(np.uint8) == 0xFF).all()
             assert host.hip.hipMemset(buffer.pointer, 0, ctypes.c_size_t(size)) == SUCCESS
             assert host.hip.hipFree(buffer.pointer) == SUCCESS
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_several_threads_poison_a_large_buffer_to_its_last_byte(host: Host, threads: int) -> None:
+    host.settings.set_threads(threads)
+    host.settings.set_poison_byte(0x7F)
+    buffer = host.malloc((17 << 20) + 5)
+    assert (buffer.download(np.uint8) == 0x7F).all()
+    assert host.hip.bitgateHostCheckCanary(buffer.pointer, ctypes.byref(ctypes.c_int64())) == SUCCESS
+
+
+def test_callers_that_allocate_at_once_have_their_buffers_poisoned_each(host: Host) -> None:
+    host.settings.set_threads(3)
+    with ThreadPoolExecutor(4) as callers:
+        buffers = list(callers.map(host.malloc, [9 << 20] * 8))
+    assert all((buffer.download(np.uint8) == 0xFF).all() for buffer in buffers)
 
 
 @pytest.mark.parametrize("direction", [HOST_TO_DEVICE, DEVICE_TO_HOST, DEFAULT])

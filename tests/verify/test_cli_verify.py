@@ -206,6 +206,13 @@ def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code
     assert json.loads(stated[1])["verdicts"][0]["reference"] == "ordered"
 
 
+def test_the_naive_kernel_takes_no_split_k_so_the_cpu_verifies(bitgate):
+    line = "ckProfiler grouped_conv_bwd_weight 1 2 2 1 0 0 1 1 2 16 16 3 9 1 1 1 1 2"
+    ended, out, _ = bitgate("verify", line, "--kernel", "grouped_bwd_weight.f16_32x32x32_a1b1c1", "--json")
+    assert ended == 0
+    assert [verdict["reference"] for verdict in json.loads(out)["verdicts"]] == ["exact"]
+
+
 def test_zeros_prove_nothing(bitgate):
     code, _, err = bitgate("verify", FOUR, "--kernel", ONE, "--fill", "zeros")
     assert code == 2

@@ -11,6 +11,7 @@ import numpy as np
 from bitgate.bench.interval import Interval, limits, median_interval, resampled
 from bitgate.bench.rank_test import Floats, aligned, false_discovery_limit, rank_test, without_outliers
 from bitgate.bench.settings import Significance
+from bitgate.record import Outcome
 from bitgate.record.timing import Status, Timing
 
 LEAST_ROUNDS = 6
@@ -133,11 +134,9 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     note = "; ".join(_absences(rows))
     sides = {side: [_Samples(row) for row in rows if row.side == side and row.seconds] for side in SIDES}
     timed = {side: [one for one in found if one.row.status is Status.TIMED] or found for side, found in sides.items()}
-    choose = any(len(found) > 1 for found in timed.values())
-    rounds = sorted({place for found in timed.values() for one in found for place in one.rounds})
-    early = set(rounds[: len(rounds) // 3]) if choose else set()
+    early = _choosing(list(timed.values()))
     a, b = (_best(found, early) for found in timed.values())
-    judging = sorted((a.rounds.keys() if a else set()) & (b.rounds.keys() if b else set()) - early)
+    judging = sorted(a.rounds.keys() & b.rounds.keys() - early) if a and b else []
     best = {side: _told(one, judging, len(timed[side]), significance) for side, one in (("A", a), ("B", b))}
     unknown = ShapeResult(first.name, first.case, best["A"], best["B"], note=note)
     why = _why_not(a, b, len(judging))
@@ -150,6 +149,16 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     return replace(
         unknown, ratio=ratio, low=low, high=high, p=p, winner="tie", note="; ".join([*bound, note]).strip("; ")
     )
+
+
+def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
+    """The rounds that choose: a third of those that both sides have; all where only one side was timed; none where
+    there is no choice."""
+    if all(len(found) < 2 for found in sides):
+        return set()
+    rounds = [set().union(*(one.rounds for one in found)) for found in sides if found]
+    shared = sorted(rounds[0].intersection(*rounds))
+    return set(shared[: len(shared) // 3] if len(rounds) > 1 else shared)
 
 
 def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> Best | None:
@@ -201,15 +210,21 @@ def _why_not(a: _Samples | None, b: _Samples | None, rounds: int) -> str:
 
 
 def _absences(rows: Sequence[Timing]) -> Iterator[str]:
-    """What was not timed; what is so for the same reason together."""
+    """What was not timed: each defect by itself, the rest of one kind together, with the first one's reason."""
     alike: dict[tuple[str, ...], list[Timing]] = {}
     for row in rows:
         if row.side in SIDES and row.status is not Status.TIMED:
-            why = ": ".join(filter(None, [row.verdict, row.reason]))
-            alike.setdefault((row.side, row.status.value, why), []).append(row)
-    for (side, status, why), found in alike.items():
+            defect = _why(row) if row.status in (Status.NOT_VERIFIED, Status.FAILED) else ""
+            alike.setdefault((row.side, row.status.value, defect), []).append(row)
+    for (side, status, _), found in alike.items():
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        why = _why(found[0])
         yield f"{side}: {kernel_words(found[0])}{more} {status}" + (f" ({why})" if why else "")
+
+
+def _why(row: Timing) -> str:
+    verdict = "" if row.verdict == Outcome.PASS.value else row.verdict
+    return ": ".join(filter(None, [verdict, row.reason]))
 
 
 def _ratio(blocks: Sequence[tuple[Floats, Floats]], significance: Significance) -> Interval:

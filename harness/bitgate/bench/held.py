@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import psutil
 
 from bitgate.bench.launches import Arguments
-from bitgate.device.buffers import Buffer
+from bitgate.device.buffers import GUARD_BYTES, Buffer
 from bitgate.device.device import Device
 from bitgate.device.tools import Tools, least, sums_at
 from bitgate.exact import digest
@@ -116,6 +117,17 @@ class HeldSet:
         self._buffers.named |= {f"workspace of {size} bytes": buffer for size, buffer in self._scratch.items()}
         self._buffers.__exit__()
         self._buffers.named.clear()
+
+
+def shortage(problem: Problem, device: Device, sets: int) -> str:
+    """Why so many sets cannot be had, in a sentence; empty if they can."""
+    needed = sets * sum(tensor.bytes + 4 * GUARD_BYTES for tensor in problem.tensors.values())
+    free = device.free_memory()
+    if device.host is not None:  # whose memory is the host's own, and others use it too
+        free = min(free, psutil.virtual_memory().available)
+    if needed <= free:
+        return ""
+    return f"{sets} sets of buffers need {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 
 def differing(found: HostTensor, expected: HostTensor) -> int:

@@ -60,7 +60,7 @@ class Entrant:
         arguments = {
             "planned": to_json(self.planned),
             "settings": asdict(self.settings),
-            "digest": _whole_digest(self.verdict) if self.verdict else "",
+            "digest": _whole_digest(self.verdict, len(self.shape.problem.outputs)) if self.verdict else "",
         }
         answer = self._ask("open", arguments, TIME_LIMIT)
         if answer is not None:
@@ -94,12 +94,12 @@ class Entrant:
         except UsageError as error:
             self._end(Status.NOT_VERIFIED, str(error))
             return None
-        if "wrong" not in answer and "failed" not in answer:
-            return answer
-        if "wrong" in answer:
-            self._end(Status.NOT_VERIFIED, answer["wrong"])
+        for name, status in _OUT.items():
+            if name in answer:
+                self._end(status, answer[name])
+                break
         else:
-            self._end(Status.FAILED, answer["failed"])
+            return answer
         self.process.end()  # its buffers are others', too; and after a fault a device may give errors for ever
         return None
 
@@ -107,7 +107,12 @@ class Entrant:
         self.status, self.reason = status, reason
 
 
-def _whole_digest(verdict: Verdict) -> str:
+_OUT = {"wrong": Status.NOT_VERIFIED, "failed": Status.FAILED, "short": Status.REFUSED}
+"""Answers that end a contender, and as what."""
+
+
+def _whole_digest(verdict: Verdict, outputs: int) -> str:
     """The digest, if it speaks of all outputs, and for all that they are held to."""
     holds = verdict.certificate is not None and verdict.certificate.holds
-    return verdict.digest if holds else ""
+    is_whole = outputs == 1 or verdict.digest.count("=") == outputs
+    return verdict.digest if holds and is_whole else ""

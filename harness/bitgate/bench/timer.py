@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from bitgate.bench.caches import overwriting_bytes
-from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all
+from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all, shortage
 from bitgate.bench.launches import Arguments, Clock, Sample
 from bitgate.bench.settings import Settings
 from bitgate.device.buffers import Buffer
@@ -21,7 +21,6 @@ from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
 from bitgate.kernel.errors import KernelFailed, KernelRefused
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Problem
-from bitgate.verify.memory import device_shortage
 from bitgate.verify.on_device import Data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How
@@ -49,6 +48,10 @@ class Wrong(Exception):
     """The result is not the verified one, or something else was written; the message says what."""
 
 
+class Short(Exception):
+    """There is no memory for its buffers."""
+
+
 class Timers:
     """What is timed on one problem, by number; the buffers are shared by all whose data are the same."""
 
@@ -61,7 +64,8 @@ class Timers:
 
     def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
         """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
-        looked at one by one, then it is warmed up. ``wrong`` or ``failed`` say that it must not be timed, and why."""
+        looked at one by one, then it is warmed up. ``wrong``, ``failed`` or ``short`` of memory: it is not
+        to be timed, and why."""
         case = from_json(planned, self._session.families)
         stated = Settings(**settings)
 
@@ -105,12 +109,13 @@ class Timers:
                 return known
         tools, tensors = self._session.tools, problem.tensors
         fillable = all(tools.can_fill(tensors[name], own) for name, own in plan.tensors)
+        wanted = max(1, settings.rotate)
+        if words := shortage(problem, self._session.device, wanted):
+            raise Short(words)
         inputs = None if fillable else self._session.inputs(problem, instance, case.fill, case.seed).tensors
         sets: list[HeldSet] = []
         try:
-            for _ in range(max(1, settings.rotate)):
-                if shortage := device_shortage(problem, self._session.device, 0):
-                    raise Wrong(f"set {len(sets) + 1} of {settings.rotate} of its buffers: {shortage}")
+            for _ in range(wanted):
                 sets.append(HeldSet(self._session.device, tools, problem, Data(plan, inputs)))
         except BaseException:
             free_all(sets)
@@ -274,8 +279,12 @@ def _told(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, 
         return dict(work())
     except Wrong as error:
         return {"wrong": str(error)}
+    except Short as error:
+        return {"short": str(error)}
     except KernelRefused as error:
         return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}
     except (HipError, KernelFailed) as error:
+        if isinstance(error, HipError) and error.name == "hipErrorOutOfMemory":
+            return {"short": str(error)}
         fault = session.device.fault()
         return {"failed": fault.text if fault is not None else str(error)}

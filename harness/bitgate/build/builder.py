@@ -34,7 +34,7 @@ from bitgate.cache import Cache
 from bitgate.cache.content import Contents
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.project import ours, own_kernels
+from bitgate.project import harness_kernels, ours, own_kernels
 from bitgate.target_id import target_id
 
 _COMPILERS: dict[str, Callable[[Cache], Compiler]] = {
@@ -98,7 +98,7 @@ class Builder:
         includes = (*self._platform_includes, folder, own_kernels() / "include")
         begin = None
         if self.platform == "host":
-            begin = prelude.of_host_code(self.compiler.kind)
+            begin = prelude.of_host_code(self.compiler.kind, own_kernels())
             compile_flags = flags.host_library(self.compiler.kind)
             link_flags = (
                 *flags.host_link(self.compiler.kind),
@@ -126,13 +126,13 @@ class Builder:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
         folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
         sources = sorted(folder.glob("*.cpp"))
-        folders = (folder, own_kernels() / "include")
+        folders = (folder, harness_kernels() / "include")
         asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folder)
         return self._library(asked, lambda: self._native_recipe(sources, folders))
 
     def _native_recipe(self, sources: Sequence[Path], includes: tuple[Path, ...]) -> Recipe:
         compiler = find_host_compiler(self.cache)
-        begin = prelude.of_host_code(compiler.kind)
+        begin = prelude.of_host_code(compiler.kind, harness_kernels())
         units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
 
@@ -315,7 +315,7 @@ class Builder:
             tree.close()
 
     def _compile(self, recipe: Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = [unit for unit in recipe.units if not store.has(unit, keys[unit])]
+        todo = sorted((unit for unit in recipe.units if not store.has(unit, keys[unit])), key=_work, reverse=True)
         if not todo:
             return {}
         headers = self._headers(todo, recipe)
@@ -366,6 +366,12 @@ class Builder:
             finally:
                 output.unlink(missing_ok=True)
             self.cache.prune()
+
+
+def _work(unit: Unit) -> int:
+    """What takes longest comes first, so that the last units end together: who registers more instances has the longer
+    text."""
+    return unit.source.stat().st_size if unit.text is None else len(unit.text)
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:

@@ -29,12 +29,17 @@ class Prelude:
 def of_kernels(kind: ToolchainKind, folder: Path, platform_includes: tuple[Path, ...]) -> Prelude | None:
     """Of bitgate's own kernels: another's may define what a header's meaning hangs on."""
     kernels = own_kernels()
-    if kind not in KINDS or not folder.is_relative_to(kernels):
+    if not folder.is_relative_to(kernels):
         return None
-    return Prelude(kernels / "platforms" / "host" / "include" / "hip" / "prelude.hpp", platform_includes)
+    return _prelude(kind, kernels / "platforms" / "host" / "include" / "hip" / "prelude.hpp", platform_includes)
 
 
-def of_host_code(kind: ToolchainKind) -> Prelude | None:
-    """Of the host's HIP runtime and the native helpers."""
-    include = own_kernels() / "include"
-    return Prelude(include / "bitgate" / "standard.hpp", (include,)) if kind in KINDS else None
+def of_host_code(kind: ToolchainKind, kernels: Path) -> Prelude | None:
+    """Of the host's HIP runtime and the native helpers, in that room."""
+    include = kernels / "include"
+    return _prelude(kind, include / "bitgate" / "standard.hpp", (include,))
+
+
+def _prelude(kind: ToolchainKind, header: Path, includes: tuple[Path, ...]) -> Prelude | None:
+    """None where nobody takes one, and for kernels of a commit that had none yet."""
+    return Prelude(header, includes) if kind in KINDS and header.is_file() else None

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bitgate.cache.folder import Cache
 from bitgate.errors import UsageError
@@ -33,6 +34,21 @@ def content_of(library: Path) -> str:
     return hashlib.sha256(library.read_bytes()).hexdigest()[:16]
 
 
+_last: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+"""What a file of hashes held in which state: a process asks for a dozen libraries, and each time for it."""
+
+
+def _remembered(cache: Cache, path: Path) -> dict[str, Any]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return {}
+    state = stat.st_ino, stat.st_size, stat.st_mtime_ns  # it is replaced, never written into
+    if path not in _last or _last[path][0] != state:
+        _last[path] = state, cache.read_json(path)
+    return dict(_last[path][1])
+
+
 class Contents:
     """Hashes of files, remembered in the cache by (size, mtime, ctime, inode).
 
@@ -43,7 +59,7 @@ class Contents:
         self._cache = cache
         self._overlay = dict(overlay or {})
         self._memo_path = cache.folder / "hashes.json"
-        self._memo = cache.read_json(self._memo_path)
+        self._memo = _remembered(cache, self._memo_path)
         self._new: dict[str, list[object]] = {}
         self._seen: dict[str, str | None] = {}
 

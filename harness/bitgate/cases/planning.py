@@ -47,6 +47,9 @@ class Setting:
     """Families that a user loaded: if there are any, and no ``kernel`` says otherwise, nothing else runs."""
     of_table: frozenset[str] = frozenset()
     """Those among them that the case table names itself."""
+    selected: frozenset[str] = frozenset()
+    """Ids that were asked for: of the instances that take a case these are planned beside the one that is drawn, which
+    is another one as soon as there are more."""
 
     @property
     def target_kind(self) -> str:
@@ -152,20 +155,28 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
     if setting.of_table and not setting.kernel and not takes_some:
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
     offering: dict[str, list[Kernel]] = {}
+    of_type: dict[tuple[str, str], list[Kernel]] = {}
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
         operation = candidate.problem.operation.name
         if operation not in offering:
             offering[operation] = [k for k in meant if operation in k.family.operations_of(k.instance)]
-        asked, refusals = _eligible(candidate, offering[operation])
+        kind = operation, candidate.problem.dtypes.canonical
+        if kind not in of_type:
+            of_type[kind] = [kernel for kernel in offering[operation] if kind[1] in kernel.instance.dtypes]
+        asked, refusals = _eligible(candidate, offering[operation] if row.refused else of_type[kind])
+        if not asked and not row.refused:  # what those of other types say is asked where it is told
+            asked, refusals = _eligible(candidate, offering[operation])
         if not asked and not setting.kernel and not is_elsewhere:
             yield _nobody(candidate, setting, suite, refusals)
         smoke_policy = row.smoke.get("instances", (row.instances,))[0]
         once = _one_each(candidate, asked)
         names = {kernel.instance.name for kernel in once}
-        for kernel in asked if row.instances == "all" else once:
-            in_smoke = candidate.in_smoke and (smoke_policy == "all" or kernel.instance.name in names)
+        selected = [kernel for kernel in asked if kernel not in once and _is_selected(candidate, kernel, setting)]
+        for kernel in asked if row.instances == "all" else (*once, *selected):
+            is_meant = smoke_policy == "all" or kernel.instance.name in names or kernel in selected
+            in_smoke = candidate.in_smoke and is_meant
             if in_smoke or setting.tier != SMOKE:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
 
@@ -228,6 +239,14 @@ def _one_each(candidate: ExpandedCase, kernels: Sequence[Kernel]) -> list[Kernel
     return [group[draw % len(group)] for group in by_family.values()]
 
 
+def _is_selected(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> bool:
+    return bool(setting.selected) and _id_on(candidate, kernel, setting) in setting.selected
+
+
+def _id_on(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> str:
+    return _id(candidate, f"{kernel.family.name}_{kernel.instance.name}", setting.target_kind == "host")
+
+
 def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
     everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
     own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
@@ -242,7 +261,7 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
         seed=candidate.seed if setting.seed is None else setting.seed,
         refused=row.refused,
         zero_result=row.zero_result,
-        stated_id=_id(candidate, f"{family}_{instance}", setting.target_kind == "host"),
+        stated_id=_id_on(candidate, kernel, setting),
         seconds=0.0 if row.refused else seconds,
         keywords=_keywords(problem, own, row),
     )

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,6 +142,8 @@ def bench(
     )
     if len(sides) < 2 and (markdown or plot):
         raise UsageError("--markdown and --plot show a comparison: say what side B is, --compare, --compare-option ...")
+    if plot is not None:
+        _check_plot(plot)
     asked = Asked(
         shapes=tuple(shapes),
         wanted=tuple(wanted),
@@ -158,19 +161,16 @@ def bench(
         progress(note)
     rows = _measured(asked)
     comparison = _compared(rows, asked) if len(sides) > 1 else None
-    if plot is not None and comparison is not None:
-        _draw(comparison, plot)
     if gate:
-        return _gated(rows, asked, markdown)
-    code = exit_code(rows)
-    if json_output:
-        print(json.dumps(_document(rows, comparison, asked, code), indent=2))
+        code = _gated(rows, asked, markdown)
     else:
-        _tell(rows, comparison, asked)
-    if comparison is not None and markdown is not None:
-        from bitgate.bench.table import markdown as in_markdown
-
-        markdown.write_text(in_markdown(comparison))
+        code = exit_code(rows)
+        if json_output:
+            print(json.dumps(_document(rows, comparison, asked, code), indent=2))
+        else:
+            _tell(rows, comparison, asked)
+    if comparison is not None:
+        _write(comparison, None if gate else markdown, plot)
     return code
 
 
@@ -258,10 +258,25 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
     print(f"record: {asked.journal}")
 
 
-def _draw(comparison: Comparison, plot: Path) -> None:
-    from bitgate.bench.plot import draw
+def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
+    if markdown is not None:
+        from bitgate.bench.table import markdown as in_markdown
 
-    draw(comparison, plot)
+        markdown.write_text(in_markdown(comparison))
+    if plot is not None:
+        from bitgate.bench.plot import draw
+
+        draw(comparison, plot)
+
+
+def _check_plot(path: Path) -> None:
+    """Told before anything is measured."""
+    from bitgate.bench.plot import SUFFIXES
+
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--plot {path}: a plot is one of {', '.join(SUFFIXES)}")
+    if find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib: pip install 'bitgate[plot]'")
 
 
 def _check_gate(gate: bool, base: str | None, second: _Second) -> None:

@@ -36,6 +36,7 @@ WORDINGS = {
         {"": "grouped_bwd_weight", "wavelet": "bwd_weight_wavelet"}, names_kernel=False, tells=True
     ),
     "grouped_conv_bwd_data": Wording({"": "grouped_bwd_data"}, ("out", "wei", "in"), names_kernel=False),
+    "grouped_conv3d_bwd_data": Wording({"": "grouped_bwd_data"}, ("out", "wei", "in"), names_kernel=False),
 }
 """By the example's name without ``example_``, types and waves."""
 

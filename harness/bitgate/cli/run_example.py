@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
-from bitgate.cli.verify import OF_VERIFICATION, exit_code, print_verdict, progress
+from bitgate.cli.verify import exit_code, print_verdict, progress, reference_of
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
 from bitgate.operation import Problem, ProblemError
@@ -114,15 +114,14 @@ def _read(example: str, arguments: list[str]) -> tuple[Problem, Controls, Varian
 
 def _reference(problem: Problem, controls: Controls) -> str:
     """What the result is held to. Of decimals bits depend on the order of summation, on a GPU too: each cell is then
-    within its bound of the sum in f64. The naive kernel takes no split-K. What is to be timed is verified even where
-    the line asks for nothing."""
+    within its bound of the sum in f64. What is to be timed is verified even where the line asks for nothing."""
     if controls.init == 0:
         return "none"
     if controls.verification == 0:
         return "auto" if controls.time else "none"
-    if controls.verification == 2 and (controls.init == 2 or problem.is_split):
+    if controls.verification == 2 and controls.init == 2:
         return "auto"
-    return OF_VERIFICATION[controls.verification]
+    return reference_of(problem, controls)
 
 
 def _is_verified(verdict: Verdict) -> bool:

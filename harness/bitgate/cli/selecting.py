@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import bitgate
+from bitgate.cases import sweep
 from bitgate.cases.plan import Plan
 from bitgate.cases.row_sources import Places, row_sources
 from bitgate.cases.table import loads
@@ -247,8 +248,9 @@ class _Gathering:
 
     @property
     def _unasked(self) -> Iterable[Path]:
-        """Seeded defects have runs of their own; what else bitgate's repository holds is for its makers."""
+        """Seeded defects and sweeps have runs of their own; what else bitgate's repository holds is for its makers."""
         yield from (path.resolve() for path in self.project.faults)
+        yield from (shelf.resolve() / sweep.FOLDER for shelf in self.project.shelves)
         root = ours().root.resolve()
         if self.project.root.resolve() == root or not self.project.root.resolve().is_relative_to(root):
             yield from (root / name for name in ("docs", "tests", "bench", "examples", "reports"))

@@ -20,6 +20,7 @@ from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.operation import Problem, ProblemError
 from bitgate.operation.foreign import (
+    Controls,
     Refused,
     controls_of,
     found_in_list,
@@ -276,7 +277,7 @@ def _listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
             except ProblemError as error:
                 refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
                 continue
-            listed.append((entry.problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]))
+            listed.append((entry.problem, reference_of(entry.problem, controls)))
     except OSError as error:
         raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
     return listed, refused
@@ -297,7 +298,13 @@ def _problems(case: str) -> Iterator[Wanted]:
     except ProblemError as error:
         raise UsageError(str(error)) from None
     for problem in problems:
-        yield problem, "auto" if controls is None else OF_VERIFICATION[controls.verification]
+        yield problem, reference_of(problem, controls)
+
+
+def reference_of(problem: Problem, controls: Controls | None) -> str:
+    """What a line's problem is compared with. The naive kernel takes no split-K."""
+    named = "auto" if controls is None else OF_VERIFICATION[controls.verification]
+    return "auto" if named == "gpu" and problem.is_split else named
 
 
 def _schedule(stated: str, race: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import c_uint8, memset
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,8 +42,7 @@ class HostTools:
         return self._answer(*native.digest_sums(_there(data, tensor), first))
 
     def memory(self, data: int, tensor: Tensor) -> int:
-        flat = replace(tensor, lengths=(tensor.space,), strides=(1,))
-        return self._answer(*native.digest_sums(_there(data, flat)))
+        return self._answer(*native.digest_sums(_there(data, _flat(tensor))))
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         ours, theirs = (_there(data, tensor).logical.reshape(-1)[begin:] for data in (result, reference))
@@ -81,6 +81,12 @@ def changed_gaps(host: HostTensor) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     untouched = rest.tensor.dtype.bits.type(int.from_bytes(bytes([GAP_PATTERN]) * rest.tensor.dtype.bytes, "little"))
     rest.bits[...] = untouched
     return np.flatnonzero(rest.storage.view(rest.tensor.dtype.bits) != untouched)
+
+
+@lru_cache(maxsize=256)
+def _flat(tensor: Tensor) -> Tensor:
+    """All elements of the tensor's memory, gaps included."""
+    return replace(tensor, lengths=(tensor.space,), strides=(1,))
 
 
 def _there(data: int, tensor: Tensor) -> HostTensor:

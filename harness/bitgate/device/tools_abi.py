@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Tensor
-from bitgate.project import own_kernels
+from bitgate.project import harness_kernels
 
 MAX_AXES = 6
 MAX_ZONES = 32
@@ -18,7 +18,7 @@ MAX_ZONES = 32
 
 def family() -> KernelFamily:
     """The tools as something to build: sources without instances."""
-    folder = own_kernels() / "device_tools"
+    folder = harness_kernels() / "device_tools"
     return KernelFamily(
         name="device_tools",
         operations=(),

@@ -20,6 +20,7 @@ GENERATOR = 1
 GOLDEN = 0x9E3779B97F4A7C15
 FULL_DENSITY = 2**32
 _MASK32 = np.uint64(0xFFFFFFFF)
+_MASK64 = 2**64 - 1
 
 
 def mix64(z: Words) -> Words:
@@ -39,7 +40,11 @@ def mix32(z: Words) -> Words:
 
 
 def mix64_int(z: int) -> int:
-    return int(mix64(np.array([z % 2**64], np.uint64))[0])
+    """``mix64`` of one word, without numpy, which is made for many."""
+    z &= _MASK64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK64
+    return z ^ (z >> 31)
 
 
 def salt_of(name: str) -> int:

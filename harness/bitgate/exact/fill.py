@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from math import isqrt, prod, sqrt
 from typing import Any
 
@@ -99,8 +100,11 @@ def is_stored(problem: Problem, name: str) -> bool:
     return any(fill.name == name and fill.is_stored for fill in problem.operation.exactness.fills(problem))
 
 
+@lru_cache(maxsize=64)
 def plan_fill(problem: Problem, accumulation: Accumulation, fill: str = "exact", seed: int = 0) -> FillPlan:
-    """Ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem has not."""
+    """Ranges and densities of the operands and of d0. Raises UsageError for a fill that the problem has not.
+
+    Kept, since the cases of a problem follow each other."""
     named = fill_named(problem, fill)
     if named.make is not None:
         read = (name for name in problem.tensors if name not in problem.outputs)

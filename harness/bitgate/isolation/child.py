@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,15 @@ class Ended(Exception):
         self.reason = reason
         self.hung = hung
         self.status = status
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on."""
+
+    nonce: str
+    seconds: float
+    deadline: float
 
 
 class Child(Endable):
@@ -92,13 +102,26 @@ class Child(Endable):
 
         UsageError if the child says so; RuntimeError with its traceback for a defect of bitgate.
         """
-        nonce = secrets.token_hex(8)
-        deadline = time.monotonic() + seconds
+        return self.answer(self.put(question, seconds), note)
+
+    def put(self, question: Mapping[str, Any], seconds: float) -> Asked:
+        """Ask, and do something else meanwhile; ``answer`` before the next question. Ended as ``ask``."""
+        asked = Asked(secrets.token_hex(8), seconds, time.monotonic() + seconds)
         try:
-            self._send(json.dumps({"nonce": nonce, **question}).encode() + b"\n")
+            self._send(json.dumps({"nonce": asked.nonce, **question}).encode() + b"\n")
+        except (Ended, KeyboardInterrupt):
+            self.end()
+            raise
+        return asked
+
+    def answer(self, asked: Asked, note: Callable[[Any], None] | None = None) -> Any:
+        """The answer to what was put. One that is there is not late, whenever it is fetched."""
+        with suppress(BlockingIOError):
+            self._inbox += os.read(self._answers, 1 << 20)
+        try:
             while True:
-                answer = self._line(deadline, seconds)
-                if not isinstance(answer, dict) or answer.get("nonce") != nonce:
+                answer = self._line(asked.deadline, asked.seconds)
+                if not isinstance(answer, dict) or answer.get("nonce") != asked.nonce:
                     raise Ended("it wrote into the channel that its verdict comes through")
                 if "note" in answer:
                     if note is not None:

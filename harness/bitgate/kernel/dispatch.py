@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from ctypes import string_at
+from collections.abc import Iterable, Iterator, Mapping
+from ctypes import addressof, sizeof, string_at
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.kernel.abi import CDispatchRecord, EventKind, Value, values_of
+from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CDispatchRecord, CLaunch, EventKind, Value, values_of
+
+_EVENT = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{3 * MAX_ARGS}I5Q")
+"""``bitgate_launch`` of abi.h, field by field: aligned as C aligns it."""
+assert _EVENT.size == sizeof(CLaunch)
 
 TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
 """Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
@@ -108,7 +112,7 @@ def from_c(record: CDispatchRecord) -> DispatchRecord:
         facts=values_of(record.facts, min(record.fact_count, record.fact_capacity)),
         part_columns=columns,
         parts=parts,
-        events=tuple(_event(record, record.events[i]) for i in range(min(record.event_count, record.event_capacity))),
+        events=tuple(_events(record)),
         lost_events=max(0, record.event_count - record.event_capacity),
     )
 
@@ -122,24 +126,30 @@ def _parts(record: CDispatchRecord) -> tuple[tuple[str, ...], tuple[tuple[int, .
     return columns, tuple(row.iter_unpack(string_at(record.parts, count * row.size)))
 
 
-def _event(record: CDispatchRecord, event: Any) -> LaunchEvent:
-    begin, size = event.kernarg_offset, event.kernarg_bytes
-    stored = size > 0 and begin + size <= min(record.kernarg_count, record.kernarg_capacity)
-    return LaunchEvent(
-        kind=EventKind(event.kind),
-        name=_text(event.name),
-        grid=tuple(event.grid),
-        block=tuple(event.block),
-        lds_bytes=event.lds_bytes,
-        wave_size=event.wave_size,
-        args=tuple((arg.offset, arg.size, bool(arg.kind)) for arg in event.args[: event.arg_count]),
-        kernargs=bytes(record.kernargs[begin : begin + size]) if stored else b"",
-        address=event.address,
-        source=event.source,
-        bytes=event.bytes,
-        function=event.function,
-        launcher=event.launcher,
-    )
+def _events(record: CDispatchRecord) -> Iterator[LaunchEvent]:
+    """Read as bytes: ctypes makes an object of each field that is looked at."""
+    count = min(record.event_count, record.event_capacity)
+    stored = min(record.kernarg_count, record.kernarg_capacity)
+    for fields in _EVENT.iter_unpack(string_at(record.events, count * _EVENT.size)) if count else ():
+        kind, wave_size, name, *grid_and_block, lds_bytes, arg_count, size, begin = fields[:13]
+        args = fields[13 : 13 + 3 * min(arg_count, MAX_ARGS)]
+        address, source, length, function, launcher = fields[-5:]
+        kept = size > 0 and begin + size <= stored
+        yield LaunchEvent(
+            kind=EventKind(kind),
+            name=_text(name.partition(b"\0")[0]),
+            grid=tuple(grid_and_block[:3]),
+            block=tuple(grid_and_block[3:]),
+            lds_bytes=lds_bytes,
+            wave_size=wave_size,
+            args=tuple((args[i], args[i + 1], bool(args[i + 2])) for i in range(0, len(args), 3)),
+            kernargs=string_at(addressof(record.kernargs.contents) + begin, size) if kept else b"",
+            address=address,
+            source=source,
+            bytes=length,
+            function=function,
+            launcher=launcher,
+        )
 
 
 def _text(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from bitgate.operation.dtype import Dtype
@@ -22,17 +23,17 @@ class Tensor:
     lengths: tuple[int, ...]
     strides: tuple[int, ...]
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Logical elements (no gaps)."""
         return prod(self.lengths)
 
-    @property
+    @cached_property
     def space(self) -> int:
         """Elements from the first to the last cell in memory, gaps included."""
         return element_space(self.lengths, self.strides)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return self.space * self.dtype.bytes
 

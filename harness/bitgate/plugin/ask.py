@@ -48,6 +48,7 @@ def verified(table: str, *, by: Callable[..., Verdict] | None = None, **factors:
     def test(planned: PlannedCase, gate: Callable[..., Verdict]) -> None:
         gate(planned, by=by)
 
+    test.by = by  # type: ignore[attr-defined]
     return cases(table, **factors)(_of_module(test))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import gc
+from collections.abc import Generator, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
+from bitgate.cases.durations import work_of
 from bitgate.cases.plan import Plan, repeated
 from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE
@@ -15,6 +17,7 @@ from bitgate.cases.selected import check_known
 from bitgate.cases.table import load_set
 from bitgate.ci.targets import tolerated_by
 from bitgate.errors import UsageError
+from bitgate.operation.fill import DEFAULT
 from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
 from bitgate.plugin.run import Run, as_pytest_error
@@ -133,6 +136,7 @@ class Collecting:
 
     def _make_plan(self, items: list[pytest.Item], whole: str) -> None:
         run = self.run
+        run.repeated = one_of_each_instance(items)
         cases = tuple(line_of(test, item.nodeid) for item in items if (test := planned_test(item)))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         run.plan = Plan(run.tier or REGRESSION, run.target.name, cases, now, str(run.shard or ""), whole)
@@ -168,6 +172,12 @@ class Collecting:
             begin(self.run)
         return result
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """What is collected stays to the end: the collector of garbage need not look at it after each few tests."""
+        gc.enable()
+        gc.freeze()
+
 
 def planned_test(item: pytest.Item) -> PlannedCase | None:
     """The planned test behind an item; None for an ordinary one."""
@@ -176,10 +186,25 @@ def planned_test(item: pytest.Item) -> PlannedCase | None:
     return value if isinstance(value, PlannedCase) else None
 
 
-def _marks(test: PlannedCase) -> list[pytest.MarkDecorator]:
+_OF_SMOKE, _OF_REGRESSION = (pytest.mark.smoke, pytest.mark.regression), (pytest.mark.regression,)
+
+
+def _marks(test: PlannedCase) -> Sequence[pytest.MarkDecorator]:
     """Regression contains smoke, so ``-m regression`` must find both."""
-    in_smoke = test.tier == SMOKE
-    return [pytest.mark.smoke, pytest.mark.regression] if in_smoke else [pytest.mark.regression]
+    return _OF_SMOKE if test.tier == SMOKE else _OF_REGRESSION
+
+
+def one_of_each_instance(items: Iterable[pytest.Item]) -> frozenset[str]:
+    """Node ids: of each instance that is held to a reference the smallest case, of exact data if there is one. The same
+    in every process of a run, whatever each has heard of durations."""
+    chosen: dict[str, tuple[bool, int, str]] = {}
+    for item in items:
+        test = planned_test(item)
+        if test is None or test.refused or test.nobody or getattr(getattr(item, "function", None), "by", None):
+            continue
+        rank = test.fill != DEFAULT, work_of(test.problem), item.nodeid
+        chosen[test.kernel.name] = min(rank, chosen.get(test.kernel.name, rank))
+    return frozenset(node_id for *_, node_id in chosen.values())
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], unwanted: list[pytest.Item]) -> None:

@@ -45,11 +45,15 @@ class Gating:
         self.probe_gate = ProbeGate(run)
         self.watchdog = Watchdog(self._hung)
         self.built: set[tuple[str, str]] = set()
+        # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
+        self.item: pytest.Item
+        self.next: pytest.Item | None = None
+        """The test that runs, and the one behind it."""
 
     @pytest.fixture
-    def planned(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> PlannedCase:
+    def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
         """The planned case of this test."""
-        return replace(bitgate_test, test=request.node.nodeid)
+        return self._of_test(bitgate_test, self.item.nodeid)
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> Row:
@@ -57,14 +61,16 @@ class Gating:
         return row_of(bitgate_test)
 
     @pytest.fixture
-    def gate(self, request: pytest.FixtureRequest, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
+    def gate(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
         """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
         ``verify``; the test fails here if it is red."""
 
+        item = self.item
+
         def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
-            verdict = self._verdict(planned, bitgate_test, request.node.nodeid, by)
-            request.node.stash.setdefault(VERDICTS, []).append(verdict)
+            verdict = self._verdict(planned, bitgate_test, item.nodeid, by)
+            item.stash.setdefault(VERDICTS, []).append(verdict)
             if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(bitgate_test)):
                 pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
             if verdict.outcome is Outcome.KNOWN_BUG:
@@ -100,16 +106,30 @@ class Gating:
         with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
-            name = f"{by.__module__}:{by.__qualname__}" if by else BITS
-            return self.run.kernels.verify(planned, self.run.patience(test), by=name)
+            kernels = self.run.kernels
+            verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
+            if self.next is not None and (following := self._following(self.next)) is not None:
+                kernels.ahead(following, self.run.patience(following), by=_name_of(_judge_of(self.next)) or BITS)
+            return verdict
+
+    def _following(self, item: pytest.Item) -> PlannedCase | None:
+        """The case that the next test will ask about, as far as that is known."""
+        test = planned_test(item)
+        if test is None or test.nobody or self.run.is_probe(test) or self.probe_gate.obstacle(test):
+            return None
+        return self._of_test(test, item.nodeid)
+
+    def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
+        return replace(test, test=node_id, repeated=node_id in self.run.repeated)
 
     def pytest_unconfigure(self) -> None:
         if "kernels" in vars(self.run):
             self.run.kernels.end()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
         test = planned_test(item)
+        self.item, self.next = item, nextitem
         if test is None:
             return (yield)
         if not self.run.is_probe(test):
@@ -171,6 +191,15 @@ class Gating:
             self.run.ended = End.STOPPED
             self.run.write_reports()
         os._exit(HUNG_STATUS if self.run.is_worker else 1)
+
+
+def _judge_of(item: pytest.Item) -> Judge | None:
+    """The judge of a test that ``verified`` made; another test may name one that is not known before."""
+    return getattr(getattr(item, "function", None), "by", None)
+
+
+def _name_of(judge: Judge | None) -> str:
+    return f"{judge.__module__}:{judge.__qualname__}" if judge else ""
 
 
 def _in_words(verdict: Verdict) -> str:

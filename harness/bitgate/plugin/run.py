@@ -81,6 +81,8 @@ class Run:
     builds_ahead: bool = True
     """False in a run that ends at its first red cases: most of what it might load it never does."""
     tests: dict[str, PlannedCase] = field(default_factory=dict)
+    repeated: frozenset[str] = frozenset()
+    """Node ids of the tests whose cases are launched once more with other data: of each instance the smallest."""
     known_bugs: KnownBugs = field(default_factory=KnownBugs)
     tolerated: tuple[Tolerated, ...] = ()
     """The gaps that the project's targets file allows this target."""

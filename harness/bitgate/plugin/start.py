@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from bitgate.record import stamp as stamps
 
 def start(config: pytest.Config) -> None:
     """Decide the run from its options and register the hooks. Raises pytest.UsageError."""
+    gc.disable()  # until all is collected: tens of thousands of objects that stay are walked in vain
     with as_pytest_error():
         run = _decide(config)
         if run.resume:
@@ -69,6 +71,7 @@ def _decide(config: pytest.Config) -> Run:
     _select_tier(option, project)
     timeout = _timeout(option.bitgate_case_timeout)
     shard, whole = sharding.stated(option.bitgate_shard, option.bitgate_plan)
+    select = _selection(option.bitgate_select)
     setting = Setting(
         target=target.name,
         platform=target.platform,
@@ -80,6 +83,7 @@ def _decide(config: pytest.Config) -> Run:
         tier=SMOKE if option.markexpr == SMOKE else "",
         durations=_durations(target, project, option.bitgate_case_durations, is_shard=shard is not None),
         loaded=loaded_names(project.runs_on),
+        selected=select or frozenset(),
     )
     folder = rooms.out_dir() / target.name / (shard.folder if shard else "")
     os.environ["BITGATE_OUT"] = str(rooms.out_dir())  # tests may change the folder; workers start in it
@@ -92,7 +96,7 @@ def _decide(config: pytest.Config) -> Run:
         timeout=timeout,
         resume=option.bitgate_resume,
         in_process=option.bitgate_in_process,
-        select=_selection(option.bitgate_select),
+        select=select,
         record_start=worker_input.get("bitgate_record_start", 0),
         worker=worker_input.get("workerid", "main"),
         is_worker=bool(worker_input),

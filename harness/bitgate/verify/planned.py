@@ -36,6 +36,8 @@ class PlannedCase:
     zero_result: bool = False
     """The row states that its result may be zero in every cell: what is held is that it is written."""
     reference: str = "auto"
+    repeated: bool | None = None
+    """Is it launched once more with other data, where that is cheap? None: as the session asks for (repeat.py)."""
     seconds: float = 0.0
     """Estimated."""
     suite: str = ""

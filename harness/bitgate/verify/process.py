@@ -15,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from bitgate.device.targets import named, platform_of
-from bitgate.isolation.child import Child, Ended, Output
+from bitgate.errors import UsageError
+from bitgate.isolation.child import Asked, Child, Ended, Output
 from bitgate.isolation.endable import Endable
 from bitgate.project import Project, ours
 from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
@@ -61,6 +62,32 @@ class Opening:
         }
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """A case that a child has begun before its verdict was asked for."""
+
+    planned: PlannedCase
+    by: str
+    asked: Asked
+    started: float
+
+    def is_of(self, planned: PlannedCase, by: str) -> bool:
+        return self.by == by and to_json(self.planned) == to_json(planned)
+
+
+def _question(
+    planned: PlannedCase, seconds: float, by: str, dump: Path | None = None, trace: bool = False
+) -> dict[str, Any]:
+    return {
+        "ask": "verify",
+        "planned": to_json(planned),
+        "by": by,
+        "dump": str(dump.absolute()) if dump else "",
+        "trace": trace,
+        "seconds": seconds,
+    }
+
+
 def to_stderr(data: bytes) -> None:
     """What kernels print is not on stdout, where answers of commands are."""
     sys.stderr.write(data.decode(errors="replace"))
@@ -80,6 +107,7 @@ class CaseProcess(Endable):
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
+        self._ahead: Ahead | None = None
         self._number = 0
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -90,6 +118,7 @@ class CaseProcess(Endable):
             child, self._child = self._child, None
             child.end()
         self._prepared.clear()
+        self._ahead = None
 
     def verify(
         self,
@@ -105,6 +134,11 @@ class CaseProcess(Endable):
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
+        ahead, running = self._ahead, self._child
+        if ahead is not None and running is not None and ahead.is_of(planned, by) and not dump and trace is None:
+            self._ahead = None
+            return self._answered(running, ahead.asked, planned, ahead.started)
+        self._forget()
         if broken := self._broken.get(planned.key.kernel):
             return self._ended(planned, Outcome.CRASHED, broken, started)
         if distress := self._sound_out():
@@ -113,26 +147,60 @@ class CaseProcess(Endable):
         if isinstance(child, Ended):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
-        question = {
-            "ask": "verify",
-            "planned": to_json(planned),
-            "by": by,
-            "dump": str(dump.absolute()) if dump else "",
-            "trace": trace is not None,
-            "seconds": seconds,
-        }
+        question = _question(planned, seconds, by, dump, trace is not None)
         try:
-            answer = child.ask(question, seconds, lambda note: self._hear(note, trace))
+            asked = child.put(question, seconds)
+        except Ended as ended:
+            return self._died(planned, ended, started)
+        return self._answered(child, asked, planned, started, trace)
+
+    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> None:
+        """Let the child begin with a case while the caller is busy with the verdict on the one before; the next
+        ``verify`` fetches it, if it is about this case. Its deadline runs from now on. Nothing happens where something
+        has to be prepared first, or is broken: then the case begins when its verdict is asked for."""
+        family, instance, _ = planned.kernel.names
+        part = (family, instance, planned.raced)
+        child = self._child
+        if child is None or self._ahead or self._is_suspect or part not in self._prepared or not child.is_usable:
+            return
+        try:
+            asked = child.put(_question(planned, seconds, by), seconds)
+        except Ended:
+            self._replace()
+            return
+        self._ahead = Ahead(planned, by, asked, perf_counter())
+
+    def _forget(self) -> None:
+        """Nobody wants to know what began ahead: the verdict is waited for, and is none."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or (child := self._child) is None:
+            return
+        try:
+            answer = child.answer(ahead.asked, self._hear)
+        except (Ended, UsageError, RuntimeError):
+            self._replace()
+            return
+        if not isinstance(answer, dict) or answer.get("spent", True):
+            self._replace()
+
+    def _answered(
+        self, child: Child, asked: Asked, planned: PlannedCase, started: float, trace: Hear | None = None
+    ) -> Verdict:
+        try:
+            answer = child.answer(asked, lambda note: self._hear(note, trace))
             verdict = from_event(answer["verdict"])
         except Ended as ended:
-            self._replace()
-            return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
+            return self._died(planned, ended, started)
         except (RecordError, KeyError, TypeError) as error:
             self._replace()
             return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
         if answer["spent"]:
             self._replace()
         return verdict
+
+    def _died(self, planned: PlannedCase, ended: Ended, started: float) -> Verdict:
+        self._replace()
+        return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
     @property
     def is_running(self) -> bool:
@@ -147,6 +215,7 @@ class CaseProcess(Endable):
     def call(self, to: str, do: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
         to answer, or takes longer; it is replaced then."""
+        self._forget()
         question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
         try:
             return self._opened().ask(question, seconds, self._hear)
@@ -241,6 +310,9 @@ class ThisProcess(Endable):
 
     def end(self) -> None:
         """Nothing to end."""
+
+    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> None:
+        """One process does one thing at a time."""
 
     @cached_property
     def _session(self) -> Session:

@@ -23,10 +23,12 @@ DEAR_BYTES = 1 << 28
 
 
 def is_repeated(evidence: Evidence) -> bool:
-    """Cheap cases are, as often as the session asks for: all, or the first of each instance in this process."""
+    """Cheap cases are, as often as they or the session ask for: all, or one of each instance."""
     planned, session = evidence.planned, evidence.session
     cheap = is_affordable(planned.problem) and session.is_cheap(planned.problem)
-    return cheap and planned.reference in ("auto", "exact", "ordered") and session.wants_repeat(planned.kernel.name)
+    if not cheap or planned.reference not in ("auto", "exact", "ordered"):
+        return False
+    return session.wants_repeat(planned.kernel.name) if planned.repeated is None else planned.repeated
 
 
 def is_affordable(problem: Problem) -> bool:

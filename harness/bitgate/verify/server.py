@@ -5,6 +5,7 @@ Both ends of its questions are here: how a planned case is spelled in JSON, and 
 
 from __future__ import annotations
 
+import gc
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ LONGEST_SPIN, SHARE_OF_SPIN = 20.0, 0.1
 """Seconds of processor time, and the share of a case's deadline, that a thread may run without a barrier. The deadline
 goes by the clock: on a machine whose cores do the work of others, too, a thread gets a part of it only."""
 
-BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result")
+BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """What else a planned case is made of, in JSON as it is."""
 
 Hear = Callable[[dict[str, Any]], None]
@@ -127,6 +128,7 @@ class CaseServer:
         add_here(Project.from_json(question["project"]).operation_files)
         self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
         _ = self._session.device
+        gc.freeze()  # modules, declarations: there to the end
 
     def canary(self, question: dict[str, Any]) -> str:
         """What is wrong with the device; empty if nothing is."""

@@ -1,6 +1,7 @@
 // A forward convolution that changes with time: the naive kernel first, then a loop that only takes time,
 // then, in the launches that are named, one that does harm.
 #include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>
@@ -21,10 +22,13 @@ __global__ void write_one(float* cells, int64_t at, float value) {
   cells[at] = value;
 }
 
-__global__ void take_time(int64_t turns) {
-  volatile int64_t left = turns;
-  while (left > 0)
-    left = left - 1;
+// A chain that no compiler shortens, since what comes of it might be stored.
+__global__ void take_time(float* cells, int64_t turns) {
+  uint64_t word = 1;
+  for (int64_t turn = 0; turn < turns; ++turn)
+    word = word * 6364136223846793005u + 1442695040888963407u;
+  if (word == 0)
+    cells[0] = 0;
 }
 
 template <bool is_second>
@@ -47,7 +51,7 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   }
   naive_conv::run<Types>(request, buffers, context);
   if (const int64_t turns = stated.integer("turns"))
-    bitgate::launch(context, "take_time", take_time, one, one, 0, turns);
+    bitgate::launch(context, "take_time", take_time, one, one, 0, out, turns);
   if (does("wrong"))
     bitgate::launch(context, "write_one", write_one, one, one, 0, out, int64_t{5}, 77777.0f);
   if (does("input"))

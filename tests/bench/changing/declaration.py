@@ -19,7 +19,7 @@ FAMILY = KernelFamily(
     name="changing",
     operations=("fwd",),
     sources=("changing.hip.cpp",),
-    platforms=("host",),
+    platforms=("host", "amd", "nvidia"),
     instances=tuple(
         Instance(name, "changing", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION, vector=(1, 1, 1))
         for name in ("first", "second")

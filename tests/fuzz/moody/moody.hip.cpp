@@ -1,6 +1,6 @@
 // A forward convolution with four instances: one is well; one is wrong where four conditions meet; one ends
 // its process; one refuses more than its declaration says.
-#include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // A library around the naive kernel that is careless with the runtime: it clears errors, frees what is not
 // its own, leaves work behind, passes host pointers, changes how floats are computed, trusts memory that
 // nobody wrote.
-#include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
 #include <xmmintrin.h>

@@ -1,5 +1,5 @@
 // A forward convolution that can be told to misbehave: the naive kernel first, then one that does the harm.
-#include "../../../kernels/naive_conv/instances.hpp"
+#include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
 #include <cstdlib>

@@ -2,6 +2,8 @@
 #include "bitgate/counter.hpp"
 #include "tensor.hpp"
 
+#include <vector>
+
 using namespace bitgate::native;
 namespace counter = bitgate::counter;
 

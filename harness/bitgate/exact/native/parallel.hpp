@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <thread>
-#include <vector>
 
 namespace bitgate::native {
 
@@ -15,28 +13,22 @@ inline int threads_for(int64_t elements, int threads) {
   return static_cast<int>(std::clamp<int64_t>(elements / worth, 1, std::max(threads, 1)));
 }
 
+// work(context, worker) on so many threads at once, of which this one is worker 0.
+void on_threads(int threads, void (*work)(void* context, int worker), void* context);
+
 // body(task, worker) for every task in [0, tasks), in any order; worker < threads says whose partial sums to
-// use. Tasks are taken in runs to keep the counter cool.
+// use. Tasks are taken in runs to keep the counter cool. The body is compiled once: loops of one thread and
+// of many are the same.
 template <class Body> void parallel_for(int64_t tasks, int threads, Body&& body) {
   threads = static_cast<int>(std::min<int64_t>(threads, tasks));
-  if (threads <= 1) {
-    for (int64_t task = 0; task < tasks; ++task)
-      body(task, 0);
-    return;
-  }
-  const int64_t run = std::max<int64_t>(1, tasks / (threads * 16));
+  const int64_t run = threads <= 1 ? tasks : std::max<int64_t>(1, tasks / (threads * 16));
   std::atomic<int64_t> next{0};
   auto work = [&](int worker) {
     for (int64_t begin; (begin = next.fetch_add(run)) < tasks;)
       for (int64_t task = begin, end = std::min(begin + run, tasks); task < end; ++task)
         body(task, worker);
   };
-  std::vector<std::thread> team;
-  for (int i = 1; i < threads; ++i)
-    team.emplace_back(work, i);
-  work(0);
-  for (auto& member : team)
-    member.join();
+  on_threads(threads, [](void* self, int worker) { (*static_cast<decltype(work)*>(self))(worker); }, &work);
 }
 
 } // namespace bitgate::native

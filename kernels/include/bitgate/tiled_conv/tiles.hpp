@@ -76,8 +76,8 @@ __device__ __forceinline__ void add_whole_slice(const Slice& a, const Slice& b,
 // sums += the slice's first `steps` terms, one after the other. Rows that are not live are rare, at borders:
 // only there each row is asked for.
 template <class T, class Tile, class Slice>
-__device__ __forceinline__ void add_slice(const Slice& a, const Slice& b, int steps,
-                                          const bool (&live)[Tile::side], TileSums<T, Tile>& sums) {
+BITGATE_SHARED_PART void add_slice(const Slice& a, const Slice& b, int steps, const bool (&live)[Tile::side],
+                                   TileSums<T, Tile>& sums) {
   bool all_live = true;
   for (int i = 0; i < Tile::side; ++i)
     all_live = all_live && live[i];
@@ -119,7 +119,7 @@ template <class T, class Tile, class Element> struct Transfer {
     }
   }
 
-  template <class Slice> __device__ __forceinline__ void put(Slice& slice) const {
+  template <class Slice> BITGATE_SHARED_PART void put(Slice& slice) const {
     for (int load = 0; load < Tile::loads; ++load) {
       const int cell = share.cell_of(load);
       slice[share.step_of(load)][cell / Tile::side].value[cell % Tile::side] = factor<T>(held[load], op);
@@ -148,9 +148,9 @@ accumulate(Slices<T, Tile>& lds, int& turn, int64_t terms, Transfer<T, Tile, A>&
 
 // Where the tile's sums go.
 template <class T, class Tile, class Element>
-__device__ __forceinline__ void store_tile(const Cells<Tile>& lds, const TileSums<T, Tile>& sums,
-                                           Element* result, const Element* d, const Arguments& arguments,
-                                           int64_t first_column, int64_t columns, int64_t stride) {
+BITGATE_SHARED_PART void store_tile(const Cells<Tile>& lds, const TileSums<T, Tile>& sums, Element* result,
+                                    const Element* d, const Arguments& arguments, int64_t first_column,
+                                    int64_t columns, int64_t stride) {
   const int row = static_cast<int>(threadIdx.x) / Tile::lanes * Tile::side;
   const int64_t column = first_column + static_cast<int>(threadIdx.x) % Tile::lanes * Tile::side;
   for (int i = 0; i < Tile::side; ++i)

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "bitgate_host.h"
+#include "pool.hpp"
 #include "settings.hpp"
 
 namespace bitgate_host {
@@ -200,7 +201,7 @@ void* allocate(const Request& request) {
   buffer->flags = request.flags;
   std::memset(inner, canaryByte, static_cast<size_t>(buffer->begin - inner));
   if (now.poison)
-    std::memset(buffer->begin, now.poison.byte, request.bytes);
+    fillMemory(buffer->begin, now.poison.byte, request.bytes, threadsOf(now));
   char* const end = buffer->begin + request.bytes;
   std::memset(end, canaryByte, static_cast<size_t>(inner + pages - end));
   void* const pointer = buffer->begin;

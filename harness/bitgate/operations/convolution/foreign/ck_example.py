@@ -47,6 +47,9 @@ EXAMPLES: dict[str, Example] = {
         Pass.BWD_WEIGHT, (2, 4, 1, 128, 256, 3, 3, 14, 14, 1, 1, 1, 1, 1, 1, 1, 1), takes_split_k=True
     ),
     "grouped_conv_bwd_data": Example(Pass.BWD_DATA, (2, 32, 4, 192, 192, 3, 3, 28, 28, 1, 1, 1, 1, 1, 1, 1, 1)),
+    "grouped_conv3d_bwd_data": Example(
+        Pass.BWD_DATA, (3, 4, 4, 128, 128, 3, 3, 3, 14, 14, 14, *[1] * 12), ("nhwgc", "gkyxc")
+    ),
 }
 """By what a name begins with behind ``example_``."""
 

@@ -1,0 +1,86 @@
+"""Rows from what became of contenders: no device, no process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bitgate.bench.lane import Entrant
+from bitgate.bench.rounds import Lane
+from bitgate.bench.rows import refused_row, timed_row
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Contender, Shape, Side
+from bitgate.device.targets import absent
+from bitgate.kernel.declaration import Refusal
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel
+from bitgate.operation import parse_case_id
+from bitgate.record import Outcome, Stamp, verdict_on
+from bitgate.record.timing import Status, Timing
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+
+PROBLEM = parse_case_id("fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_p1")
+TARGET = absent("sm_90")
+STAMP = Stamp("night-1", 1, "2026-01-01T00:00:00+00:00")
+EVENTS = {"settings": {"clock": "device events", "batch": 50}, "includes": ["zero_fill"], "launches": 1}
+
+
+@pytest.fixture
+def entrant() -> Entrant:
+    family = families()["naive_conv"]
+    kernel = Kernel(family, next(one for one in family.instances if one.dtypes == ("f32",)))
+    planned = PlannedCase(PROBLEM, kernel, target="sm_90")
+    side = Side("B", build="c0ffee")
+    process = CaseProcess(Opening("host"))
+    one = Entrant(Contender(side, kernel), Shape(PROBLEM, "small", "some"), planned, process, Settings())
+    return replace(one, verdict=verdict_on(planned, TARGET, Outcome.PASS, digest="bg1:0"), facts=EVENTS)
+
+
+def row(entrant: Entrant, seconds: list[float], stopped: str = "", host_seconds: float = 1e-6) -> Timing:
+    lane = Lane("B", entrant, seconds=seconds, rounds=list(range(len(seconds))), stopped=stopped)
+    entrant.host_seconds = [host_seconds] * len(seconds)
+    clocks = {"sm_mhz": (1700.0, 1980.0)}
+    return timed_row(entrant, lane, TARGET, clocks, STAMP, "bitgate bench ...")
+
+
+def test_what_was_timed(entrant: Entrant) -> None:
+    found = row(entrant, [1e-3] * 20)
+    assert (found.status, found.verdict, found.digest) == (Status.TIMED, "PASS", "bg1:0")
+    assert (found.side, found.build, found.name, found.sweep) == ("B", "c0ffee", "small", "some")
+    assert (len(found.seconds), found.rounds) == (20, tuple(range(20)))
+    assert (found.includes, found.launches, found.settings["batch"]) == (("zero_fill",), 1, 50)
+    assert found.clocks == {"sm_mhz": (1700.0, 1980.0)}
+    assert "launch_bound" not in found.settings
+
+
+def test_a_launch_that_costs_the_thread_more_than_the_device(entrant: Entrant) -> None:
+    assert row(entrant, [5e-6] * 20, host_seconds=6e-6).settings["launch_bound"] is True
+
+
+def test_who_fell_behind_keeps_what_it_has(entrant: Entrant) -> None:
+    found = row(entrant, [1e-3] * 4, "behind")
+    assert (found.status, len(found.seconds), found.settings["stopped"]) == (Status.TIMED, 4, "behind")
+
+
+@pytest.mark.parametrize(("samples", "status"), [(2, Status.OVER_BUDGET), (5, Status.TIMED)])
+def test_who_ran_out_of_time(entrant: Entrant, samples: int, status: Status) -> None:
+    found = row(entrant, [1e-3] * samples, "budget")
+    assert (found.status, len(found.seconds)) == (status, samples)
+    assert ("2 samples when the 300 s of the shape were up" in found.reason) == (status is Status.OVER_BUDGET)
+
+
+@pytest.mark.parametrize("status", [Status.NOT_VERIFIED, Status.FAILED])
+def test_samples_of_what_is_wrong_are_thrown_away(entrant: Entrant, status: Status) -> None:
+    wrong: Any = replace(entrant, status=status, reason="the result's digest is another")
+    found = row(wrong, [1e-3] * 20, "failed")
+    assert (found.status, found.seconds, found.rounds, found.host_seconds) == (status, (), (), 0.0)
+    assert (found.clocks, found.reason) == ({}, "the result's digest is another")
+
+
+def test_what_is_refused(entrant: Entrant) -> None:
+    refusal = Refusal("c_vector", "C = 7")
+    found = refused_row(entrant.planned, ("B", ""), entrant.shape, refusal, Settings(), TARGET, STAMP)
+    assert (found.status, found.reason, found.seconds) == (Status.REFUSED, "c_vector: C = 7", ())

@@ -1,0 +1,78 @@
+"""A case that its process begins while the verdict before it is dealt with: the same verdicts, each of its own case."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
+from bitgate.operation import parse_case_id
+from bitgate.project import ours
+from bitgate.record import Outcome
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+
+SICK = Path(__file__).parent / "sick" / "declaration.py"
+FAMILIES = families(ours().loading([SICK]), "host", here=True)
+SOON = 3.0
+
+
+def planned(illness: str) -> PlannedCase:
+    problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
+    return PlannedCase(problem, kernel_called(FAMILIES, "sick", "fwd_f32", [("illness", illness)]))
+
+
+@pytest.fixture
+def kernels() -> Iterator[CaseProcess]:
+    """With the library loaded: nothing begins ahead before."""
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+        assert process.verify(planned("none")).outcome is Outcome.PASS
+        yield process
+
+
+def test_its_verdict_is_there_when_it_is_asked_for(kernels: CaseProcess) -> None:
+    for illness, outcome in (("wrong", Outcome.MISMATCH), ("none", Outcome.PASS), ("idle", Outcome.MISMATCH)):
+        kernels.ahead(planned(illness))
+        verdict = kernels.verify(planned(illness))
+        assert verdict.outcome is outcome
+        assert verdict.key == planned(illness).key
+
+
+def test_one_that_nobody_asks_for_is_forgotten(kernels: CaseProcess) -> None:
+    kernels.ahead(planned("wrong"))
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
+    assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
+
+
+def test_one_that_kills_its_process_harms_no_other(kernels: CaseProcess) -> None:
+    kernels.ahead(planned("abort"))
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
+    kernels.ahead(planned("abort"))
+    assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
+
+
+def test_its_deadline_runs_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
+        assert kernels.verify(planned("none")).outcome is Outcome.PASS
+        kernels.ahead(planned("hang"), SOON)
+        verdict = kernels.verify(planned("hang"), 600.0)
+    assert verdict.outcome is Outcome.HUNG
+    assert "within 3 s" in verdict.reason
+
+
+def test_a_verdict_that_waited_for_its_caller_is_not_late(kernels: CaseProcess) -> None:
+    kernels.ahead(planned("none"), SOON)
+    time.sleep(1.1 * SOON)
+    assert kernels.verify(planned("none"), SOON).outcome is Outcome.PASS
+
+
+def test_nothing_begins_in_a_process_that_is_not_ready_for_it() -> None:
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+        process.ahead(planned("abort"))
+        assert process.verify(planned("none")).outcome is Outcome.PASS
