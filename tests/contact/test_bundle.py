@@ -10,6 +10,7 @@ import pytest
 
 from bitgate.contact.bundle import LARGEST, Bundle
 from bitgate.contact.scrub import Scrubber
+from bitgate.errors import UsageError
 
 SCRUBBER = Scrubber(users=("lovelace",), folders=(("/nfs/lovelace", "~"),))
 
@@ -69,6 +70,8 @@ def test_a_full_disk_is_an_error_and_no_half_of_a_file(tmp_path: Path) -> None:
     assert bundle.journal({"step": "doctor"}) == ""
     with pytest.raises(OSError, match="No space left"):
         bundle.write("")
+    with pytest.raises(UsageError, match="is a folder: name a file"):
+        Bundle(tmp_path, SCRUBBER).begin()
     folder = Bundle(tmp_path / "file" / "b.tar.gz", SCRUBBER)
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="exists"):
