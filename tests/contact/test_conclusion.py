@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitgate.contact.conclusion import CODES, conclude
-from bitgate.contact.finding import STEPS, Class, Finding, Red, Result, Step, blamed, obstacle
+from bitgate.contact.finding import RIGHT_UNOPTIMISED, STEPS, Class, Finding, Red, Result, Step, blamed, obstacle
 
 RED = Red({"case": "fwd_f32", "kernel": "grouped_fwd", "instance": "f32", "verdict": "MISMATCH", "reason": "3 cells"})
 
@@ -45,6 +45,14 @@ def test_the_first_red_step_decides(red: tuple[str, ...], kind: str, code: int, 
 
 def test_what_was_not_compared_is_not_green() -> None:
     assert (conclude(findings(compared=0)).kind, conclude(findings(compared=0)).code) == ("nothing", 3)
+
+
+def test_a_compiler_that_is_suspected_is_named_to_its_makers() -> None:
+    red = Red(RED.event, f"in a process of its own: MISMATCH; {RIGHT_UNOPTIMISED}")
+    found = [Finding("tiny", Result.RED, "1 of 9 cases red", blames=Class.KERNEL, reds=(red, RED))]
+    assert conclude(found).send.startswith(
+        "send the bundle to the owner of grouped_fwd, and its capsules to whoever makes"
+    )
 
 
 def test_where_no_red_case_was_answered_the_machine_failed() -> None:

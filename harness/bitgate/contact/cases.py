@@ -14,7 +14,7 @@ from bitgate.build.overlay import QUICK
 from bitgate.cases.known_bugs import KnownBugs
 from bitgate.cases.planning import Setting, check_setting
 from bitgate.cases.suites import planned_tests, with_tables
-from bitgate.contact.finding import Finding, Red, Result, Step, blamed
+from bitgate.contact.finding import RIGHT_UNOPTIMISED, Finding, Red, Result, Step, blamed
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Output
@@ -160,8 +160,7 @@ def _second_opinions(
         except (UsageError, RuntimeError) as error:
             said[case.id] = f"at -O1 it cannot be told: {error}"
             continue
-        right = "compiled at -O1 it is right: suspect the compiler, or what the language leaves undefined"
-        said[case.id] = right if verdict.green else "compiled at -O1 it is wrong too"
+        said[case.id] = RIGHT_UNOPTIMISED if verdict.green else "compiled at -O1 it is wrong too"
     return said
 
 

@@ -60,4 +60,6 @@ def _send(blamed: Class, first: Finding) -> str:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
     owner = f"the owner of {', '.join(families) or 'the kernel'}"
+    if any(red.suspects_compiler for red in first.reds):
+        return f"send the bundle to {owner}, and its capsules to whoever makes the compiler that compiler.txt names"
     return f"send the bundle to {owner}, who finds code, capsules and records of it there"

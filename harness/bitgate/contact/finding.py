@@ -55,6 +55,9 @@ STEPS = (
 )
 
 
+RIGHT_UNOPTIMISED = "compiled at -O1 it is right: suspect the compiler, or what the language leaves undefined"
+
+
 @dataclass(frozen=True)
 class Red:
     """A red case. ``event``: its line of a record; ``note``: what was learned of it besides."""
@@ -71,6 +74,10 @@ class Red:
         diagnosis = self.event.get("diagnosis")
         said = (diagnosis["sentence"] if diagnosis else "") or self.event.get("reason") or ""
         return f"{self.event.get('verdict')}: {said}" + (f" ({self.note})" if self.note else "")
+
+    @property
+    def suspects_compiler(self) -> bool:
+        return RIGHT_UNOPTIMISED in self.note
 
     @property
     def is_unanswered(self) -> bool:
