@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import tarfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from bitgate.contact.bundle import LARGEST, Bundle
 from bitgate.contact.scrub import Scrubber
+from bitgate.errors import UsageError
 
 SCRUBBER = Scrubber(users=("lovelace",), folders=(("/nfs/lovelace", "~"),))
 
@@ -63,12 +65,29 @@ def test_what_does_not_fit_is_listed(tmp_path: Path) -> None:
     assert files["long.txt"].endswith(b"end")
 
 
+def test_a_disk_that_fills_up_on_the_way_leaves_no_half_of_a_bundle(tmp_path: Path) -> None:
+    bundle = Bundle(tmp_path / "b.tar.gz", SCRUBBER)
+    bundle.begin()
+    bundle.file("noise.npy", os.urandom(4096))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
+    try:
+        assert bundle.journal({"step": "doctor", "sentence": "x" * 600}).endswith("b.steps.jsonl: File too large")
+        with pytest.raises(OSError, match="File too large"):
+            bundle.write("")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.steps.jsonl"]
+
+
 def test_a_full_disk_is_an_error_and_no_half_of_a_file(tmp_path: Path) -> None:
     bundle = Bundle(Path("/dev/full"), SCRUBBER)
     bundle.begin()
     assert bundle.journal({"step": "doctor"}) == ""
     with pytest.raises(OSError, match="No space left"):
         bundle.write("")
+    with pytest.raises(UsageError, match="is a folder: name a file"):
+        Bundle(tmp_path, SCRUBBER).begin()
     folder = Bundle(tmp_path / "file" / "b.tar.gz", SCRUBBER)
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="exists"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitgate.contact.conclusion import CODES, conclude
-from bitgate.contact.finding import STEPS, Class, Finding, Red, Result, Step, obstacle
+from bitgate.contact.finding import RIGHT_UNOPTIMISED, STEPS, Class, Finding, Red, Result, Step, blamed, obstacle
 
 RED = Red({"case": "fwd_f32", "kernel": "grouped_fwd", "instance": "f32", "verdict": "MISMATCH", "reason": "3 cells"})
 
@@ -47,8 +47,23 @@ def test_what_was_not_compared_is_not_green() -> None:
     assert (conclude(findings(compared=0)).kind, conclude(findings(compared=0)).code) == ("nothing", 3)
 
 
+def test_a_compiler_that_is_suspected_is_named_to_its_makers() -> None:
+    red = Red(RED.event, f"in a process of its own: MISMATCH; {RIGHT_UNOPTIMISED}")
+    found = [Finding("tiny", Result.RED, "1 of 9 cases red", blames=Class.KERNEL, reds=(red, RED))]
+    assert conclude(found).send.startswith(
+        "send the bundle to the owner of grouped_fwd, and its capsules to whoever makes"
+    )
+
+
+def test_where_no_red_case_was_answered_the_machine_failed() -> None:
+    lost, wrong = Red({"verdict": "INFRA", "reason": "the device is not sound"}), RED
+    tiny = STEPS[6]
+    assert blamed(tiny, [lost, lost]) is Class.INSTALLATION
+    assert blamed(tiny, [lost, wrong]) is Class.KERNEL
+
+
 def test_an_interrupted_visit_says_what_was_red_until_then() -> None:
-    end = conclude(findings(("probes",), interrupted="smoke"))
+    end = conclude(findings(("probes",), interrupted="smoke"), is_whole=False)
     assert (end.kind, end.code) == ("interrupted", 130)
     assert end.sentence == "interrupted after tiny; red so far: probes"
 

@@ -122,6 +122,8 @@ def test_bytes_that_tell_a_name_are_found_out() -> None:
     assert SCRUBBER.tells(b"..node7..") == "the host's name"
     assert SCRUBBER.tells(b"../tmp/x.cpp..") == "a path of this machine"
     assert SCRUBBER.tells(b"nothing") == ""
+    assert Scrubber(users=("ada",)).tells(b"..ada..") == ""  # three bytes may be a number's
+    assert Scrubber(users=("ada",)).tells(b"/scratch/ada/x.cpp") == "a path of this machine"
 
 
 def test_this_machine_s_own_home_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from bitgate.project_file import find
 from bitgate.target_id import target_id
 from bitgate.verify.selection import candidates
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 DOCTOR, BEST = f"{__name__}:doctor", f"{__name__}:best"
 
@@ -33,7 +33,7 @@ DOCTOR, BEST = f"{__name__}:doctor", f"{__name__}:best"
 def first_contact(
     target: Annotated[str, typer.Option(help="gfx942, sm_90, host ... Default: the best GPU present, else host.")] = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The bundle [out/<target>/first_contact.tar.gz].")
+        Path | None, typer.Option(metavar="FILE", help="The bundle. Default: out/<target>/first_contact.tar.gz.")
     ] = None,
     smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="End with the smoke tier.")] = True,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance in steps 7 and 8.")] = "",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.contact.scrub import Scrubber
+from bitgate.errors import UsageError
 
 LARGEST = 16 << 20
 """Bytes of a bundle."""
@@ -43,7 +44,9 @@ class Bundle:
         self._journal = path.with_name(path.name.removesuffix(".tar.gz") + ".steps.jsonl")
 
     def begin(self) -> None:
-        """OSError if nothing can be written there."""
+        """OSError or UsageError if nothing can be written there."""
+        if self.path.is_dir():
+            raise UsageError(f"{self.path} is a folder: name a file for the bundle")
         if self._is_device:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from bitgate.build.overlay import QUICK
+from bitgate.cases.known_bugs import KnownBugs
 from bitgate.cases.planning import Setting, check_setting
 from bitgate.cases.suites import planned_tests, with_tables
-from bitgate.contact.finding import Finding, Red, Result, Step
+from bitgate.contact.finding import RIGHT_UNOPTIMISED, Finding, Red, Result, Step, blamed
 from bitgate.device.targets import platform_of
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Output
@@ -95,9 +96,23 @@ def tiny(step: Step, target: str, project: Project, kernel: str, tell: Tell, kee
     if not planned:
         raise UsageError("no table holds a case for this target")
     opening = Opening(target, project)
-    taken = [*_verified(planned, step, opening, tell, lambda verdict: keep(to_event(verdict)), output)]
+    known = _known_bugs(project)
+    taken = []
+    for case, verdict, note in _verified(planned, step, opening, tell, lambda verdict: None, output):
+        judged = known.judged(verdict, case)
+        keep(to_event(judged))
+        taken.append((case, judged, note))
     red = [case for case, verdict, _ in taken if not verdict.green and verdict.outcome in _OF_CODE]
     return _finding(step, taken, "cases", _second_opinions(red, step, opening, tell, output))
+
+
+def _known_bugs(project: Project) -> KnownBugs:
+    """A failure that is on record is no news."""
+    known = KnownBugs()
+    for table in project.tables():
+        known.add_suite(table.parent.name, table)
+    known.add_project(project)
+    return known
 
 
 def _verified(
@@ -145,8 +160,7 @@ def _second_opinions(
         except (UsageError, RuntimeError) as error:
             said[case.id] = f"at -O1 it cannot be told: {error}"
             continue
-        right = "compiled at -O1 it is right: suspect the compiler, or what the language leaves undefined"
-        said[case.id] = right if verdict.green else "compiled at -O1 it is wrong too"
+        said[case.id] = RIGHT_UNOPTIMISED if verdict.green else "compiled at -O1 it is wrong too"
     return said
 
 
@@ -164,7 +178,7 @@ def _finding(
         return Finding(step.name, Result.GREEN, f"{len(verdicts)} {noun} green", compared=compared)
     first = reds[0]
     sentence = f"{len(reds)} of {len(verdicts)} {noun} red; {first.kernel}: {first.sentence}"
-    return Finding(step.name, Result.RED, _short(sentence), blames=step.blames, compared=compared, reds=reds)
+    return Finding(step.name, Result.RED, _short(sentence), blames=blamed(step, reds), compared=compared, reds=reds)
 
 
 def _short(text: str, longest: int = 600) -> str:

@@ -27,9 +27,9 @@ class Conclusion:
     code: int
 
 
-def conclude(findings: Sequence[Finding]) -> Conclusion:
-    """The first red step decides: what comes after it may follow from it."""
-    if any(finding.result is Result.INTERRUPTED for finding in findings):
+def conclude(findings: Sequence[Finding], is_whole: bool = True) -> Conclusion:
+    """The first red step decides: what comes after it may follow from it. ``is_whole``: it was not interrupted."""
+    if not is_whole:
         done = [finding.step for finding in findings if finding.result in (Result.GREEN, Result.RED)]
         sentence = f"interrupted after {done[-1] if done else 'nothing'}" + _reds(findings)
         return Conclusion("interrupted", sentence, "run it again: what is here tells of the steps before", 130)
@@ -59,4 +59,7 @@ def _send(blamed: Class, first: Finding) -> str:
     if blamed is Class.PLATFORM:
         return "send the bundle to bitgate's authors, with the name of the GPU"
     families = sorted({red.kernel.partition(".")[0] for red in first.reds})
-    return f"send the bundle to the owner of {', '.join(families) or 'the kernel'}, who finds code, capsules and records of it there"
+    owner = f"the owner of {', '.join(families) or 'the kernel'}"
+    if any(red.suspects_compiler for red in first.reds):
+        return f"send the bundle to {owner}, and its capsules to whoever makes the compiler that compiler.txt names"
+    return f"send the bundle to {owner}, who finds code, capsules and records of it there"

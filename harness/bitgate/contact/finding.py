@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+from bitgate.record import Outcome
 
 
 class Class(str, Enum):
@@ -53,6 +55,9 @@ STEPS = (
 )
 
 
+RIGHT_UNOPTIMISED = "compiled at -O1 it is right: suspect the compiler, or what the language leaves undefined"
+
+
 @dataclass(frozen=True)
 class Red:
     """A red case. ``event``: its line of a record; ``note``: what was learned of it besides."""
@@ -69,6 +74,16 @@ class Red:
         diagnosis = self.event.get("diagnosis")
         said = (diagnosis["sentence"] if diagnosis else "") or self.event.get("reason") or ""
         return f"{self.event.get('verdict')}: {said}" + (f" ({self.note})" if self.note else "")
+
+    @property
+    def suspects_compiler(self) -> bool:
+        return RIGHT_UNOPTIMISED in self.note
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Nothing was learned of the kernel: the device was lost, or the host had no memory."""
+        verdict = self.event.get("verdict")
+        return verdict in Outcome.__members__ and Outcome(verdict).is_unanswered
 
     def as_json(self) -> dict[str, str]:
         return {"case": str(self.event.get("case")), "kernel": self.kernel, "sentence": self.sentence}
@@ -98,6 +113,11 @@ class Finding:
             "reds": [red.as_json() for red in self.reds],
             "detail": dict(self.detail),
         }
+
+
+def blamed(step: Step, reds: Sequence[Red]) -> Class:
+    """By the red cases of a step: where none of them was answered, it is the machine that failed."""
+    return Class.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
 
 
 def obstacle(step: Step, findings: Mapping[str, Finding]) -> str:

@@ -18,13 +18,16 @@ GENERIC = frozenset((
     "root", "user", "users", "admin", "home", "host", "hosts", "localhost", "local", "gpu", "amd", "nvidia", "rocm",
     "cuda", "hip", "bitgate", "runner", "ubuntu", "debian", "build", "builder", "test", "tests", "jenkins", "gitlab",
     "github", "node", "worker", "smoke", "probe", "device", "kernel", "runtime", "driver", "python", "tools",
-    "platform", "target",
+    "platform", "target", "null", "true", "false", "none", "nan", "infinity",
 ))
 # fmt: on
 """Names that are words of a report too: they tell nothing, and taking them out would spoil it."""
 
 SHORTEST = 3
 """A shorter name stands in too many words; in a path it is taken out all the same."""
+
+TOLD_BY_BYTES = 5
+"""Characters of a name that does not stand in numbers by chance."""
 
 _MAC = re.compile(
     r"(?<![0-9A-Fa-f])(?<![0-9A-Fa-f][:-])[0-9A-Fa-f]{2}([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4,18}(?![0-9A-Fa-f])"
@@ -72,9 +75,10 @@ class Scrubber:
     def tells(self, data: bytes) -> str:
         """What bytes that cannot be scrubbed would tell; empty if nothing that is known."""
         for what, names in (("a user name", self.users), ("the host's name", self.hosts)):
-            if any(name.encode() in data for name in _worth(names)):
+            if any(name.encode() in data for name in _worth(names) if len(name) >= TOLD_BY_BYTES):
                 return what
-        return "a path of this machine" if any(path.encode() in data for path, _ in self.folders if path) else ""
+        paths = [path for path, _ in self.folders] + [f"/{name}/" for name in _worth(self.users)]
+        return "a path of this machine" if any(path.encode() in data for path in paths if len(path) > 3) else ""
 
     @cached_property
     def _folders(self) -> list[tuple[re.Pattern[str], str]]:

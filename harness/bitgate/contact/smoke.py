@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import bitgate
-from bitgate.contact.finding import Class, Finding, Red, Result, Step
+from bitgate.contact.finding import Class, Finding, Red, Result, Step, blamed
 from bitgate.contact.server import SAID
 from bitgate.isolation.child import kill_marked
 from bitgate.outside import OddInput, parse_json
@@ -107,7 +107,8 @@ def _finding(step: Step, code: int | None, verdicts: int, compared: int, reds: t
         sentence, blames = f"not at its end after {step.seconds:g} s, with {verdicts} verdicts", step.blames
     elif reds:
         first = reds[0]
-        sentence, blames = f"{len(reds)} of {verdicts} verdicts red; {first.kernel}: {first.sentence}", step.blames
+        blames = blamed(step, reds)
+        sentence = f"{len(reds)} of {verdicts} verdicts red; {first.kernel}: {first.sentence}"
     else:
         blames = step.blames if code == 1 else Class.INSTALLATION
         sentence = f"exit code {code}, {verdicts} verdicts: {last}"

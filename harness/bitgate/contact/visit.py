@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from bitgate import __version__
@@ -15,6 +13,7 @@ from bitgate.contact import cases, evidence
 from bitgate.contact.bundle import Bundle
 from bitgate.contact.conclusion import Conclusion, conclude
 from bitgate.contact.finding import STEPS, Finding, Red, Result, Step, obstacle
+from bitgate.contact.scratch import Scratch
 from bitgate.contact.server import taken
 from bitgate.contact.smoke import LOG, records_in, smoke
 from bitgate.contact.summary import summary
@@ -49,12 +48,12 @@ class Visit:
     records: dict[str, list[str]] = field(default_factory=dict)
     fingerprints: dict[str, None] = field(default_factory=dict)
 
-    def take(self, step: Step, number: int, folder: Path) -> None:
+    def take(self, step: Step, number: int, scratch: Scratch) -> None:
         """One step: its finding stands in the journal before the next begins."""
-        self.say(f"[{number}/{len(self.order.steps)}] {step.name}: {step.does}")
         begun = time.monotonic()
         try:
-            found = self._found(step, folder)
+            self.say(f"[{number}/{len(self.order.steps)}] {step.name}: {step.does}")
+            found = self._found(step, scratch)
         except KeyboardInterrupt:
             self._note(Finding(step.name, Result.INTERRUPTED, "Ctrl-C", time.monotonic() - begun))
             raise
@@ -70,7 +69,7 @@ class Visit:
         self.say(f"[{number}/{len(self.order.steps)}] {step.name}")
         self._note(Finding(step.name, Result.NOT_TRIED, why))
 
-    def gather(self, folder: Path) -> None:
+    def gather(self, scratch: Scratch) -> None:
         """What helps whoever reads of the red ones."""
         reds = [red for found in self.findings.values() for red in found.reds]
         for found in self.findings.values():
@@ -78,9 +77,9 @@ class Visit:
                 maps = {red.kernel: dict(red.event.get("dispatch") or {}) for red in found.reds}
                 self.bundle.json("lane_maps.json", maps)
         self._disassemble(reds)
-        self._write_capsules([red for red in reds if "probe" not in str(red.event.get("fill"))], folder)
+        self._write_capsules([red for red in reds if "probe" not in str(red.event.get("fill"))], scratch)
 
-    def keep_records(self, folder: Path) -> None:
+    def keep_records(self, scratch: Scratch) -> None:
         """Small files first: if something does not fit, it is the longest."""
         self.bundle.json("fingerprints.json", [json.loads(one) for one in self.fingerprints])
         self.bundle.text("kernel.log", evidence.kernel_log())
@@ -90,15 +89,15 @@ class Visit:
         if found is not None and found.reds:
             lines = [json.dumps(dict(red.event), default=str) for red in found.reds]
             self.bundle.text("records/smoke_red.jsonl", "\n".join(lines) + "\n")
-        for path in records_in(folder):
+        for path in records_in(scratch.made):
             self.bundle.file("records/smoke.jsonl", path.read_bytes())
-        for path in folder.glob(f"*/{LOG}"):
+        for path in scratch.made.glob(f"*/{LOG}"):
             self.bundle.text("records/smoke.log", path.read_text(errors="replace"))
 
-    def _found(self, step: Step, folder: Path) -> Finding:
+    def _found(self, step: Step, scratch: Scratch) -> Finding:
         order = self.order
         if step.name == "smoke":
-            return smoke(step, order.smoke_arguments or (), folder / "smoke", self.say)
+            return smoke(step, order.smoke_arguments or (), scratch.folder("smoke"), self.say)
         if step.name in ("probes", "tiny"):
             keep, output = self._keeper(step.name), _Printed()
             try:
@@ -143,10 +142,10 @@ class Visit:
             for name, text in files.items():
                 self.bundle.text(f"disassembly/{name}", text)
 
-    def _write_capsules(self, reds: Sequence[Red], folder: Path) -> None:
+    def _write_capsules(self, reds: Sequence[Red], scratch: Scratch) -> None:
         for number, red in enumerate(evidence.chosen(reds, evidence.MOST_CAPSULES), 1):
             self.say(f"capsule {number}: {red.event.get('case')} on {red.kernel}")
-            name, out = f"capsules/{number}_{red.kernel}", folder / f"capsule{number}"
+            name, out = f"capsules/{number}_{red.kernel}", scratch.folder(f"capsule{number}")
             if why := evidence.write_capsule(red, self.order.target, self.order.project, out):
                 self.bundle.left_out[name] = why
             else:
@@ -186,30 +185,41 @@ class Visited:
 
 
 def visit(order: Order, bundle: Bundle, say: Say) -> Visited:
-    """All steps, then the bundle: also if it is interrupted. OSError if the place of the bundle cannot be written to
-    before anything was tried."""
+    """All steps, then the bundle: also if it is interrupted. OSError or UsageError if the place of the bundle cannot be
+    written to, before anything was tried."""
     bundle.begin()
     one = Visit(order, bundle, say)
-    with tempfile.TemporaryDirectory(prefix="bitgate-first-contact-") as folder:
-        try:
-            for number, step in enumerate(order.steps, 1):
-                if step.name == "smoke" and order.smoke_arguments is None:
-                    one.skip(step, number, "left out as asked")
-                elif why := obstacle(step, one.findings):
-                    one.skip(step, number, why)
-                else:
-                    one.take(step, number, Path(folder))
-            one.gather(Path(folder))
-        except KeyboardInterrupt:
-            say("interrupted: the bundle holds what is known so far")
-            for number, step in enumerate(order.steps, 1):
-                if step.name not in one.findings:
-                    one.skip(step, number, "interrupted")
-        one.keep_records(Path(folder))
+    with Scratch() as scratch:
+        is_whole = _taken(one, scratch)
+        one.keep_records(scratch)
         findings = tuple(one.findings.values())
-        conclusion = conclude(findings)
+        conclusion = conclude(findings, is_whole)
         try:
             size = bundle.write(summary(order.target, __version__, findings, conclusion))
         except OSError as error:
             return Visited(conclusion, findings, 0, error.strerror or str(error))
     return Visited(conclusion, findings, size)
+
+
+def _taken(one: Visit, scratch: Scratch) -> bool:
+    """Was it not interrupted?"""
+    steps = one.order.steps
+    try:
+        for number, step in enumerate(steps, 1):
+            if step.name == "smoke" and one.order.smoke_arguments is None:
+                one.skip(step, number, "left out as asked")
+            elif why := obstacle(step, one.findings):
+                one.skip(step, number, why)
+            else:
+                one.take(step, number, scratch)
+        one.gather(scratch)
+    except KeyboardInterrupt:
+        one.say("interrupted: the bundle holds what is known so far")
+        for number, step in enumerate(steps, 1):
+            if step.name not in one.findings:
+                one.skip(step, number, "interrupted")
+        return False
+    except Exception as error:  # no evidence is worth the findings
+        one.say(f"evidence is missing: {type(error).__name__}: {error}")
+        one.bundle.left_out["evidence"] = f"{type(error).__name__}: {error}"
+    return True
