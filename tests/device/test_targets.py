@@ -10,7 +10,7 @@ import pytest
 
 from bitgate.architecture import ARCHITECTURES
 from bitgate.build import find_host_compiler
-from bitgate.device import nvidia, targets
+from bitgate.device import kfd, nvidia, targets
 from bitgate.errors import UsageError
 
 
@@ -69,7 +69,7 @@ def test_a_target_is_present_where_its_code_runs(monkeypatch: pytest.MonkeyPatch
 
 def test_a_gpu_that_cannot_run_gives_way_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     force(monkeypatch, "gfx942")
-    monkeypatch.setattr(targets, "_KFD", Path("/absent/kfd"))
+    monkeypatch.setenv(kfd.ROOT, "/absent")
     assert targets.best().name == "host"
     with pytest.raises(UsageError, match="gfx942 is present, but "):
         targets.named("gfx942")

@@ -2,7 +2,8 @@
 // and every launch is written down with its arguments. What it claims to be is said by the file that
 // $STAND_IN names:
 //   device gfx942:sramecc+:xnack- free=0 total=206158430208 cu=304   one a device
-//   fail hipMalloc 2                                                 a function's error, for every call
+//   fail hipMalloc 2 after=30                                        a function's error, after 30 calls
+//   error 4242 hipErrorOutOfMemory                                   what an error's number means
 //   properties other                                                 hipDeviceProp_t of another layout
 //   version 60443482                                                 hipRuntimeGetVersion
 // stand_in.py builds it, with the symbol versions and without the functions that a test names.
@@ -26,7 +27,13 @@
 namespace {
 
 enum : int { success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, invalid_device = 101 };
-enum : int { no_binary_for_gpu = 209, not_found = 500, invalid_device_function = 98, not_supported = 801 };
+enum : int {
+  no_binary_for_gpu = 209,
+  ecc_not_correctable = 214,
+  not_found = 500,
+  invalid_device_function = 98,
+  not_supported = 801
+};
 
 struct Device {
   std::string arch;
@@ -37,9 +44,15 @@ struct Device {
   }
 };
 
+struct Failure {
+  int status = 0;
+  long calls_before = 0;
+};
+
 struct Stage {
   std::vector<Device> devices;
-  std::map<std::string, int> failing;
+  std::map<std::string, Failure> failing;
+  std::map<int, std::string> errors;
   bool other_properties = false;
   int version = 60443482;
 
@@ -56,7 +69,12 @@ struct Stage {
           device.facts[fact.substr(0, fact.find('='))] = std::stoull(fact.substr(fact.find('=') + 1));
         devices.push_back(device);
       } else if (what == "fail") {
-        words >> failing[name];
+        Failure& failure = failing[name];
+        words >> failure.status;
+        if (words >> fact)
+          failure.calls_before = std::stol(fact.substr(fact.find('=') + 1));
+      } else if (what == "error") {
+        words >> errors[std::stoi(name)];
       } else if (what == "properties") {
         other_properties = name == "other";
       } else if (what == "version") {
@@ -76,8 +94,8 @@ thread_local int last_error = success;
 
 int done(const char* function, int status = success) {
   const auto failing = stage().failing.find(function);
-  if (failing != stage().failing.end())
-    status = failing->second;
+  if (failing != stage().failing.end() && failing->second.calls_before-- <= 0)
+    status = failing->second.status;
   else if (stage().devices.empty() && status == success && std::strstr(function, "Version") == nullptr)
     status = no_device;
   if (status != success)
@@ -347,9 +365,16 @@ API int hipDeviceSynchronize() {
 }
 
 API const char* hipGetErrorName(int error) {
+  const auto stated = stage().errors.find(error);
+  if (stated != stage().errors.end())
+    return stated->second.c_str();
   switch (error) {
   case success:
     return "hipSuccess";
+  case invalid_value:
+    return "hipErrorInvalidValue";
+  case ecc_not_correctable:
+    return "hipErrorECCNotCorrectable";
   case out_of_memory:
     return "hipErrorOutOfMemory";
   case no_device:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -17,8 +17,10 @@ from bitgate.build.processes import Processes
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import find_cuda_compiler, find_device_compiler
 from bitgate.cache import Cache
-from bitgate.device import targets
+from bitgate.device import kfd, targets
+from bitgate.device.hip_python import import_hip, installed
 from bitgate.device.targets import Target
+from bitgate.device.trial import opened
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.loading import with_operations
@@ -40,6 +42,7 @@ def doctor(
     else:
         for heading, entries in (
             ("targets", found["targets"]),
+            *([("AMD devices", found["devices"])] if found["devices"] else []),
             ("toolchains", found["toolchains"]),
             ("runtimes", found["runtimes"]),
             ("kernels", found["libraries"]),
@@ -62,17 +65,19 @@ def report() -> dict[str, Any]:
         _toolchain("CUDA compiler", "nvidia", find_cuda_compiler, cache),
     ]
     present = targets.present()
-    runtimes = [_python_package("hip-python", "hip"), *_runtimes(present)]
+    devices = _devices()
+    runtimes = [_asked("hip-python", _hip_python, needed=True), *_runtimes(present)]
     libraries, declared = _libraries(cache, toolchains)
     storage = _cache_entry(cache)
     rows = [_target(target, toolchains, runtimes, storage, declared) for target in present]
     problems = [
         {"what": entry["name"], "why": entry["why"], "fix": entry["fix"], "blocks": bool(entry.get("needed"))}
-        for entry in [*rows, *toolchains, *runtimes, storage, declared]
+        for entry in [*rows, *devices, *toolchains, *runtimes, storage, declared]
         if entry["why"]
     ]
     return {
         "targets": rows,
+        "devices": devices,
         "toolchains": toolchains,
         "runtimes": runtimes,
         "libraries": libraries,
@@ -152,10 +157,23 @@ def _runtimes(present: list[Target]) -> list[dict[str, Any]]:
     return [entry]
 
 
-def _python_package(name: str, module: str) -> dict[str, Any]:
-    if importlib.util.find_spec(module) is None:
-        return _entry(name, "", "not installed", f"pip install {name}", needed=True)
-    return _entry(name, importlib.metadata.version(name), needed=True)
+def _hip_python() -> str:
+    import_hip()
+    return installed()
+
+
+def _devices() -> list[dict[str, Any]]:
+    """What the AMD driver lists, equal ones together, and a line on those that it should list and does not."""
+    rows = []
+    modes = kfd.partitions()
+    for gpu, count in Counter(replace(gpu, render=0) for gpu in kfd.driver().gpus).items():
+        size = f", {gpu.memory / 2**30:.1f} GiB" if gpu.memory else ""
+        each = " each" if count > 1 else ""
+        detail = f"{gpu.compute_units} CUs{size}{each}{f'; {modes}' if modes else ''}"
+        rows.append(_entry(f"{count} x {gpu.name}", detail, count=count, compute_units=gpu.compute_units,
+                           memory=gpu.memory, partitions=modes))  # fmt: skip
+    why, _, fix = targets.unseen().rpartition(": ")
+    return [*rows, _entry("unlisted", "", why, fix)] if why else rows
 
 
 def _cache_entry(cache: Cache) -> dict[str, Any]:
@@ -203,4 +221,8 @@ def _target(
     if not why and lacking:
         why = f"needs {', '.join(need['name'] for need in lacking)}"
         fix = "; ".join(dict.fromkeys(need["fix"] for need in lacking))
-    return _entry(target.name, target.device_name, why, fix, platform=target.platform, kind=target.kind, runs=not why)
+    detail = target.device_name
+    if not why and target.platform == "amd":
+        told = _asked(target.name, lambda: "; ".join(filter(None, opened(target.name).values())))
+        detail, why, fix = f"{detail}; {told['detail']}", told["why"], told["fix"]
+    return _entry(target.name, detail, why, fix, platform=target.platform, kind=target.kind, runs=not why)

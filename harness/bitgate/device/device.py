@@ -67,14 +67,12 @@ class Device:
             wave_size=self._attribute(kinds.hipDeviceAttributeWarpSize),
             max_threads_per_block=self._attribute(kinds.hipDeviceAttributeMaxThreadsPerBlock),
             lds_per_block=self._attribute(kinds.hipDeviceAttributeMaxSharedMemoryPerBlock),
-            total_memory=int(self.hip.hipMemGetInfo()[2]),
+            total_memory=self._memory()[1],
         )
 
     def free_memory(self) -> int:
         """Bytes that can still be allocated."""
-        result = self.hip.hipMemGetInfo()
-        check(result[:1], "hipMemGetInfo")
-        return int(result[1]) + self.pool.unused
+        return self._memory()[0] + self.pool.unused
 
     def fault(self) -> DeviceFault | None:
         """What the host runtime knows of the last fault since ``clear_fault``; a GPU tells nothing."""
@@ -105,6 +103,12 @@ class Device:
             stream, self._stream = self._stream, None
             self.ledger.lend_stream(self.stream, False)
             check(self.hip.hipStreamDestroy(stream), "hipStreamDestroy")
+
+    def _memory(self) -> tuple[int, int]:
+        """Bytes that are free, and all."""
+        result = self.hip.hipMemGetInfo()
+        check(result[:1], "hipMemGetInfo")
+        return int(result[1]), int(result[2])
 
     def _attribute(self, kind: Any) -> int:
         return int(check(self.hip.hipDeviceGetAttribute(kind, self.index), "hipDeviceGetAttribute"))

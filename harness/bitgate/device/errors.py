@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from ctypes import CDLL, c_char_p
 from typing import Any
+
+from bitgate.isolation.mapped import mapped_runtimes
+
+_ADVICE = {
+    "hipErrorOutOfMemory": "another process may hold the device's memory: see amd-smi process, or nvidia-smi",
+    "hipErrorECCNotCorrectable": "the device's memory is defective: see dmesg, reset the device or take it out",
+    "hipErrorNoDevice": "the driver lists no device to this process: bitgate doctor says why",
+    "hipErrorInvalidDevice": "the device is gone: see HIP_VISIBLE_DEVICES and dmesg",
+    "hipErrorDeviceNotReady": "the driver may be resetting the device: see dmesg, then run again",
+    "hipErrorSystemNotReady": "the driver does not work: see dmesg, and load it again",
+    "hipErrorUnknown": "the driver's own words are in dmesg",
+}
 
 
 class HipError(Exception):
@@ -14,6 +27,12 @@ class HipError(Exception):
         self.text = text
         self.call = call
 
+    @property
+    def with_advice(self) -> str:
+        """The message, and what its reader can do about it where a device is to blame."""
+        advice = _ADVICE.get(self.name)
+        return f"{self}; {advice}" if advice else str(self)
+
 
 def check(result: Any, call: str) -> Any:
     """The value of a hip-python call, None if it gives only its error code; HipError if that is not hipSuccess."""
@@ -23,13 +42,34 @@ def check(result: Any, call: str) -> Any:
 
 
 def hip_error(code: Any, call: str) -> HipError:
-    """The exception for a ``hipError_t``; also clears it, so that the next call does not report it again."""
-    from hip import hip as module
+    """The exception for a ``hipError_t``; also clears it, so that the next call does not report it again.
 
-    hip: Any = module  # hip-python's functions are not typed
-    error = hip.hipError_t(int(code))
-    hip.hipGetLastError()
-    text = hip.hipGetErrorString(error)
-    if isinstance(text, tuple):  # with a code before it, as some releases of hip-python return everything
-        text = text[-1]
-    return HipError(error.name, text.decode(errors="replace") if isinstance(text, bytes) else str(text), call)
+    The runtime says what its numbers mean: hip-python's own list is of the release that it was made for."""
+    number = int(code)
+    runtime = _runtime()
+    if runtime is None:
+        return HipError(getattr(code, "name", f"error {number}"), "no HIP runtime is loaded", call)
+    runtime.hipGetLastError()
+    name, text = (function(number) or b"" for function in (runtime.hipGetErrorName, runtime.hipGetErrorString))
+    known = name.decode(errors="replace")
+    if number != _UNKNOWN and known in ("", "hipErrorUnknown"):
+        known = f"error {number}"
+    return HipError(known, text.decode(errors="replace") or "the runtime has no words for it", call)
+
+
+_UNKNOWN = 999
+
+
+def _runtime() -> Any:
+    """The runtime that hip-python has loaded, None before it has."""
+    paths = mapped_runtimes()
+    if not paths:
+        return None
+    runtime = CDLL(str(paths[0]))
+    try:
+        for function in (runtime.hipGetErrorName, runtime.hipGetErrorString, runtime.hipGetLastError):
+            function.restype = c_char_p
+        runtime.hipGetLastError.restype = None
+    except AttributeError:
+        return None
+    return runtime

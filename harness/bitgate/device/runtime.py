@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import os
 import re
 import sys
@@ -13,16 +11,19 @@ from ctypes import CDLL, RTLD_GLOBAL
 from typing import Any
 
 from bitgate.build import Builder
-from bitgate.device.device import Device
+from bitgate.device.device import Attributes, Device
 from bitgate.device.errors import HipError, check
+from bitgate.device.hip_functions import HipFunctions, lacking
+from bitgate.device.hip_python import hip_release, import_hip, installed
 from bitgate.device.host import HostRuntime
 from bitgate.device.ledger import IncidentLedger, NvidiaLedger
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.isolation.mapped import mapped_runtimes
-from bitgate.target_id import runs_on
+from bitgate.target_id import runs_on, target_id
 
 _SEARCH_VARIABLES = ("ROCM_PATH", "ROCM_HOME")
+_NARROWING = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 class _Platform:
@@ -46,14 +47,12 @@ def open_device(target: Target, builder: Builder | None = None) -> Device:
             f"{target.name} needs the {target.platform} platform, this process runs {platform}:"
             " one platform a process, start another one"
         )
-    return Device(target, hip, host, _index(hip, target), ledger)
+    return _open(hip, target, host, ledger)
 
 
 def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntime | None, IncidentLedger | None]:
     if target.platform == "amd":
-        hip = _import_hip()
-        _count(hip)
-        return target.platform, hip, None, None
+        return target.platform, _rocm(), None, None
     path = (builder or Builder(target.platform, arch=target.name)).runtime()
     try:
         handle = CDLL(str(path), mode=RTLD_GLOBAL)
@@ -62,7 +61,7 @@ def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntim
     host = HostRuntime(path, handle) if target.platform == "host" else None
     ledger = NvidiaLedger(str(path), handle) if target.platform == "nvidia" else None
     with _only_what_is_loaded():
-        hip = _import_hip()
+        hip = import_hip()
         _count(hip)
     if others := [str(other) for other in mapped_runtimes() if other != path.resolve()]:
         raise UsageError(
@@ -72,11 +71,18 @@ def _load(target: Target, builder: Builder | None) -> tuple[str, Any, HostRuntim
     return target.platform, hip, host, ledger
 
 
-def _import_hip() -> Any:
+def _rocm() -> Any:
+    """hip-python on ROCm's own runtime, which it opens at the first call."""
+    hip = HipFunctions(import_hip())
     try:
-        from hip import hip
-    except ImportError as error:
-        raise UsageError(f"hip-python cannot be imported ({error}): pip install hip-python") from None
+        hip.hipGetDeviceCount()
+    except (HipError, UsageError, RuntimeError) as error:
+        if not mapped_runtimes():
+            raise UsageError(f"ROCm's libamdhip64.so cannot be loaded ({error}): reinstall ROCm") from None
+    runtime = mapped_runtimes()[0]
+    if missing := lacking(runtime):
+        raise UsageError(f"{runtime} lacks {', '.join(missing)}: bitgate needs ROCm 6.4 or later, install it")
+    _count(hip)
     return hip
 
 
@@ -84,8 +90,16 @@ def _count(hip: Any) -> int:
     """How many devices there are. The first HIP call: here hip-python opens the runtime."""
     try:
         return int(check(hip.hipGetDeviceCount(), "hipGetDeviceCount"))
-    except (HipError, RuntimeError) as error:
+    except HipError as error:
+        raise UsageError(f"the HIP runtime does not start: {error.with_advice}{_narrowed()}") from None
+    except RuntimeError as error:
         raise UsageError(f"the HIP runtime does not start: {error}") from None
+
+
+def _narrowed() -> str:
+    """Which variables hide devices from this process."""
+    shown = [f"{name}={os.environ[name]}" for name in _NARROWING if name in os.environ]
+    return f" (here {', '.join(shown)})" if shown else ""
 
 
 @contextmanager
@@ -113,9 +127,17 @@ def _index(hip: Any, target: Target) -> int:
     for index, name in enumerate(names):
         if runs_on(target.name, name):
             return index
+    wanted = target_id(target.name)
+    listed = ", ".join(dict.fromkeys(names)) or "none"
+    for name in names:
+        if name.partition(":")[0] == wanted.architecture.name:
+            raise UsageError(
+                f"HIP lists {name}, which does not run code for {wanted.spelled}:"
+                " take the target without features, or set the device so (xnack+: HSA_XNACK=1, and amdgpu.noretry=0)"
+            )
     raise UsageError(
-        f"HIP lists no {target.name} device (it lists {', '.join(names) or 'none'}):"
-        " see HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES"
+        f"HIP lists no {target.name} device (it lists {listed}):"
+        f" see HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES{_narrowed()}"
     )
 
 
@@ -124,7 +146,7 @@ def _architecture(hip: Any, index: int) -> str:
     another ROCm reads something else at its place, or nothing."""
     try:
         properties = check(_properties(hip, index), "hipGetDeviceProperties")
-    except (HipError, RuntimeError) as error:
+    except (HipError, RuntimeError, UsageError) as error:
         raise UsageError(f"HIP does not describe device {index} ({error}): {_matching(hip)}") from None
     name = properties.gcnArchName
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
@@ -142,12 +164,46 @@ def _properties(hip: Any, index: int) -> Any:
         return (*hip.hipGetDeviceProperties(properties, index)[:1], properties)
 
 
+def _open(hip: Any, target: Target, host: HostRuntime | None, ledger: IncidentLedger | None) -> Device:
+    """The device, if what HIP says of it can be true: the numbers of attributes differ between releases."""
+    index = _index(hip, target)
+    try:
+        device = Device(target, hip, host, index, ledger)
+        if target.platform == "amd" and (wrong := _implausible(device.attributes, target)):
+            raise UsageError(f"HIP says of device {index} ({target.name}) {wrong}: {_matching(hip)}")
+    except HipError as error:
+        advice = f": {_matching(hip)}" if target.platform == "amd" and error.call in _ABOUT_DEVICES else ""
+        raise UsageError(f"{target.name} cannot be opened: {error if advice else error.with_advice}{advice}") from None
+    return device
+
+
+_ABOUT_DEVICES = ("hipDeviceGetAttribute", "hipMemGetInfo")
+
+
+def _implausible(told: Attributes, target: Target) -> str:
+    """What no device of the target has, in words; empty if nothing is odd."""
+    row = target_id(target.name).architecture
+    waves = " or ".join(map(str, row.waves))
+    for is_odd, sentence in (
+        (told.wave_size not in row.waves, f"waves of {told.wave_size} lanes, where it has {waves}"),
+        (told.compute_units < 1, f"{told.compute_units} compute units"),
+        (told.max_threads_per_block < row.waves[0], f"blocks of {told.max_threads_per_block} threads"),
+        (told.lds_per_block < _LEAST_LDS, f"{told.lds_per_block} bytes of LDS a block"),
+        (told.total_memory < 1, f"{told.total_memory} bytes of memory"),
+    ):
+        if is_odd:
+            return sentence
+    return ""
+
+
+_LEAST_LDS = 32 << 10
+
+
 def _matching(hip: Any) -> str:
     """What to do about a hip-python that is not for this ROCm."""
     try:
         version = int(check(hip.hipRuntimeGetVersion(), "hipRuntimeGetVersion"))
-        runtime = f"HIP {version // 10_000_000}.{version // 100_000 % 100}"
-    except (HipError, RuntimeError):
-        runtime = "this HIP"
-    installed = importlib.metadata.version("hip-python") if importlib.util.find_spec("hip") else "none"
-    return f"{runtime} and hip-python {installed} do not fit; pip install the hip-python of the ROCm that is here"
+        runtime, wanted = f"HIP {hip_release(version)}", f"'hip-python=={hip_release(version)}.*'"
+    except (HipError, RuntimeError, UsageError):
+        runtime, wanted = "this HIP", "the hip-python of the ROCm that is here"
+    return f"{runtime} and hip-python {installed() or 'none'} do not fit; pip install {wanted}"

@@ -16,16 +16,15 @@ from bitgate.build import artefacts
 from bitgate.build.flags import ARCHITECTURE
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import find_cuda_compiler
-from bitgate.device import nvidia
+from bitgate.device import kfd, nvidia
 from bitgate.errors import UsageError
 from bitgate.target_id import runs_on, target_id
 
 HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 """What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
 
-_KFD = Path("/dev/kfd")
-_TOPOLOGY = Path("/sys/class/kfd")
 _FORCED = "ROCM_BOOTSTRAP_FORCE_GFX_ARCH"
+_DISABLED = "ROCM_BOOTSTRAP_DISABLE_DETECTION"
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,8 @@ def named(name: str) -> Target:
     found = ", ".join(dict.fromkeys(target.name for target in targets))
     if wanted.platform == "nvidia" and (outer := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         found += f", with CUDA_VISIBLE_DEVICES={outer!r}"
+    if wanted.platform == "amd" and (why := unseen()):
+        raise UsageError(f"{name} is not present on this machine (found: {found}), but {why}")
     compile_hint = f"compile for it with bitgate compile --target {name}, or " if wanted.platform == "amd" else ""
     raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
 
@@ -81,33 +82,48 @@ def platform_of(name: str) -> str:
     return target_id(name).platform
 
 
-def _amd() -> list[Target]:
-    if sys.platform == "linux" and not _TOPOLOGY.exists() and not os.environ.get(_FORCED):
-        return []  # where the driver tells of no GPU, rocm_bootstrap asks clinfo, which takes a second
+def amd_names() -> list[str]:
+    """The target of every AMD GPU, in the order in which HIP counts them; several of one kind have one name. UsageError
+    if a forced target is unknown."""
+    if sys.platform == "linux" and not os.environ.get(_FORCED):
+        return kfd.driver().names if os.environ.get(_DISABLED) != "1" else []
     try:
         from rocm_bootstrap import detect_gpus
     except ImportError:
         return []
     try:
-        gpus = detect_gpus()
+        return [gpu.target.name for gpu in detect_gpus()]
     except ValueError as error:  # it names no target
         raise UsageError(f"{_FORCED}: {error}") from None
-    except OSError:  # no sysfs that can be read: a container without /sys
+    except OSError:
         return []
-    names = dict.fromkeys(gpu.target.name for gpu in gpus)
+
+
+def unseen() -> str:
+    """Why AMD GPUs of this machine are no targets, in one line; empty if nothing hints at any."""
+    told_otherwise = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
+    return "" if told_otherwise else kfd.unseen(kfd.driver())
+
+
+def _amd() -> list[Target]:
+    names = dict.fromkeys(amd_names())
     obstacle = _rocm_obstacle() if names else ""
-    unknown = "bitgate.architecture has no row for it: add one"
     return [
-        Target(name, "amd", "hardware", f"AMD {name}", obstacle if name in ARCHITECTURES else unknown) for name in names
+        Target(name, "amd", "hardware", f"AMD {name}", obstacle if name in ARCHITECTURES else _NO_ROW) for name in names
     ]
 
 
+_NO_ROW = "this bitgate knows no such architecture: take a newer one, or add its row to bitgate/architecture.py"
+
+
 def _rocm_obstacle() -> str:
+    if why := kfd.obstacle(kfd.driver()):
+        return why
     try:
         find_rocm_runtime()
     except UsageError as error:
         return str(error)
-    return "" if _KFD.exists() else "/dev/kfd is not there: load the amdgpu driver, or pass the device in"
+    return ""
 
 
 def _nvidia() -> list[Target]:

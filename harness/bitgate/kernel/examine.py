@@ -19,6 +19,7 @@ from bitgate.target_id import runs_on
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512
+_REBUILD = "it was built with another ROCm; build it with the hipcc of the one that is here"
 _NO_RUNTIME = "needs the HIP runtime that it was built for: open the device before the library is loaded"
 
 
@@ -78,7 +79,9 @@ def _probe(path: Path, runtime: Path | None) -> dict[str, Any]:
         limit = f" (over {_PROBE_SECONDS} s)" if ended.hung else ""
         raise LibraryError(f"{path}: {_how(ended)} while {_step(steps[-1])}{limit}{_last_line(printed)}") from None
     if "error" in facts:
-        raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path)}")
+        raise LibraryError(f"{path}: {_explain_dlopen(facts['error'], path, runtime)}")
+    if "second_runtime" in facts:
+        raise LibraryError(f"{path}: brings {facts['second_runtime']} along, beside {runtime}: {_REBUILD}")
     if "missing" in facts:
         raise LibraryError(f"{path}: does not export {', '.join(facts['missing'])} (see bitgate/abi.h)")
     return facts
@@ -103,8 +106,10 @@ def _last_line(printed: bytearray) -> str:
     return f": {last}" if last else ""
 
 
-def _explain_dlopen(error: str, path: Path) -> str:
+def _explain_dlopen(error: str, path: Path, runtime: Path | None) -> str:
     text = error.removeprefix(f"{path.resolve()}: ")
+    if runtime is not None and (theirs := _of_another_rocm(text)):
+        return f"needs {theirs}, which {runtime} is not or has not: {_REBUILD}"
     if symbol := re.search(r"undefined symbol: (\S+)", text):
         if symbol[1].startswith(("__bitgate", "bitgateHost")):
             return _NO_RUNTIME
@@ -114,6 +119,17 @@ def _explain_dlopen(error: str, path: Path) -> str:
     if needed := re.search(r"(\S+): cannot open shared object file", text):
         return f"needs {needed[1]}, which is not installed"
     return f"cannot be loaded: {text}"
+
+
+def _of_another_rocm(text: str) -> str:
+    """What a library wants of a HIP runtime that is not this one; empty if it wants nothing."""
+    if version := re.search(r"libamdhip64\S*: version [`'](\S+)' not found", text):
+        return f"symbols of version {version[1]}"
+    if missing := re.search(r"symbol (\S+), version (hip_\S+) not defined", text):
+        return f"{missing[1]} of version {missing[2]}"
+    if name := re.search(r"(libamdhip64\.so\S*): cannot open shared object", text):
+        return name[1]
+    return ""
 
 
 def _check_abi(path: Path, facts: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from ctypes import CDLL, POINTER, RTLD_GLOBAL, addressof, cast, create_string_bu
 from typing import Any
 
 from bitgate.isolation.channel import Channel
+from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel import abi
 
 ENTRY = f"{__name__}:serve"
@@ -35,6 +36,8 @@ def _facts(path: str, runtime: str, step: Callable[[str], None]) -> dict[str, An
         library = CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError as error:
         return {"error": str(error)}
+    if runtime and (second := [str(other) for other in mapped_runtimes() if not other.samefile(runtime)]):
+        return {"second_runtime": second[0]}
     missing = [name for name in abi.EXPORTS if not hasattr(library, name)]
     if missing:
         return {"missing": missing}

@@ -85,9 +85,9 @@ def _is_beyond(token: str, names: list[str]) -> bool:
 def _names(platform: str) -> list[str]:
     """The target's name of every device of the platform, in the order in which its runtime counts them."""
     if platform == "amd":
-        from rocm_bootstrap import detect_gpus
+        from bitgate.device.targets import amd_names
 
-        return [str(gpu.target.name) for gpu in detect_gpus()]
+        return amd_names()
     if platform == "nvidia":
         from bitgate.device import nvidia
 

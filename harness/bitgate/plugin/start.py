@@ -18,7 +18,7 @@ from bitgate.cases.planning import Setting
 from bitgate.cases.row import SMOKE
 from bitgate.cases.selected import read_ids
 from bitgate.cases.shard import Shard
-from bitgate.device import targets
+from bitgate.device import targets, trial
 from bitgate.device.host import RACE, SCHEDULE_PATTERN, SCHEDULE_WORDS
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
@@ -66,6 +66,8 @@ def _decide(config: pytest.Config) -> Run:
     target = (targets.absent if option.collectonly else targets.named)(name) if name else targets.best()
     if not worker_input and not option.collectonly:
         leases.devices(target)  # an outer list that leaves nothing is told before anything is built
+        if target.platform == "amd":
+            trial.opened(target.name)  # a device that does not open would fail every test, each after a while
     option.bitgate_target = target.name  # workers are to take the same one
     project = _project(config)
     _select_tier(option, project)

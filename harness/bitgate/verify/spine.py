@@ -63,7 +63,7 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
     except (BuildError, LibraryError) as error:
         return verdict_of(gathering.evidence, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
-        return verdict_of(gathering.evidence, Outcome.INFRA, str(error))
+        return verdict_of(gathering.evidence, Outcome.INFRA, error.with_advice)
     except MemoryError as error:
         return verdict_of(gathering.evidence, Outcome.INFRA, f"the host ran out of memory: {error}")
 
