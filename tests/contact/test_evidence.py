@@ -31,6 +31,12 @@ def test_each_kernel_is_shown_before_one_is_shown_twice() -> None:
     assert evidence.chosen([], 3) == []
 
 
+def test_a_capsule_has_the_data_that_were_computed_wrong() -> None:
+    diagnosis = {"kinds": ["other"], "sentence": "launch 3 is wrong", "evidence": {"seed": 1000003}}
+    assert evidence.seed_of(Red({**EVENT, "diagnosis": diagnosis})) == 1000003
+    assert evidence.seed_of(Red({**EVENT, "diagnosis": None})) == 0
+
+
 def test_the_kernel_s_log_is_of_gpus_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dmesg = tmp_path / "dmesg"
     lines = ["amdgpu 0000:c1:00.0: ring timeout", "NVRM: Xid 79", "sshd[1]: session of ada", "kfd kfd: added device"]
