@@ -54,6 +54,9 @@ RESULT = {"fwd": "out", "bwd_data": "in", "bwd_weight": "wei"}
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
 DENSE_VALUES, SPARSE_SUM = 2, 100.0
 CALLS, ROUNDS = 4, 7
+SLICES, CLOSE = (2, 3, 4, 8), 1.5
+"""Slices of a reduction that are tried of backward weight beside the automatic number, on instances that take at most
+so many times as long as the fastest."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,12 @@ class Candidates:
 
 def started(library: KernelLibrary, instance: Instance, problem: Any, pointers: dict[str, int]) -> Callable[[], Any]:
     scratch = torch.empty(library.workspace_size(problem, instance), dtype=torch.uint8, device="cuda")
-    workspace = (scratch.data_ptr(), scratch.numel()) if scratch.numel() else (0, 0)
-    return lambda: library.run(problem, instance, {}, pointers, workspace, torch.cuda.current_stream().cuda_stream)
+
+    def call() -> None:  # keeps the workspace
+        workspace = (scratch.data_ptr(), scratch.numel()) if scratch.numel() else (0, 0)
+        library.run(problem, instance, {}, pointers, workspace, torch.cuda.current_stream().cuda_stream)
+
+    return call
 
 
 def graph_of(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
@@ -195,6 +202,14 @@ def measure(candidates: Candidates, layer: Layer, images: int, direction: str, d
     own = {**dense.tensors, RESULT[direction]: torch.empty_like(dense.tensors[RESULT[direction]])}
     graphs = {kernel: graph_of(call) for kernel, call in candidates.calls(case, own).items()}
     each = {kernel: min(seconds(graph) for _ in range(3)) for kernel, graph in graphs.items()}
+    if split:
+        least = min(each.values())
+        close = [kernel for kernel, time in each.items() if time < CLOSE * least]
+        for slices in SLICES:
+            calls = candidates.calls(case.replace(split, f"_sk{slices}"), own)
+            more = {f"{kernel} sk{slices}": graph_of(calls[kernel]) for kernel in close}
+            graphs |= more
+            each |= {kernel: min(seconds(graph) for _ in range(3)) for kernel, graph in more.items()}
     if candidates.shows_each:
         for kernel, time in sorted(each.items(), key=lambda pair: pair[1]):
             print(f"    {gflop / time / 1e3:7.1f}  {kernel}")

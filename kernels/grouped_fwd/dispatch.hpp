@@ -11,9 +11,9 @@ namespace grouped_fwd {
 BITGATE_HIDDEN int32_t supports(const Facts& facts, const bitgate::ConvRequest& request,
                                 bitgate_reason* reason);
 
-// All tiles of a launch have the same steps. But of depth 2 one kernel serves both kinds.
+// All tiles of a launch have the same steps.
 template <class Variant> auto kernel_of(MainLoop loop) {
-  if constexpr (depth_of<Variant>() == 2)
+  if constexpr (has_main_loop_kernels<Variant>)
     return loop == MainLoop::all ? kernel_fwd<Variant, MainLoop::all> : kernel_fwd<Variant, MainLoop::none>;
   else
     return kernel_fwd<Variant, MainLoop::mixed>;

@@ -110,10 +110,11 @@ template <class Variant> struct Reader {
 
   // The vector of w for each of the thread's rows k, none outside.
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) const {
-    for (int pass = 0; pass < CoverB::passes; ++pass) {
-      const int32_t k = place.first_column + CoverB::row(place.thread, pass);
-      visit(pass, k < at.b.end_k ? at.w_tap + offset_of(geometry.w, {.row = k}) + at.b.c : nullptr);
-    }
+    const int32_t first_k = place.first_column + CoverB::row(place.thread, 0);
+    const auto* from = at.w_tap + offset_of(geometry.w, {.row = first_k}) + at.b.c;
+    const int64_t next_row = offset_of(geometry.w, {.row = CoverB::rows});
+    for (int pass = 0; pass < CoverB::passes; ++pass, from += next_row)
+      visit(pass, first_k + pass * CoverB::rows < at.b.end_k ? from : nullptr);
   }
 
   // A B tile that does not lie turned has a column for each k: what lies side by side in w goes below each
@@ -175,24 +176,36 @@ private:
 // In steps of Tile::K over taps and channels together: a tile may hold several taps.
 template <class Variant> struct Merged : Reader<Variant> {
   int32_t first_term = 0;
+  Column a = {}, b = {}, step = {}; // the thread's, and from one step to the next
 
   static BITGATE_HD __forceinline__ int32_t steps(const Geometry& geometry) {
     return steps_of(geometry.c * taps_of(geometry), Variant::Tile::K);
   }
 
-  BITGATE_HD __forceinline__ void start() { set_terms(); }
+  BITGATE_HD __forceinline__ void start() {
+    a = column_from_first(Variant::CoverA::column(this->place.thread));
+    b = column_from_first(Variant::CoverB::column(this->place.thread));
+    step = column_from_first(Variant::Tile::K);
+    set_terms(this->geometry.c * taps_of(this->geometry));
+  }
 
   BITGATE_HD __forceinline__ void next() {
     first_term += Variant::Tile::K;
-    set_terms();
+    advance(this->geometry, a, step);
+    advance(this->geometry, b, step);
+    set_terms(this->geometry.c * taps_of(this->geometry));
   }
 
 private:
-  BITGATE_HD __forceinline__ void set_terms() {
-    const int32_t terms = this->geometry.c * taps_of(this->geometry);
+  // The first axis goes on behind the last tap.
+  BITGATE_HD __forceinline__ Column column_from_first(int32_t term) const {
+    Column column = column_at(this->geometry, term);
+    column.f[0] += term / (this->geometry.c * taps_of(this->geometry)) * this->geometry.axis[0].filter;
+    return column;
+  }
+  BITGATE_HD __forceinline__ void set_terms(int32_t terms) {
     const int32_t term_a = first_term + Variant::CoverA::column(this->place.thread);
     const int32_t term_b = first_term + Variant::CoverB::column(this->place.thread);
-    const Column a = column_at(this->geometry, term_a), b = column_at(this->geometry, term_b);
     this->find_cells(tap_at(this->geometry, a.f));
     this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
     this->at.a = {a.c, term_a < terms};
@@ -212,14 +225,17 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
   const int32_t k = place.first_column + column;
   if (k >= geometry.k)
     return;
-  Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
-  const Row step = digits_of(geometry, Cover::rows);
-  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
+  const Layout& layout = geometry.y;
+  Walk walk{row_at(geometry, place.first_row + Cover::row(place.thread, 0)), 0};
+  const Row& at = walk.row;
+  walk.offset = offset_of(layout, cell_of(place.group, place.first_image + at.image, at.position));
+  const Pace pace = pace_of(geometry, Cover::rows, layout.row, layout.spatial);
+  for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, walk, pace)) {
     if (at.image >= geometry.images)
       continue;
     const int row = Cover::row(place.thread, pass);
     Cell cell = cell_of(place.group, place.first_image + at.image, at.position);
-    ElementC* to = y + offset_of(geometry.y, cell) + k;
+    ElementC* to = y + walk.offset + k;
     cell.column = k;
     ElementC values[Cover::vector];
     finish_vector(tile + row * pitch + column, geometry.op, d + offset_of(geometry.d, cell),
@@ -242,11 +258,14 @@ __global__ void __launch_bounds__(Variant::block)
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Source source{{geometry, place, rows, x, w_group, {}}};
   source.start();
-  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds, [&](int first_row) {
+  Sums<Variant> sums;
+  sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds, sums);
+  for (int round = 0; round < Variant::rounds; ++round) {
+    share_sums<Variant>(sums, round, place.thread, lds);
     Place part = place;
-    part.first_row += first_row;
+    part.first_row += round * Variant::rows;
     epilogue<typename Variant::CoverC, Variant::pitch_c>(lds.c, bitgate::loaded_here(geometry), part, d, y);
-  });
+  }
 }
 
 } // namespace grouped_fwd

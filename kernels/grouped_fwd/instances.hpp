@@ -41,7 +41,7 @@ using LargeWave32 =
     Registrations<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Small, W8, 32>>,
                   Ring3<Tiling<T, Extent<128, 64, 32>, 2, 2, Small, W8, 32>>,
                   Ring3<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, W8, 32>>,
-                  OddC<Staged<2, Tiling<T, Extent<128, 64, 32>, 4, 2, Small, Vectors<1, 1, 8>, 32>>>>;
+                  OddC<Staged<2, Tiling<T, Extent<128, 64, 32>, 8, 2, Small, Vectors<1, 1, 8>, 32>>>>;
 
 template <class T>
 using InstancesI8Wave64 =

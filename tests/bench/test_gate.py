@@ -101,7 +101,7 @@ def test_without_a_base_that_works_a_kernel_is_new(status: Status) -> None:
 def test_a_shape_that_the_change_refuses_is_told() -> None:
     rows = [row("A", [1e-3] * 20), row("B", [], status=Status.REFUSED, reason="stride: not 1")]
     gate = judge(rows, QUICK, lambda shapes: [])
-    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.GONE, 0)
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.GONE, 3)
     assert "stride: not 1" in gate.shapes[0].why
 
 

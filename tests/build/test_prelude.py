@@ -108,6 +108,15 @@ def test_a_damaged_compiled_header_is_not_used(unit: Unit, store: Callable[..., 
     assert built(unit, store("one"))[0] == before
 
 
+def test_headers_of_long_ago_are_removed(unit: Unit, store: Callable[..., UnitStore]) -> None:
+    assert unit.prelude is not None
+    for added in range(4):
+        unit.prelude.source.write_text(HEADER.replace("ADDED", str(added)))
+        built(unit, store("one"), store("one"))
+    assert len(list((store("one").cache.folder / "objects").glob("*.gch"))) == 2
+    assert len(list((store("one").cache.folder / "objects").glob("*.o"))) == 4
+
+
 def test_only_kernels_of_ours_begin_with_one(tmp_path: Path) -> None:
     assert of_kernels("gnu", own_kernels() / "reduction", ()) is not None
     assert of_kernels("gnu", tmp_path, ()) is None

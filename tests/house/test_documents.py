@@ -73,7 +73,8 @@ def options_of(words: list[str]) -> set[str]:
 def every_option() -> frozenset[str]:
     """Of all commands, of pytest in a run of suites, of the programs in bench, and of benchdnn as it is read here."""
     subcommands = [command for name in COMMANDS for command in subcommands_of(name).values()]
-    found = {option for command in subcommands for parameter in command.params for option in parameter.opts}
+    parameters = [parameter for command in subcommands for parameter in command.params]
+    found = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
     asked = [sys.executable, "-m", "pytest", "suites", "--help"]
     described = subprocess.run(asked, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     bench = "".join(path.read_text() for path in (CHECKOUT / "bench").glob("*.py"))

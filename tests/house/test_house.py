@@ -87,7 +87,7 @@ def test_every_command_that_a_document_names_exists(document: Path) -> None:
 
     text = document.read_text()
     code = "\n".join(re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) + re.findall(r"`([^`\n]+)`", text))
-    assert set(re.findall(r"^bitgate ([a-z]\w*)", code, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"^bitgate ([a-z][\w-]*)", code, re.MULTILINE)) <= set(COMMANDS)
 
 
 def test_the_index_lists_every_document() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from ctypes import CDLL, c_int64, c_void_p, create_string_buffer
+from ctypes import CDLL, c_bool, c_int64, c_void_p, create_string_buffer
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product as pairs
@@ -179,6 +179,17 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def pointer(array: np.ndarray) -> c_void_p:
     return array.ctypes.data_as(c_void_p)
+
+
+@pytest.mark.parametrize("case", [case for case in cases_16_and_32_bit() if "f32_f32" not in case.fragment], ids=str)
+def test_operands_that_lie_turned_are_loaded_alike(lanes, case):
+    alike, m = getattr(lanes(case.target), f"loads_alike_{case.fragment}"), case.instruction.m
+    alike.restype = c_bool
+    a, b = operands(*case.fragment.split("_")[:2], m, case.k)
+    turned = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+    for lane in range(case.instruction.wave):
+        assert alike(lane, *map(pointer, (a, b, *turned)))
+        assert not alike(lane, *map(pointer, (a, b, *turned[::-1])))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -20,6 +20,7 @@ from bitgate.project import ours
 from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
 from bitgate.verify import fingerprint as fingerprints
 from bitgate.verify import session as sessions
+from bitgate.verify.fingerprint import nvidia_driver
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
@@ -177,3 +178,15 @@ def test_a_red_line_has_a_view_and_a_green_one_has_none(session: Session) -> Non
     assert wrong.view["lengths"] == [1, 1, 8, 6, 6]
     assert right.view == {}
     assert sick(session, "idle").view["parts"] == {"poison": 288}
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n", "535.104.05"),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\n", "580.159.03"),
+        ("", "unknown"),
+    ],
+)
+def test_the_driver_is_not_taken_for_the_machine(text: str, version: str) -> None:
+    assert nvidia_driver(text) == version

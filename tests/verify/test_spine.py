@@ -223,6 +223,7 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
     verdict = verify_alone(plan(illness), (DECLARATION,))
     assert verdict.outcome is Outcome.MISMATCH
     assert "launch 3 of the same problem, with other data" in verdict.diagnosis.sentence
+    assert verdict.diagnosis.evidence["seed"] == 1000003
     assert words in verdict.diagnosis.sentence
 
 

@@ -32,6 +32,8 @@ class Ruling(str, Enum):
 
 
 RED = frozenset({Ruling.SLOWER, Ruling.NOT_VERIFIED})
+UNKNOWN = frozenset({Ruling.TOO_LITTLE, Ruling.GONE})
+"""Not green either: a kernel that is gone cannot be shown to be as fast."""
 
 Shape = tuple[str, str]
 """Case id and name."""
@@ -60,10 +62,10 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1: something is red. 3: of some shape too little is known, or there was none. Else 0."""
+        """1: something is red. 3: of some shape too little is known, or nothing is left to know. Else 0."""
         if any(one.ruling in RED for one in self.shapes):
             return 1
-        return 3 if not self.shapes or any(one.ruling is Ruling.TOO_LITTLE for one in self.shapes) else 0
+        return 3 if not self.shapes or any(one.ruling in UNKNOWN for one in self.shapes) else 0
 
     @property
     def counts(self) -> dict[str, int]:

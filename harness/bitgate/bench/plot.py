@@ -13,6 +13,8 @@ from bitgate.report.columns import counted
 SUFFIXES = (".svg", ".png", ".pdf")
 COLOURS = {"A": "#b4552d", "tie": "#888888", "B": "#2d6fb4"}
 LINE_INCHES = 0.24
+TICKS = (1, 1.5, 2, 3, 5, 7)
+"""Of each decade, so that a sweep within one has a scale."""
 SHOWN = 60
 """Letters of a shape's name."""
 
@@ -29,7 +31,9 @@ def draw(comparison: Comparison, path: Path) -> None:
     if not any(one.compared for one in comparison.shapes):
         raise UsageError(f"{path}: nothing was compared, so there is nothing to draw")
     # The same comparison gives the same file, whatever the user's own settings are.
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "svg.hashsalt": "bitgate", "backend": "agg"}):
+    with matplotlib.rc_context(
+        {**matplotlib.rcParamsDefault, "svg.hashsalt": "bitgate", "svg.fonttype": "none", "backend": "agg"}
+    ):
         figure = _figure(comparison)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +48,7 @@ def _undated(path: Path) -> dict[str, None]:
 
 def _figure(comparison: Comparison) -> Any:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     shapes = sorted((one for one in comparison.shapes if one.compared), key=lambda one: -one.ratio)
     figure = Figure(figsize=(8, 1.6 + LINE_INCHES * len(shapes)))
@@ -66,6 +70,7 @@ def _figure(comparison: Comparison) -> Any:
     )
     axes.set_ylim(-0.8, len(shapes) - 0.2)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(10, subs=TICKS))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
     axes.xaxis.set_minor_formatter(
         FuncFormatter(lambda value, place: f"{value:g}") if _close(shapes) else NullFormatter()

@@ -80,6 +80,9 @@ class _Run:
         self._clocks = Clocks(target)
         self._kernels: list[tuple[Side, list[Kernel]]] = []
         self._processes: dict[Path | None, CaseProcess] = {}
+        self._begun_once: set[CaseProcess] = set()
+        self._free = 0.0
+        """Seconds of the shape that its budget does not count."""
         trees: dict[Path | None, Tree] = {}
         for side in sides:
             if side.tree not in trees:
@@ -101,12 +104,14 @@ class _Run:
         self._progress(f"{place} {_called(shape)}: {len(entrants)} kernels")
         for row in rows:
             yield self._kept(row)
+        self._free = 0.0
         if entrants:
-            yield from self._timed(shape, entrants, lambda: self._settings.budget - (monotonic() - started))
+            budget = self._settings.budget
+            yield from self._timed(shape, entrants, lambda: budget - (monotonic() - started - self._free))
 
     def _timed(self, shape: Shape, entrants: list[Entrant], left: Callable[[], float]) -> Iterator[Timing]:
         # All are verified before the first is warmed up: a verification may end the process that holds the buffers.
-        for do, what in ((Entrant.verify, "verified"), (Entrant.open, "timed")):
+        for do, what in ((self._verify, "verified"), (Entrant.open, "timed")):
             for entrant in entrants:
                 self._step(entrant, do, what, left())
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
@@ -123,6 +128,16 @@ class _Run:
             if entrant.verdict is not None and entrant.verdict.outcome is Outcome.PASS:
                 repro = repro.replace("bitgate verify", "bitgate bench", 1)
             yield self._kept(timed_row(entrant, lane, self._target, clocks, self._stamp, repro))
+
+    def _verify(self, entrant: Entrant) -> None:
+        """Builds are in no shape's budget, and a process' first verification is not: it builds what references and
+        comparisons need."""
+        begun = monotonic()
+        entrant.verify()
+        spent = monotonic() - begun
+        own = entrant.verdict.seconds.get("total", spent) if entrant.verdict else spent
+        self._free += spent if entrant.process not in self._begun_once else max(0.0, spent - own)
+        self._begun_once.add(entrant.process)
 
     def _step(self, entrant: Entrant, do: Callable[[Entrant], None], what: str, left: float) -> None:
         if entrant.status is not None:

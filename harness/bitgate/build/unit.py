@@ -26,6 +26,8 @@ from bitgate.errors import UsageError
 from bitgate.safe_name import is_safe
 
 _MANIFEST_ENTRIES = 24
+_HEADERS_KEPT = 2
+"""Of each precompiled header, which has 80 MiB: what stood in its files last, and before that."""
 _ATTEMPTS = 3
 _HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inc")
 _UNKNOWN_ARCHITECTURE = re.compile(r"invalid target ID|cannot find ROCm device library|unsupported HIP gpu arch")
@@ -246,6 +248,10 @@ class UnitStore:
         self.cache.publish_artefact(output, self.artefact_path(unit, key))
         entries = [entry for entry in self._entries(unit) if entry["object"] != key]
         entry = {"files": known, "object": key}
+        if unit.is_header:
+            entries, old = entries[: _HEADERS_KEPT - 1], entries[_HEADERS_KEPT - 1 :]
+            for other in old:
+                self.header_path(other["object"]).unlink(missing_ok=True)
         self.cache.write_json(
             self._manifest(unit), {"source": unit.label, "entries": [entry, *entries][:_MANIFEST_ENTRIES]}
         )

@@ -36,6 +36,27 @@ def doctor(
     json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Say which targets, toolchains, runtimes and libraries are there. Exit code 2 if no smoke run is possible."""
+    found = report()
+    if json_:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        for heading, entries in (
+            ("targets", found["targets"]),
+            *([("AMD devices", found["devices"])] if found["devices"] else []),
+            ("toolchains", found["toolchains"]),
+            ("runtimes", found["runtimes"]),
+            ("kernels", found["libraries"]),
+            ("cache", [found["cache"]]),
+        ):
+            _print(heading, entries)
+        runnable = [row["name"] for row in found["targets"] if row["runs"]]
+        typer.echo(f"smoke can run on: {', '.join(runnable)}" if found["smoke"] else "smoke cannot run here")
+    if not found["smoke"]:
+        raise typer.Exit(2)
+
+
+def report() -> dict[str, Any]:
+    """What ``--json`` prints."""
     cache = Cache()
     toolchains = [
         _host_toolchain(cache),
@@ -49,38 +70,21 @@ def doctor(
     libraries, declared = _libraries(cache, toolchains)
     storage = _cache_entry(cache)
     rows = [_target(target, toolchains, runtimes, storage, declared) for target in present]
-    able = any(row["runs"] for row in rows)
     problems = [
         {"what": entry["name"], "why": entry["why"], "fix": entry["fix"], "blocks": bool(entry.get("needed"))}
         for entry in [*rows, *devices, *toolchains, *runtimes, storage, declared]
         if entry["why"]
     ]
-    if json_:
-        report = {
-            "targets": rows,
-            "devices": devices,
-            "toolchains": toolchains,
-            "runtimes": runtimes,
-            "libraries": libraries,
-            "cache": storage,
-            "problems": problems,
-            "smoke": able,
-        }
-        typer.echo(json.dumps(report, indent=2))
-    else:
-        for heading, entries in (
-            ("targets", rows),
-            *([("AMD devices", devices)] if devices else []),
-            ("toolchains", toolchains),
-            ("runtimes", runtimes),
-            ("kernels", libraries),
-            ("cache", [storage]),
-        ):
-            _print(heading, entries)
-        runnable = [row["name"] for row in rows if row["runs"]]
-        typer.echo(f"smoke can run on: {', '.join(runnable)}" if able else "smoke cannot run here")
-    if not able:
-        raise typer.Exit(2)
+    return {
+        "targets": rows,
+        "devices": devices,
+        "toolchains": toolchains,
+        "runtimes": runtimes,
+        "libraries": libraries,
+        "cache": storage,
+        "problems": problems,
+        "smoke": any(row["runs"] for row in rows),
+    }
 
 
 def _print(heading: str, entries: list[dict[str, Any]]) -> None:

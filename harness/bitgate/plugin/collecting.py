@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterable, Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -186,12 +187,15 @@ def planned_test(item: pytest.Item) -> PlannedCase | None:
     return value if isinstance(value, PlannedCase) else None
 
 
-_OF_SMOKE, _OF_REGRESSION = (pytest.mark.smoke, pytest.mark.regression), (pytest.mark.regression,)
-
-
 def _marks(test: PlannedCase) -> Sequence[pytest.MarkDecorator]:
     """Regression contains smoke, so ``-m regression`` must find both."""
-    return _OF_SMOKE if test.tier == SMOKE else _OF_REGRESSION
+    return _of_tier(test.tier == SMOKE)
+
+
+@lru_cache(maxsize=2)
+def _of_tier(is_smoke: bool) -> Sequence[pytest.MarkDecorator]:
+    """Made once, and not before they are registered."""
+    return (pytest.mark.smoke, pytest.mark.regression) if is_smoke else (pytest.mark.regression,)
 
 
 def one_of_each_instance(items: Iterable[pytest.Item]) -> frozenset[str]:

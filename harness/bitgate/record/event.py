@@ -18,6 +18,7 @@ from bitgate.record.stamp import Stamp
 from bitgate.record.verdict import Certificate, Diagnosis, Verdict
 
 SCHEMA = 1
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(Line.__struct_fields__) - {
     *("certificate", "diagnosis", "known_bug", "run")
 }
@@ -127,8 +128,11 @@ def append(path: Path, verdict: Verdict) -> None:
 
 def append_line(path: Path, line: bytes) -> None:
     """The whole line or nothing of it. OSError where that cannot be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        descriptor = os.open(path, _APPENDING, 0o644)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, _APPENDING, 0o644)
     try:
         try:
             written = os.write(descriptor, line)

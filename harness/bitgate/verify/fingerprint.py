@@ -65,9 +65,14 @@ def _driver(platform_name: str) -> str:
     if platform_name == "host":
         return "none"
     if platform_name == "nvidia":
-        match = re.search(r"Kernel Module\D*([\d.]+)", _text(_NVIDIA_DRIVER))
-        return match[1] if match else UNKNOWN
+        return nvidia_driver(_text(_NVIDIA_DRIVER))
     return _text(_AMD_DRIVER) or (f"amdgpu of Linux {platform.release()}" if _AMD_MODULE.exists() else UNKNOWN)
+
+
+def nvidia_driver(text: str) -> str:
+    """The version in what NVIDIA's kernel module says of itself; the open one names the machine before it."""
+    match = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", text)
+    return match[1] if match else UNKNOWN
 
 
 def _runtime(device: Device) -> str:

@@ -52,5 +52,8 @@ def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
     gathering.evidence = replace(known, inputs=inputs, reference=reference, runs=(run,))
     verdict = judge(gathering.evidence)
     words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words}), is wrong: "
-    diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=words + verdict.diagnosis.sentence)
+    diagnosis = verdict.diagnosis
+    if diagnosis is not None:
+        evidence = {**diagnosis.evidence, "seed": seed}
+        diagnosis = replace(diagnosis, sentence=words + diagnosis.sentence, evidence=evidence)
     return replace(verdict, reason=words + verdict.reason, diagnosis=diagnosis)

@@ -7,13 +7,12 @@
 //     next()                goes to the following step
 //     store(stage, tiles)   writes it into LDS
 //
-//     visit_a(visit), visit_b(visit)   of depth 3 and more: visit(pass, where the thread's vector lies, or
+//     visit_a(visit), visit_b(visit)   for a ring: visit(pass, where the thread's vector lies, or
 //     null)
 //
 // Depth 1: fetch, store, multiply, one step after the other. Depth 2: while a step is multiplied, the next
-// one is already on its way to registers; LDS holds one step all the same. Depth 3 and more: LDS holds as
-// many steps, in a ring, as they lie in memory; one is multiplied while the others are on their way
-// (transfer.hpp).
+// one is already on its way to registers; LDS holds one step all the same. A ring: LDS holds as many steps as
+// it is deep, as they lie in memory; one is multiplied while the others are on their way (transfer.hpp).
 #pragma once
 
 #include "bitgate/implicit_gemm/sums.hpp"
@@ -44,6 +43,7 @@ template <int Depth, bool TurnedA, bool TurnedB, class Tiling> struct Ring : Til
   using FactorA = typename Tiling::FactorA;
   using FactorB = typename Tiling::FactorB;
   static constexpr int depth = Depth;
+  static constexpr bool ring = true;
   static constexpr bool turned_a = TurnedA, turned_b = TurnedB;
   static constexpr int pitch_a = (TurnedA ? Tile::M : Tile::K) + 16 / sizeof(FactorA),
                        pitch_b = (TurnedB ? Tile::K : Tile::N) + 16 / sizeof(FactorB);
@@ -65,6 +65,11 @@ template <class Tiling> constexpr int depth_of() {
   else
     return 1;
 }
+
+template <class Tiling> inline constexpr bool is_ring = requires { Tiling::ring; };
+// Has it kernels of their own for reductions of one step, and of more?
+template <class Tiling>
+inline constexpr bool has_main_loop_kernels = depth_of<Tiling>() == 2 && !is_ring<Tiling>;
 
 // ---- cutting a reduction
 
@@ -132,7 +137,7 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
 }
 
 template <class Tiling, MainLoop loop, class Source>
-  requires(depth_of<Tiling>() == 2)
+  requires(has_main_loop_kernels<Tiling>)
 __device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
                                        Sums<Tiling>& sums) {
   auto& tiles = lds.operands;
@@ -152,7 +157,7 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
 // Step i lies in place i % depth of the ring. The barrier of a step says that it is complete, and that all
 // waves are done with the step before, whose place the one that is started then takes.
 template <class Tiling, MainLoop, class Source>
-  requires(depth_of<Tiling>() > 2)
+  requires is_ring<Tiling>
 __device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
                                        Sums<Tiling>& sums) {
   constexpr int ahead = Tiling::depth - 1;
@@ -184,29 +189,29 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
   __syncthreads(); // the ring is free
 }
 
-// The sums of `count` steps, at least one, from where the source stands, as tiles of Tiling::rows rows in
-// LDS, one after the other: finish(first row) takes each from there.
-template <class Tiling, MainLoop loop, class Source, class Finish>
+// The sums of `count` steps, at least one, from where the source stands.
+template <class Tiling, MainLoop loop, class Source>
 __device__ __forceinline__ void sum_steps(Source& source, int32_t count, int thread,
-                                          typename Tiling::Lds& lds, Finish finish) {
-  Sums<Tiling> sums;
+                                          typename Tiling::Lds& lds, Sums<Tiling>& sums) {
   clear<Tiling>(sums);
   reduce<Tiling, loop>(source, count, lds, thread, sums);
-  for (int round = 0; round < Tiling::rounds; ++round) {
-    if (round > 0)
-      __syncthreads(); // the rows before have been taken
-    store_sums<Tiling>(sums, round, thread, lds.c);
-    __syncthreads(); // sums are complete
-    finish(round * Tiling::rows);
-  }
+}
+
+// The rows of a round as one tile in LDS. Rounds follow each other, from 0 on.
+template <class Tiling>
+__device__ __forceinline__ void share_sums(const Sums<Tiling>& sums, int round, int thread,
+                                           typename Tiling::Lds& lds) {
+  if (round > 0)
+    __syncthreads(); // the rows before have been taken
+  store_sums<Tiling>(sums, round, thread, lds.c);
+  __syncthreads(); // sums are complete
 }
 
 // ---- on the host
 
-// The kernel of a launch: of depth 2 there are several, else one serves all. Kernels::of<loop>() is the one
-// that takes `loop` for granted.
+// The kernel of a launch. Kernels::of<loop>() is the one that takes `loop` for granted.
 template <class Tiling, class Kernels> auto kernel_for(MainLoop loop) {
-  if constexpr (depth_of<Tiling>() == 2) {
+  if constexpr (has_main_loop_kernels<Tiling>) {
     if (loop == MainLoop::all)
       return Kernels::template of<MainLoop::all>();
     if (loop == MainLoop::none)

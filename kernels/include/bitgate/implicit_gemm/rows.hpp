@@ -63,6 +63,48 @@ BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, cons
   row.image += digits.image + carry;
 }
 
+// A row that goes through a tensor, and where its cell lies there.
+struct Walk {
+  Row row;
+  int64_t offset;
+};
+
+// What moves a walk on by a number of rows: in elements, and those that each axis adds where it begins again.
+struct Pace {
+  Row digits;
+  int64_t offset;
+  int64_t restart[axes];
+};
+
+// `image` and `position` are elements from one to the next.
+template <class Geometry>
+BITGATE_HD inline Pace pace_of(const Geometry& geometry, int rows, int64_t image,
+                               const int64_t (&position)[axes]) {
+  Pace pace{digits_of(geometry, rows), 0, {}};
+  pace.offset = pace.digits.image * image;
+  for (int axis = 0; axis < axes; ++axis) {
+    const int64_t before = axis == 0 ? image : position[axis - 1];
+    pace.offset += pace.digits.position[axis] * position[axis];
+    pace.restart[axis] = before - range_of(geometry.axis[axis]).length * position[axis];
+  }
+  return pace;
+}
+
+template <class Geometry>
+BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, const Pace& pace) {
+  int32_t carry = 0;
+  walk.offset += pace.offset;
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const Range range = range_of(geometry.axis[axis]);
+    int32_t& position = walk.row.position[axis];
+    position += pace.digits.position[axis] + carry;
+    carry = position >= range.begin + range.length;
+    position -= carry ? range.length : 0;
+    walk.offset += carry ? pace.restart[axis] : 0;
+  }
+  walk.row.image += pace.digits.image + carry;
+}
+
 // A filter tap, and a channel in it.
 struct Column {
   int32_t f[axes];
@@ -82,6 +124,20 @@ template <class Geometry> BITGATE_HD __forceinline__ Column column_at(const Geom
     rest /= geometry.axis[axis].filter;
   }
   return column;
+}
+
+// The column so many further on, the first filter axis without an end.
+template <class Geometry>
+BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Column& column, const Column& digits) {
+  column.c += digits.c;
+  int32_t carry = column.c >= geometry.c;
+  column.c -= carry ? geometry.c : 0;
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const int32_t filter = geometry.axis[axis].filter;
+    column.f[axis] += digits.f[axis] + carry;
+    carry = axis > 0 && column.f[axis] >= filter;
+    column.f[axis] -= carry ? filter : 0;
+  }
 }
 
 // ---- where they lie

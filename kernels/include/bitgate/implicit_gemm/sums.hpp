@@ -45,6 +45,13 @@ __device__ __forceinline__ void load_columns(const typename Tiling::FactorB* til
     Tiling::Fragment::load_b(tile + k * Tiling::pitch_b + column, Tiling::pitch_b, b);
 }
 
+// Fragments along k that a wave takes at once. On gfx11 a lane holds twice as many elements of each operand.
+#if defined(BITGATE_WMMA) && BITGATE_WMMA == 11
+inline constexpr int rounds_of_k = 1;
+#else
+inline constexpr int rounds_of_k = 2;
+#endif
+
 // sums += A tile * B tile, fragment by fragment.
 template <class Tiling>
 __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, int thread,
@@ -53,7 +60,7 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
   using Extent = typename Tiling::FragmentExtent;
   Fragment::together([&tiles, thread, &sums] {
     const int first_row = wave_row<Tiling>(thread), first_column = wave_column<Tiling>(thread);
-    BITGATE_UNROLL(2)
+    BITGATE_UNROLL(rounds_of_k)
     for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
       typename Fragment::OperandA rows[Tiling::repeat_m];
       for (int i = 0; i < Tiling::repeat_m; ++i)
@@ -79,7 +86,7 @@ __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int round, 
   const int row_of_wave = wave_row<Tiling>(thread) - round * Tiling::rows;
   const bool is_mine = Tiling::rounds == 1 || (row_of_wave >= 0 && row_of_wave < Tiling::rows);
   Sum* corner = tile + (is_mine ? row_of_wave : 0) * Tiling::pitch_c + wave_column<Tiling>(thread);
-  Fragment::together([corner, is_mine, &sums] {
+  Fragment::together([&] {
     if (!is_mine)
       return;
     for (int i = 0; i < Tiling::repeat_m; ++i)

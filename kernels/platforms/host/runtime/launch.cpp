@@ -124,8 +124,8 @@ using namespace bitgate_host;
 
 extern "C" {
 
-hipError_t __bitgate_launch_kernel(const LaunchRequest* request, const PointerArgument* pointers,
-                                   unsigned count, hipStream_t stream) {
+hipError_t __bitgate_launch_turns(const LaunchRequest* request, const PointerArgument* pointers,
+                                  unsigned count, hipStream_t stream) {
   BITGATE_ENTRY;
   const LaunchRequest& r = *request;
   const Settings now = settings();

@@ -145,12 +145,16 @@ __global__ void __launch_bounds__(Variant::block)
   if (slice.count == 0)
     return;
   Steps<Variant> source{matrix_a, matrix_b, m, n, slice.first * Tile::K, thread};
-  sum_steps<Variant, MainLoop::mixed>(source, slice.count, thread, lds, [&](int first_row) {
+  Sums<Variant> sums;
+  sum_steps<Variant, MainLoop::mixed>(source, slice.count, thread, lds, sums);
+  for (int round = 0; round < Variant::rounds; ++round) {
+    share_sums<Variant>(sums, round, thread, lds);
+    const int32_t first_row = m + round * Variant::rows;
     if (geometry.slices > 1)
-      epilogue<Variant, true>(lds.c, geometry, m + first_row, n, d, c);
+      epilogue<Variant, true>(lds.c, geometry, first_row, n, d, c);
     else
-      epilogue<Variant, false>(lds.c, geometry, m + first_row, n, d, c);
-  });
+      epilogue<Variant, false>(lds.c, geometry, first_row, n, d, c);
+  }
 }
 
 // C = 0, before slices are added to it; by strides, so that gaps stay untouched.

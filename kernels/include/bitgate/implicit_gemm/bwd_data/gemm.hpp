@@ -232,11 +232,14 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
   steps.start_at(slice.first);
-  sum_steps<Tiling, loop>(steps, slice.count, place.thread, lds, [&](int first_row) {
+  Sums<Tiling> sums;
+  sum_steps<Tiling, loop>(steps, slice.count, place.thread, lds, sums);
+  for (int round = 0; round < Tiling::rounds; ++round) {
+    share_sums<Tiling>(sums, round, place.thread, lds);
     Place part = place;
-    part.first_row += first_row;
+    part.first_row += round * Tiling::rows;
     epilogue<Tiling>(lds.c, loaded_here(geometry), loaded_here(gemm), part, d, dx);
-  });
+  }
 }
 
 // Flat path: one sub-GEMM a launch.

@@ -54,12 +54,14 @@ public:
   BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
                                     int thread, const typename Variant::ElementA* dy,
                                     const typename Variant::ElementB* x)
-      : geometry_(geometry), thread_(thread), row_a_(row_at(geometry, first_term + CoverA::row(thread, 0))),
-        row_b_(row_at(geometry, first_term + CoverB::row(thread, 0))),
-        rows_a_(digits_of(geometry, CoverA::rows)), rows_b_(digits_of(geometry, CoverB::rows)) {
+      : geometry_(geometry), thread_(thread) {
     const int32_t k = place.first_row + CoverA::column(thread);
     const int32_t n = place.first_column + CoverB::column(thread);
-    dy_ = k < geometry.k ? dy + offset_of(geometry.dy, {place.group}) + k : nullptr;
+    const Layout& y = geometry.dy;
+    dy_ = k < geometry.k ? dy + offset_of(y, {place.group}) + k : nullptr;
+    a_.row = row_at(geometry, first_term + CoverA::row(thread, 0));
+    a_.offset = offset_of(y, cell_of(0, a_.row.image, a_.row.position));
+    pace_a_ = pace_of(geometry, CoverA::rows, y.row, y.spatial);
     x_ = nullptr;
     if (n >= columns_of(geometry))
       return;
@@ -67,6 +69,12 @@ public:
     x_ = x + offset_of(geometry.x, {place.group}) + column.c;
     for (int axis = 0; axis < axes; ++axis)
       shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
+    b_.row = row_at(geometry, first_term + CoverB::row(thread, 0));
+    b_.offset = x_offset(b_.row);
+    int64_t strides[axes];
+    for (int axis = 0; axis < axes; ++axis)
+      strides[axis] = geometry.x.spatial[axis] * geometry.axis[axis].stride;
+    pace_b_ = pace_of(geometry, CoverB::rows, geometry.x.row, strides);
   }
 
   BITGATE_HD __forceinline__ int thread_of() const { return thread_; }
@@ -76,18 +84,17 @@ public:
     visit_b([&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<B, Vector::B>(from); });
   }
 
-  // Of terms past the end and cells in the padding there is none. Both leave their rows at the next step's.
+  // Of terms past the end and cells in the padding there is none. Both leave their walks at the next step.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) {
-    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, row_a_, rows_a_)) {
-      const bool is_term = dy_ != nullptr && row_a_.image < geometry_.images;
-      visit(pass, is_term ? dy_ + dy_offset(row_a_) : nullptr);
+    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, a_, pace_a_)) {
+      const bool is_term = (dy_ != nullptr) & (a_.row.image < geometry_.images);
+      visit(pass, is_term ? dy_ + a_.offset : nullptr);
     }
   }
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) {
-    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, row_b_, rows_b_)) {
-      int64_t offset = 0;
-      const bool is_cell = x_offset(row_b_, offset) && x_ != nullptr && row_b_.image < geometry_.images;
-      visit(pass, is_cell ? x_ + offset : nullptr);
+    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, b_, pace_b_)) {
+      const bool is_cell = is_inside(b_.row) & (x_ != nullptr) & (b_.row.image < geometry_.images);
+      visit(pass, is_cell ? x_ + b_.offset : nullptr);
     }
   }
   BITGATE_HD __forceinline__ void next() {}
@@ -102,28 +109,30 @@ public:
   }
 
 private:
-  BITGATE_HD __forceinline__ int64_t dy_offset(const Row& term) const {
-    return offset_of(geometry_.dy, cell_of(0, term.image, term.position));
+  BITGATE_HD __forceinline__ int32_t x_at(const Row& term, int axis) const {
+    return input_at<Variant::special>(geometry_.axis[axis], term.position[axis]) + shift_[axis];
+  }
+  BITGATE_HD __forceinline__ int64_t x_offset(const Row& term) const {
+    int32_t at[axes];
+    for (int axis = 0; axis < axes; ++axis)
+      at[axis] = x_at(term, axis);
+    const int64_t offset = offset_of(geometry_.x, cell_of(0, term.image, at));
+    return offset;
   }
   // False where the tap falls into the padding.
-  BITGATE_HD __forceinline__ bool x_offset(const Row& term, int64_t& offset) const {
-    int32_t at[axes];
+  BITGATE_HD __forceinline__ bool is_inside(const Row& term) const {
     bool inside = true;
-    for (int axis = 0; axis < axes; ++axis) {
-      at[axis] = input_at<Variant::special>(geometry_.axis[axis], term.position[axis]);
-      if constexpr (!is_pointwise(Variant::special)) {
-        at[axis] += shift_[axis];
-        inside = inside && at[axis] >= 0 && at[axis] < geometry_.axis[axis].input;
-      }
+    for (int axis = 0; axis < axes && !is_pointwise(Variant::special); ++axis) {
+      const int32_t i = x_at(term, axis);
+      inside &= (i >= 0) & (i < geometry_.axis[axis].input); // no branch
     }
-    offset = offset_of(geometry_.x, cell_of(0, term.image, at));
     return inside;
   }
 
   const Geometry& geometry_;
   int thread_;
-  Row row_a_, row_b_;   // of the thread's next vectors
-  Row rows_a_, rows_b_; // from one to the following
+  Walk a_, b_ = {}; // the thread's next vectors
+  Pace pace_a_, pace_b_ = {};
   int32_t shift_[axes] = {};
   const typename Variant::ElementA* dy_; // at the thread's k; null past the last
   const typename Variant::ElementB* x_;  // at the thread's tap and c; null past the last
@@ -250,23 +259,25 @@ __device__ __forceinline__ void store_partial(const float* tile, const Geometry&
 // ---- kernels
 // -------------------------------------------------------------------------------------------------------
 
-// The sums of the block's tile, in LDS; those of finish(place) begin at its first row. None if its slice is
-// empty.
-template <class Variant, MainLoop loop, class Finish>
-__device__ __forceinline__ void sum_tile(const typename Variant::ElementA* dy,
-                                         const typename Variant::ElementB* x, const Geometry& geometry,
-                                         typename Variant::Lds& lds, Finish finish) {
+// The sums of the block's tile; false if its slice is empty.
+template <class Variant, MainLoop loop>
+__device__ __forceinline__ bool
+sum_tile(const typename Variant::ElementA* dy, const typename Variant::ElementB* x, const Geometry& geometry,
+         const Place& place, typename Variant::Lds& lds, Sums<Variant>& sums) {
   const auto thread = static_cast<int>(threadIdx.x);
-  const Place place = place_of_block<Variant>(geometry);
   const Slice slice = slice_of_block<Variant>(geometry, place);
   if (slice.count == 0)
-    return;
+    return false;
   Source<Variant, Variant::block> source(geometry, place, slice.first * Variant::Tile::K, thread, dy, x);
-  sum_steps<Variant, loop>(source, slice.count, thread, lds, [&](int first_row) {
-    Place part = place;
-    part.first_row += first_row;
-    finish(part);
-  });
+  sum_steps<Variant, loop>(source, slice.count, thread, lds, sums);
+  return true;
+}
+
+// Where the rows of a round stand.
+template <class Variant> __device__ __forceinline__ Place place_of_round(const Place& place, int round) {
+  Place part = place;
+  part.first_row += round * Variant::rows;
+  return part;
 }
 
 // One stage: sums go to dw.
@@ -276,14 +287,20 @@ __global__ void __launch_bounds__(Variant::block)
                      const typename Variant::ElementC* d, typename Variant::ElementC* dw, Geometry geometry) {
   using Lds = typename Variant::Lds;
   BITGATE_LDS(Lds, lds);
-  sum_tile<Variant, loop>(dy, x, geometry, lds, [&](const Place& place) {
-    const Geometry& late = loaded_here(geometry);
-    const auto thread = static_cast<int>(threadIdx.x);
+  const auto thread = static_cast<int>(threadIdx.x);
+  const Place place = place_of_block<Variant>(geometry);
+  Sums<Variant> sums;
+  if (!sum_tile<Variant, loop>(dy, x, geometry, place, lds, sums))
+    return;
+  const Geometry& late = loaded_here(geometry);
+  for (int round = 0; round < Variant::rounds; ++round) {
+    share_sums<Variant>(sums, round, thread, lds);
+    const Place part = place_of_round<Variant>(place, round);
     if (late.slices > 1)
-      add_to_result<Variant, Variant::block, Variant::rows>(lds.c, late, place, thread, dw);
+      add_to_result<Variant, Variant::block, Variant::rows>(lds.c, late, part, thread, dw);
     else
-      store_result<Variant, Variant::block, Variant::rows>(lds.c, late, place, thread, d, dw);
-  });
+      store_result<Variant, Variant::block, Variant::rows>(lds.c, late, part, thread, d, dw);
+  }
 }
 
 // First of two stages: sums go to the workspace.
@@ -293,10 +310,16 @@ __global__ void __launch_bounds__(Variant::block)
                         float* workspace, Geometry geometry) {
   using Lds = typename Variant::Lds;
   BITGATE_LDS(Lds, lds);
-  sum_tile<Variant, loop>(dy, x, geometry, lds, [&](const Place& place) {
-    store_partial<Variant, Variant::block>(lds.c, loaded_here(geometry), place, static_cast<int>(threadIdx.x),
-                                           workspace);
-  });
+  const auto thread = static_cast<int>(threadIdx.x);
+  const Place place = place_of_block<Variant>(geometry);
+  Sums<Variant> sums;
+  if (!sum_tile<Variant, loop>(dy, x, geometry, place, lds, sums))
+    return;
+  for (int round = 0; round < Variant::rounds; ++round) {
+    share_sums<Variant>(sums, round, thread, lds);
+    store_partial<Variant, Variant::block>(lds.c, loaded_here(geometry),
+                                           place_of_round<Variant>(place, round), thread, workspace);
+  }
 }
 
 } // namespace bitgate::implicit_gemm::bwd_weight

@@ -39,7 +39,7 @@ using LargeWave64 = R<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Wide, W8>>>;
 template <template <class...> class R, class T>
 using LargeWave32 = R<Ring3<Tiling<T, Extent<128, 128, 32>, 2, 2, Small, W8, 32>>,
                       Ring3<Tiling<T, Extent<64, 64, 64>, 2, 2, Small, W8, 32>>,
-                      Prefetched<Tiling<T, Extent<64, 64, 32>, 2, 2, Small, Vectors<8, 1, 1>, 32>>>;
+                      Prefetched<Tiling<T, Extent<64, 64, 32>, 4, 2, Small, Vectors<8, 1, 1>, 32>>>;
 
 // One that takes any K and C, and one that moves vectors: for families and types that need no more.
 template <template <class...> class R, class T>

@@ -107,8 +107,10 @@ BITGATE_API void* __bitgate_dynamic_lds(void);
 // Waits for the wave's lanes. `site` must be the same in every lane that takes part.
 BITGATE_API const bitgate_host::WaveSlots* __bitgate_wave_exchange(unsigned site, uint64_t bits);
 [[noreturn]] BITGATE_API void __bitgate_assert_failed(const char* expression, const char* file, int line);
-// The `count` pointers among the arguments must not lead into the host's memory.
-BITGATE_API hipError_t __bitgate_launch_kernel(const bitgate_host::LaunchRequest* request,
-                                               const bitgate_host::PointerArgument* pointers, unsigned count,
-                                               hipStream_t stream);
+// The `count` pointers among the arguments must not lead into the host's memory. The name changes whenever
+// Turns or ThreadRecord do: a program that was built for another runtime is then not loaded, instead of
+// crashing.
+BITGATE_API hipError_t __bitgate_launch_turns(const bitgate_host::LaunchRequest* request,
+                                              const bitgate_host::PointerArgument* pointers, unsigned count,
+                                              hipStream_t stream);
 }

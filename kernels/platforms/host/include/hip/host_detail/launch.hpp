@@ -79,7 +79,7 @@ hipError_t enqueue(Named named, const char* name, void (*kernel)(Params...), dim
       pointers[count++] = {number, value};
   };
   std::apply([&](const auto&... values) { (note(values), ...); }, call.arguments);
-  return __bitgate_launch_kernel(&request, pointers, count, stream);
+  return __bitgate_launch_turns(&request, pointers, count, stream);
 }
 
 // Enqueues `kernel` on `stream`. `waveSize` 0 takes the default. Errors of the configuration are returned;
