@@ -4,6 +4,7 @@
 //   device gfx942:sramecc+:xnack- free=0 total=206158430208 cu=304   one a device
 //   fail hipMalloc 2 after=30                                        a function's error, after 30 calls
 //   error 4242 hipErrorOutOfMemory                                   what an error's number means
+//   abort hipGetDeviceCount                                          a function ends the process
 //   properties other                                                 hipDeviceProp_t of another layout
 //   version 60443482                                                 hipRuntimeGetVersion
 // stand_in.py builds it, with the symbol versions and without the functions that a test names.
@@ -53,6 +54,7 @@ struct Stage {
   std::vector<Device> devices;
   std::map<std::string, Failure> failing;
   std::map<int, std::string> errors;
+  std::string aborting;
   bool other_properties = false;
   int version = 60443482;
 
@@ -73,6 +75,8 @@ struct Stage {
         words >> failure.status;
         if (words >> fact)
           failure.calls_before = std::stol(fact.substr(fact.find('=') + 1));
+      } else if (what == "abort") {
+        aborting = name;
       } else if (what == "error") {
         words >> errors[std::stoi(name)];
       } else if (what == "properties") {
@@ -93,6 +97,10 @@ thread_local int current = 0;
 thread_local int last_error = success;
 
 int done(const char* function, int status = success) {
+  if (stage().aborting == function) {
+    std::fprintf(stderr, "stand-in: %s aborts\n", function);
+    std::abort();
+  }
   const auto failing = stage().failing.find(function);
   if (failing != stage().failing.end() && failing->second.calls_before-- <= 0)
     status = failing->second.status;

@@ -226,6 +226,20 @@ def test_a_runtime_that_sees_no_device_says_what_hides_them(rocm: StandIn) -> No
     )
 
 
+def test_a_runtime_that_ends_the_process_is_told_as_that(rocm: StandIn) -> None:
+    rocm.says(MI300X, "abort hipGetDeviceCount")
+    said = bitgate(rocm, "verify", "--target", "gfx942", CASE)
+    assert said.code == 2
+    assert said.err.splitlines() == [
+        "stand-in: hipGetDeviceCount aborts",
+        "bitgate: the process for kernels of gfx942 does not start: its process died of SIGABRT: see bitgate doctor",
+    ]
+    assert problem(rocm) == {
+        "why": "opening gfx942 ended: its process died of SIGABRT (stand-in: hipGetDeviceCount aborts)",
+        "fix": "see dmesg, and reinstall ROCm",
+    }
+
+
 @pytest.mark.parametrize(
     ("device", "odd"),
     [

@@ -22,6 +22,9 @@ LAUNCHING = (
 SPELLED_BY_PYTHON = {"hipGetDevicePropertiesR0600": "hipGetDeviceProperties"}
 """What hip-python calls otherwise."""
 
+_LISTS = ("hip_functions.py",)
+"""Sources that name functions and call none of them."""
+
 _CALL = re.compile(r"\b(hip[A-Z]\w+)\s*\(")
 _NAMED = re.compile(r"(?:\.|\")(hip[A-Z]\w+)\b")
 
@@ -57,7 +60,7 @@ def missing_words(missing: Iterable[str], users: Mapping[str, tuple[str, ...]]) 
 def _sources() -> Iterable[tuple[str, re.Pattern[str], Path]]:
     package, kernels = Path(bitgate.__file__).resolve().parent, own_kernels()
     for path in sorted(package.rglob("*.py")):
-        if "_rooms" not in path.parts and path.parent.name != "contact":
+        if "_rooms" not in path.parts and path.parent.name != "contact" and path.name not in _LISTS:
             yield path.relative_to(package).as_posix(), _NAMED, path
     for path in sorted(kernels.rglob("*")):
         inside = path.relative_to(kernels)

@@ -266,8 +266,8 @@ class CaseProcess(Endable):
         try:
             child.ask({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS, self._hear)
         except Ended as ended:
-            raise RuntimeError(
-                f"the process for kernels of {self.opening.target} does not start: {ended.reason}"
+            raise UsageError(
+                f"the process for kernels of {self.opening.target} does not start: {ended.reason}: see bitgate doctor"
             ) from None
         except BaseException:
             child.end()
