@@ -24,6 +24,7 @@ FULL = "hipMalloc: hipErrorOutOfMemory: hipErrorOutOfMemory; another process may
 DEFECTIVE = (
     "hipDeviceSynchronize: hipErrorECCNotCorrectable: hipErrorECCNotCorrectable; the device's memory is defective"
 )
+UNKNOWN = "hipDeviceSynchronize: error 4242: hipErrorUnknown"
 UNSOUND = "the device is not sound: the naive kernel ends in "
 
 
@@ -63,8 +64,9 @@ def verdicts(rocm: StandIn, *cases: str) -> list[tuple[str, str]]:
             [SMALL, OTHER, SMALL],
             [("MISMATCH", NOTHING_WRITTEN), ("INFRA", DEFECTIVE), ("INFRA", UNSOUND)],
         ),
+        (["fail hipDeviceSynchronize 4242 after=6"], [SMALL, OTHER], [("INFRA", UNKNOWN), ("INFRA", UNSOUND)]),
     ],
-    ids=["no memory at once", "no memory later", "defective at once", "defective later"],
+    ids=["no memory at once", "no memory later", "defective at once", "defective later", "an error without a name"],
 )
 def test_a_failing_device_is_no_verdict_on_kernels(
     rocm: StandIn, lines: list[str], cases: list[str], expected: list[tuple[str, str]]

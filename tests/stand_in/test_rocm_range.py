@@ -20,10 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import pytest
+from hip import hip
 from stand_in import Node, StandIn, build, lists, write
 
 from bitgate.cache import Cache
 from bitgate.cli.main import run
+from bitgate.device import kfd
+from bitgate.device.errors import ADVICE
 from bitgate.device.hip_functions import CALLED
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
@@ -176,7 +179,8 @@ def test_what_bitgate_calls_is_all_of_what_is_looked_for() -> None:
     text = "".join(path.read_text() for path in OURS.rglob("bitgate/**/*.py") if path.name != "hip_functions.py")
     called = set(re.findall(r"\.(hip[A-Z]\w+)\(", text)) | set(re.findall(r'"(hip[A-Z]\w+)"', text))
     errors = {name for name in called if name.startswith("hipError")}
-    assert called - errors - {"hipGetDeviceProperties", "hipDeviceProp_t"} == set(CALLED)
+    description = {"hipGetDeviceProperties", "hipGetDevicePropertiesR0600", "hipDeviceProp_t"}
+    assert called - errors - description == set(CALLED)
 
 
 def test_rocm_5_has_no_description_that_is_understood(tmp_path: Path) -> None:
@@ -201,8 +205,8 @@ def test_properties_of_another_layout_are_no_architecture(rocm: StandIn) -> None
             "hipStreamCreate: hipErrorOutOfMemory: hipErrorOutOfMemory; another process may hold the device's memory",
         ),
         (
-            ["fail hipStreamCreate 2", "error 2 hipErrorSystemNotReady"],
-            "hipStreamCreate: hipErrorSystemNotReady: hipErrorSystemNotReady; the driver does not work: see dmesg",
+            ["fail hipStreamCreate 2", "error 2 hipErrorInsufficientDriver"],
+            "hipStreamCreate: hipErrorInsufficientDriver: hipErrorInsufficientDriver; the driver is older than ROCm",
         ),
         (
             ["fail hipDeviceGetAttribute 1"],
@@ -216,6 +220,10 @@ def test_an_error_has_the_name_that_the_runtime_has_for_its_number(
 ) -> None:
     rocm.says(MI300X, *lines)
     assert verified(rocm).startswith(f"gfx942 cannot be opened: {expected}")
+
+
+def test_advice_is_for_errors_that_hip_has() -> None:
+    assert [name for name in ADVICE if not hasattr(hip.hipError_t, name)] == []
 
 
 def test_a_runtime_that_sees_no_device_says_what_hides_them(rocm: StandIn) -> None:
@@ -318,6 +326,17 @@ def test_no_kfd_is_a_container_without_its_devices(rocm: StandIn) -> None:
 def test_no_render_node_is_a_container_without_its_devices(rocm: StandIn) -> None:
     (rocm.machine / "dev/dri/renderD128").unlink()
     assert "/dev/dri/renderD128 is not there, though the driver lists it: start the container" in verified(rocm)
+
+
+def test_a_container_with_some_of_the_gpus_has_these(rocm: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(rocm.machine)
+    lists(rocm.machine, Node(), Node(), Node())
+    for number in (1, 2):
+        (rocm.machine / f"dev/dri/renderD{128 + number}").unlink()
+    monkeypatch.setenv(kfd.ROOT, str(rocm.machine))
+    assert kfd.obstacle(kfd.driver()) == ""
+    assert kfd.unseen(kfd.Driver(kfd.driver().gpus[:1], hidden=2)) == ""
+    assert kfd.unseen(kfd.Driver(hidden=2)).startswith("the driver hides 2 GPUs from this process: start the container")
 
 
 def test_a_gpu_without_its_driver_is_found_on_the_bus(rocm: StandIn) -> None:

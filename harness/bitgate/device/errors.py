@@ -7,15 +7,16 @@ from typing import Any
 
 from bitgate.isolation.mapped import mapped_runtimes
 
-_ADVICE = {
+ADVICE = {
     "hipErrorOutOfMemory": "another process may hold the device's memory: see amd-smi process, or nvidia-smi",
     "hipErrorECCNotCorrectable": "the device's memory is defective: see dmesg, reset the device or take it out",
     "hipErrorNoDevice": "the driver lists no device to this process: bitgate doctor says why",
     "hipErrorInvalidDevice": "the device is gone: see HIP_VISIBLE_DEVICES and dmesg",
-    "hipErrorDeviceNotReady": "the driver may be resetting the device: see dmesg, then run again",
-    "hipErrorSystemNotReady": "the driver does not work: see dmesg, and load it again",
+    "hipErrorInsufficientDriver": "the driver is older than ROCm wants: install the amdgpu driver of this ROCm",
+    "hipErrorOperatingSystem": "the driver's own words are in dmesg",
     "hipErrorUnknown": "the driver's own words are in dmesg",
 }
+"""What to do about an error that is a device's or a driver's, not a kernel's."""
 
 
 class HipError(Exception):
@@ -30,7 +31,7 @@ class HipError(Exception):
     @property
     def with_advice(self) -> str:
         """The message, and what its reader can do about it where a device is to blame."""
-        advice = _ADVICE.get(self.name)
+        advice = ADVICE.get(self.name)
         return f"{self}; {advice}" if advice else str(self)
 
 

@@ -73,9 +73,11 @@ def driver() -> Driver:
 
 def unseen(found: Driver) -> str:
     """Why GPUs that are in the machine are not listed, and what to do, in one line; empty if nothing hints at any."""
+    if found.gpus:
+        return ""  # a container that was given some of them
     if found.hidden:
         return f"the driver hides {_gpus(found.hidden)} from this process: {_CONTAINER}"
-    if found.gpus or not (cards := _unclaimed()):
+    if not (cards := _unclaimed()):
         return ""
     if (root() / "sys/module/amdgpu").exists():
         return f"no driver has taken the AMD GPU at {cards[0]}: see what amdgpu says of it in dmesg"
