@@ -55,7 +55,11 @@ STEPS = (
     ),
     Step("museum, each alone", 900, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),
     Step(f"hipcc {BY_HIPCC}", 900, tox("-e", "bitgate", "--", "compile", "--target", BY_HIPCC)),
-    Step("its launches", 600, tox("-e", "py", "--", "tests/stand_in", "--junitxml=out/hipcc.xml"), junit="hipcc.xml"),
+    Step("its launches", 900, tox("-e", "py", "--", "tests/stand_in", "--junitxml=out/hipcc.xml"), junit="hipcc.xml"),
+    *(
+        Step(f"hip-python of ROCm {major}", 600, tox("-e", f"py-hip{major}", "--", "tests/stand_in/test_rocm_range.py"))
+        for major in (6, 7)
+    ),
     *(
         Step(f"device code {target}", 300, tox("-e", "bitgate", "--", "compile", "--target", target))
         for target in BY_ZIG
