@@ -16,7 +16,7 @@ SOURCE = """
 #include "bitgate/implicit_gemm/sums.hpp"
 using namespace bitgate::implicit_gemm;
 using Large = TilingFor<Types<float>, Extent<128, 64, 64>, 4, 1, Wide, Vectors<8, 8, 8>>;
-template void bitgate::implicit_gemm::store_sums<Large>(const Sums<Large>&, int, float*);
+template void bitgate::implicit_gemm::store_sums<Large>(const Sums<Large>&, int, int, float*);
 """
 
 

@@ -119,7 +119,7 @@ def test_a_grouped_forward_convolution(example):
     code, out, _ = example("grouped_conv_fwd_xdl_fp16", "1", "1", "0", *GROUPED)
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].endswith("grouped_fwd.f16_128x64x64_a8b8c8")
+    assert lines[0].endswith("grouped_fwd.f16_128x128x32_a8b8c8_d3")
     assert lines[1:4] == [
         "in: dim 5, lengths {2, 2, 16, 9, 10}, strides {16, 2880, 1, 320, 32}",
         "wei: dim 5, lengths {2, 16, 16, 3, 3}, strides {2304, 144, 1, 48, 16}",
@@ -133,7 +133,7 @@ def test_a_grouped_backward_data_in_the_examples_order(example):
     assert code == 0
     assert [line.partition(": dim")[0] for line in out.splitlines() if ": dim" in line] == ["out", "wei", "in"]
     assert out.count("arg.a_grid_desc") == 4
-    assert "grouped_bwd_data.bf16_64x64x32_a8b8c8_w32" in out  # waves of 32 lanes, as wmma has
+    assert "grouped_bwd_data.bf16_128x128x32_a8b8c8_d3_w32" in out  # waves of 32 lanes, as wmma has
 
 
 def test_a_backward_weight_tells_what_it_verifies_with(example):

@@ -64,8 +64,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a family's kernel can be made wrong: behind a ``statement`` of a ``function`` in a ``file``, that makes a
-    variable by which all else goes. ``names`` defines what conditions speak of, where the function has other names."""
+    """Where a family's kernel can be made wrong: behind a ``statement`` of a ``function`` (``Plan::Plan``: of a
+    constructor) in a ``file``, that makes a variable by which all else goes. ``names`` defines what conditions speak of, where the function has other names."""
 
     operation: str
     file: str
@@ -81,7 +81,7 @@ class Site:
     def made_by(self, root: Path) -> str:
         """The statement as it stands in the source. UsageError if the function has none."""
         text = (root / self.file).read_text()
-        begin = text.find(f"void {self.function}(")
+        begin = text.find(f"{self.function}(" if "::" in self.function else f"void {self.function}(")
         match = re.search(rf"  (const )?{re.escape(self.statement)} =.*?;\n", text[begin:], re.DOTALL)
         if begin < 0 or match is None:
             raise UsageError(f"{self.file}: `{self.function}` makes no `{self.statement}`; nothing can be planted here")

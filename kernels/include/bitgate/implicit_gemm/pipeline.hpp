@@ -57,7 +57,7 @@ template <int Depth, bool TurnedA, bool TurnedB, class Tiling> struct Ring : Til
     Operands steps[Depth];
     alignas(16) typename Tiling::Sum c[Tiling::rows * Tiling::pitch_c];
   };
-  static_assert(sizeof(Lds) <= most_lds_bytes);
+  static_assert(sizeof(Lds) <= lds_bytes_here, "LDS of one block");
 };
 template <class Tiling> constexpr int depth_of() {
   if constexpr (requires { Tiling::depth; })

@@ -82,7 +82,7 @@ __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int round, 
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
   using Sum = typename Tiling::Sum;
-  static_assert(sizeof(typename Tiling::Lds) <= most_lds_bytes, "LDS of one block");
+  static_assert(sizeof(typename Tiling::Lds) <= lds_bytes_here, "LDS of one block");
   const int row_of_wave = wave_row<Tiling>(thread) - round * Tiling::rows;
   const bool is_mine = Tiling::rounds == 1 || (row_of_wave >= 0 && row_of_wave < Tiling::rows);
   Sum* corner = tile + (is_mine ? row_of_wave : 0) * Tiling::pitch_c + wave_column<Tiling>(thread);

@@ -98,8 +98,13 @@ template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> s
 template <class A, class B = A, class C = A, class FactorA = A, class FactorB = B>
 using Types = TypesOf<code_of<A>, code_of<B>, code_of<C>, code_of<FactorA>, code_of<FactorB>>;
 
-// What a block may have on all targets.
+// What a block may have on all targets. This one may give it less: NVIDIA's do where they are asked.
 inline constexpr int most_lds_bytes = 65536;
+#if defined(BITGATE_PLATFORM_NVIDIA)
+inline constexpr int lds_bytes_here = most_lds_bytes;
+#else
+inline constexpr int lds_bytes_here = BITGATE_LDS_BYTES;
+#endif
 
 // WavesM x WavesN waves of Wave lanes share the block tile; each wave holds RepeatM x RepeatN fragments.
 template <class Types_, class Tile_, int WavesM_, int WavesN_, class FragmentExtent_, class Vectors_,

@@ -16,9 +16,9 @@
 
 // More than 48 KiB of a block's memory must be asked for once, on CUDA alone.
 template <class Kernel> cudaError_t bitgate_nvidia_ask_lds(Kernel kernel, size_t lds_bytes) {
-  return lds_bytes <= 48 * 1024
-             ? cudaSuccess
-             : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(lds_bytes));
+  return lds_bytes <= 48 * 1024 ? cudaSuccess
+                                : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                       static_cast<int>(lds_bytes));
 }
 
 // A launch needs CUDA's own entry point: nvcc registers each kernel with the CUDA runtime inside its library.
