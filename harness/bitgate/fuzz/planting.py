@@ -65,7 +65,8 @@ class Condition:
 @dataclass(frozen=True)
 class Site:
     """Where a family's kernel can be made wrong: behind a ``statement`` of a ``function`` (``Plan::Plan``: of a
-    constructor) in a ``file``, that makes a variable by which all else goes. ``names`` defines what conditions speak of, where the function has other names."""
+    constructor) in a ``file``, that makes a variable by which all else goes. ``names`` defines what conditions speak
+    of, where the function has other names."""
 
     operation: str
     file: str
