@@ -17,6 +17,7 @@ struct Geometry {
   Layout x, y, index;
   int64_t slice; // cells of a row in a slice; the last ones have fewer, or none
   int32_t slices;
+  int32_t unused = 0; // bytes without a name hold what lay on the stack: no two launches would be alike
 };
 
 BITGATE_HD inline int64_t results_of(const Geometry& geometry) {

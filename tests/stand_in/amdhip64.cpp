@@ -368,6 +368,10 @@ API int hipGetDeviceProperties(uint8_t* to, int index) {
 API int hipGetDevicePropertiesR0000(uint8_t* to, int index) {
   return properties(to, index, "hipGetDevicePropertiesR0000", 792, 396);
 }
+API int hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
+  *blocks = 1;
+  return done("hipOccupancyMaxActiveBlocksPerMultiprocessor");
+}
 API int hipDeviceSynchronize() {
   return done("hipDeviceSynchronize");
 }

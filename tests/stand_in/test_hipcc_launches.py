@@ -21,7 +21,13 @@ from bitgate.build import Builder
 from bitgate.kernel.registry import families
 
 TARGET = "gfx90a"
-FAMILIES = sorted(name for name, family in families().items() if {"host", "amd"} <= set(family.platforms))
+FAMILIES = sorted(
+    name
+    for name, family in families().items()
+    if {"host", "amd"} <= set(family.platforms) and "probe" not in family.operations  # probes bring their own memory
+)
+STATED = {"cu_count": "8", "occupancy": "2", "sums": "tile"}
+"""Options by which nothing depends on what a device answers, or is; of a family that has them."""
 EACH = 2
 """Cases of an instance."""
 
@@ -59,7 +65,8 @@ def few_of_each_instance(name: str) -> list[dict[str, Any]]:
     for case in json.loads(plan)["plan"]["cases"]:
         of_instance = taken.setdefault(case["instance"], [])
         if case["kernel"] == name and len(of_instance) < EACH and case["refused"] == "":
-            of_instance.append({key: case[key] for key in ("case", "kernel", "instance", "options")})
+            options = {key: value for key, value in STATED.items() if families()[name].option(key)} | case["options"]
+            of_instance.append({**{key: case[key] for key in ("case", "kernel", "instance")}, "options": options})
     return [case for of_instance in taken.values() for case in of_instance]
 
 
