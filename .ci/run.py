@@ -18,7 +18,7 @@ MUSEUM = ("tests/museum", "-n3", "--dist=loadgroup")
 STEPS = (
     Step("set up", 60, install("g++", "git", "python3-venv", *SLURM, *POSTGRES)),
     Step("smoke", 220, tox("-e", "smoke"), junit="*/junit.xml"),
-    Step("py", 420, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), junit="py.xml"),
+    Step("py", 540, tox("-e", "py", "--", *PY, "--junitxml=out/py.xml"), junit="py.xml"),
     # Not beside other tests: its deadlines of 2 s are not to be missed because they take the cores.
     Step("museum", 80, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),
     Step("lint", 15, tox("-e", "lint")),
