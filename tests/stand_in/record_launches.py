@@ -14,6 +14,8 @@ from ctypes import CDLL, POINTER, byref, c_char_p, c_int, c_uint8, c_uint32, c_u
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bitgate.build.code_object import bundled, parse
 from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.recording import argument_places, dispatched, placed, waves_of
@@ -25,7 +27,9 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.operation import DTYPES, parse_case_id
+from bitgate.platform_probe.problem import ProbeRequest
+from bitgate.platform_probe.workbench import Workbench
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.running import WORKSPACE
 
@@ -80,6 +84,13 @@ def main() -> None:
             if recorder is not None:
                 recorder.knows(path, name)
         told["launches"].append(launches(device, libraries[family.name], wanted, name, recorder))
+    if "probes" in plan:
+        family = families()["platform_probe"].on(name if recorder else "host")
+        path = Path(plan["libraries"][family.name])
+        library = KernelLibrary.load(path, family, target=name if recorder else None)
+        if recorder is not None:
+            recorder.knows(path, name)
+        told["probes"], told["launches"] = probes(device, library, plan["probes"], recorder)
     json.dump(told, sys.stdout)
 
 
@@ -99,34 +110,61 @@ def launches(
                 record = dispatched(device, library, problem, wanted["instance"], options, memory.named, workspace)
         else:
             record = dispatched(device, library, problem, wanted["instance"], options, memory.named, workspace)
-        taken = iter(recorder.taken()) if recorder else iter(())
-        symbols = LibrarySymbols(library.path)
-        found = []
-        for event in record.events:
-            told: dict[str, Any] = {"kind": event.kind.name, "name": event.name}
-            if event.kind is EventKind.KERNEL:
-                data, places = argument_places(event, memory.named)
-                told |= {
-                    "grid": list(event.grid),
-                    "block": list(event.block),
-                    "lds": event.lds_bytes,
-                    "kernarg": data.hex(),
-                    "pointers": {str(at): place and [place.buffer, place.offset] for at, place in places.items()},
-                }
-                if recorder is None:
-                    told["symbols"] = list(symbols.names(event.function))
-                else:
-                    reached = next(taken)
-                    told["symbols"] = [reached["symbol"]]
-                    told["reached"] = {key: reached[key] for key in ("grid", "block", "lds")}
-                    told["same_bytes"] = _same(event, reached["kernarg"])
+        return told_of(record.events, LibrarySymbols(library.path), memory, recorder)
+
+
+def probes(
+    device: Device, library: KernelLibrary, wanted: list[list[Any]] | None, recorder: Recorder | None
+) -> tuple[list[list[Any]], list[list[dict[str, Any]]]]:
+    """The launch of each fragment that the library has, or of those that are wanted, with their identities."""
+    listed = Workbench(device, library).fragments()
+    known = {tuple(map(str, (one.a, one.b, one.sum, one.m, one.n, one.k, one.wave))): one for one in listed}
+    names = [tuple(one) for one in wanted] if wanted is not None else sorted(known)
+    found = []
+    for name in names:
+        one = known[name]
+        sizes = {"a": (one.m * one.k, one.a), "b": (one.k * one.n, one.b), "repeats": (1, DTYPES["i32"])}
+        arrays = {role: np.zeros(count, dtype.numpy) for role, (count, dtype) in sizes.items()}
+        arrays["figures"] = np.zeros(one.m * one.n, one.sum.numpy)
+        with Buffers(device, "right") as memory:
+            pointers = {role: memory.add(role, array.nbytes).pointer for role, array in arrays.items()}
+            for role, array in arrays.items():
+                memory.named[role].upload(array)
+            request = ProbeRequest.of(arrays, {"fragment": one.index, "blocks": 1, "steps": 1})
+            record = library.run(request, "lanes", {}, pointers, stream=device.stream)
+            device.synchronize()
+            found.append(told_of(record.events, LibrarySymbols(library.path), memory, recorder))
+    return [list(name) for name in names], found
+
+
+def told_of(events: Any, symbols: LibrarySymbols, memory: Buffers, recorder: Recorder | None) -> list[dict[str, Any]]:
+    taken = iter(recorder.taken()) if recorder else iter(())
+    found = []
+    for event in events:
+        told: dict[str, Any] = {"kind": event.kind.name, "name": event.name}
+        if event.kind is EventKind.KERNEL:
+            data, places = argument_places(event, memory.named)
+            told |= {
+                "grid": list(event.grid),
+                "block": list(event.block),
+                "lds": event.lds_bytes,
+                "kernarg": data.hex(),
+                "pointers": {str(at): place and [place.buffer, place.offset] for at, place in places.items()},
+            }
+            if recorder is None:
+                told["symbols"] = list(symbols.names(event.function))
             else:
-                told["bytes"] = event.bytes
-                to = placed(memory.named, event.address, event.name)
-                told["to"] = [to.buffer, to.offset]
-            found.append(told)
-        extra = list(taken)
-        assert not extra, f"{len(extra)} launches reached the runtime and are not in the record"
+                reached = next(taken)
+                told["symbols"] = [reached["symbol"]]
+                told["reached"] = {key: reached[key] for key in ("grid", "block", "lds")}
+                told["same_bytes"] = _same(event, reached["kernarg"])
+        else:
+            told["bytes"] = event.bytes
+            to = placed(memory.named, event.address, event.name)
+            told["to"] = [to.buffer, to.offset]
+        found.append(told)
+    extra = list(taken)
+    assert not extra, f"{len(extra)} launches reached the runtime and are not in the record"
     return found
 
 

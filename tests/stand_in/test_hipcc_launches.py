@@ -24,7 +24,7 @@ TARGET = "gfx90a"
 FAMILIES = sorted(
     name
     for name, family in families().items()
-    if {"host", "amd"} <= set(family.platforms) and "probe" not in family.operations  # probes bring their own memory
+    if {"host", "amd"} <= set(family.platforms) and "probe" not in family.operations  # those have a test of their own
 )
 STATED = {"cu_count": "8", "occupancy": "2", "sums": "tile"}
 """Options by which nothing depends on what a device answers, or is; of a family that has them."""
@@ -45,6 +45,19 @@ def test_a_family_launches_what_the_host_launches(rocm: StandIn, name: str) -> N
     host = recorded("host", name, cases, dict(os.environ))
     rocm.says(f"device {TARGET}:sramecc+:xnack- cu={host['compute_units']}")
     amd = recorded("amd", name, cases, rocm.environment(os.environ))
+    assert_the_same(cases, host, amd)
+
+
+@pytest.mark.nightly
+def test_the_probes_launch_each_fragment_as_the_host_does(rocm: StandIn) -> None:
+    rocm.says(f"device {TARGET}:sramecc+:xnack-")
+    amd = recorded("amd", "platform_probe", [], rocm.environment(os.environ), {"probes": None})
+    assert len(amd["probes"]) > 8
+    host = recorded("host", "platform_probe", [], dict(os.environ), {"probes": amd["probes"]})
+    assert_the_same([{"fragment": name} for name in amd["probes"]], host, amd)
+
+
+def assert_the_same(cases: list[dict[str, Any]], host: Any, amd: Any) -> None:
     wrong = []
     for case, expected, found in zip(cases, host["launches"], amd["launches"], strict=True):
         assert expected, case
@@ -70,9 +83,15 @@ def few_of_each_instance(name: str) -> list[dict[str, Any]]:
     return [case for of_instance in taken.values() for case in of_instance]
 
 
-def recorded(platform: str, name: str, cases: list[dict[str, Any]], environment: dict[str, str]) -> Any:
+def recorded(
+    platform: str,
+    name: str,
+    cases: list[dict[str, Any]],
+    environment: dict[str, str],
+    more: dict[str, Any] | None = None,
+) -> Any:
     builder = Builder("amd", arch=TARGET) if platform == "amd" else Builder()
-    plan = {"cases": cases, "libraries": {name: str(builder.family(families()[name]))}}
+    plan = {**(more or {}), "cases": cases, "libraries": {name: str(builder.family(families()[name]))}}
     return json.loads(run(str(HERE / "record_launches.py"), platform, TARGET, json.dumps(plan), env=environment))
 
 
