@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bitgate.errors import UsageError
 from bitgate.history import schema
-from bitgate.history.rows import Line, build_of, clean, hash_of, hashed, machine_of, run_and_job, stored, time_of
+from bitgate.history.rows import Line, build_of, case_of, clean, hash_of, machine_of, run_and_job, stored, time_of
 from bitgate.history.samples import NAME, lines_of, read_timings, timings_files
 from bitgate.history.store import Store
 from bitgate.record import Stamp, Verdict
@@ -65,17 +64,7 @@ def _rows(source: Source) -> list[Line]:
 def _line(verdict: Verdict, stamp: Stamp, number: int) -> Line:
     key, prints = verdict.key, verdict.fingerprint
     run, job = run_and_job(stamp)
-    case = hashed(
-        case=key.case,
-        kernel=key.kernel,
-        instance=key.instance,
-        options=json.dumps(dict(key.options)) if key.options else "{}",
-        fill=key.fill,
-        seed=key.seed,
-        schedule=key.schedule,
-        suite=verdict.suite,
-        test=verdict.test,
-    )
+    case = case_of(verdict.key, verdict.suite, verdict.test)
     machine = machine_of(verdict.device_name, verdict.device_kind, verdict.platform, prints)
     build = build_of(prints)
     red = not verdict.green

@@ -180,7 +180,7 @@ def _answer(row: Sequence[Any]) -> Answer:
     return Answer(time, run, node, build, commit, _OUTCOMES[outcome], bool(green), digest, seconds)
 
 
-_CASE = (
+OF_CASE = (
     cases.c.id,
     cases.c.case,
     cases.c.kernel,
@@ -190,8 +190,9 @@ _CASE = (
     cases.c.seed,
     cases.c.schedule,
     cases.c.test,
-    verdicts.c.target,
 )
+"""A case without its target, which is its verdict's or its sample's."""
+_CASE = (*OF_CASE, verdicts.c.target)
 _ANSWER = (
     verdicts.c.time,
     jobs.c.run_id,

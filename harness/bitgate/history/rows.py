@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timezone
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, Table, insert, select, update
 
 from bitgate.history import schema
 from bitgate.history.store import Store
-from bitgate.record import UNKNOWN, Stamp
+from bitgate.record import UNKNOWN, Key, Stamp
 
 CHUNK = 5000
 """Rows of one statement."""
@@ -79,6 +80,20 @@ def build_of(prints: Mapping[str, Any]) -> Row:
 def time_of(stamp: Stamp) -> str:
     """As the tables have it, so that the order of texts is that of times."""
     return stamp.instant.astimezone(timezone.utc).isoformat(timespec="microseconds")
+
+
+def case_of(key: Key, suite: str = "", test: str = "") -> Row:
+    return hashed(
+        case=key.case,
+        kernel=key.kernel,
+        instance=key.instance,
+        options=json.dumps(dict(key.options)) if key.options else "{}",
+        fill=key.fill,
+        seed=key.seed,
+        schedule=key.schedule,
+        suite=suite,
+        test=test,
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitgate.history.rows import Line, build_of, clean, hash_of, hashed, machine_of, run_and_job, time_of
+from bitgate.history.rows import Line, build_of, case_of, clean, hash_of, machine_of, run_and_job, time_of
 from bitgate.outside import OddInput, parse_json
 from bitgate.record import Stamp
 from bitgate.record.event import BadLine, RecordError
@@ -73,22 +72,11 @@ def _line(row: Timing) -> Line | None:
     except (KeyError, TypeError, ValueError):
         return None
     run, job = run_and_job(stamp)
-    key = row.key
-    case = hashed(
-        case=key.case,
-        kernel=key.kernel,
-        instance=key.instance,
-        options=json.dumps(dict(key.options)) if key.options else "{}",
-        fill=key.fill,
-        seed=key.seed,
-        schedule=key.schedule,
-        suite="",
-        test="",
-    )
+    case = case_of(row.key)
     device = {name: row.device.get(name, "") for name in ("name", "kind")}
     machine = machine_of(device["name"], device["kind"], row.platform, row.fingerprint)
     build = build_of(row.fingerprint)
-    said = clean(target=key.target, time=time, series=series_of(row))
+    said = clean(target=row.target, time=time, series=series_of(row))
     parts = [part["hash"] for part in (job, case, machine, build)]
     samples = tuple({**said, "number": number, "seconds": one} for number, one in enumerate(row.seconds))
     name = hash_of([*parts, *said.values(), row.side, *row.seconds])

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from bitgate.errors import UsageError
 from bitgate.history.levels import ENOUGH_NIGHTS, Level, levels
-from bitgate.history.query import Case, Run
+from bitgate.history.query import OF_CASE, Case, Run
 from bitgate.history.schema import builds, cases, jobs, machines, runs, samples
 from bitgate.record import UNKNOWN
 
@@ -180,16 +180,5 @@ def _clean(commit: str) -> str:
     return "" if commit == UNKNOWN else commit
 
 
-_CASE = (
-    cases.c.id,
-    cases.c.case,
-    cases.c.kernel,
-    cases.c.instance,
-    cases.c.options,
-    cases.c.fill,
-    cases.c.seed,
-    cases.c.schedule,
-    cases.c.test,
-    samples.c.target,
-)
+_CASE = (*OF_CASE, samples.c.target)
 _POINT = (samples.c.time, jobs.c.run_id, machines.c.host, builds.c.commit, samples.c.seconds)
