@@ -47,8 +47,9 @@ def test_a_right_kernel_ends_with_0(tmp_path, hip_host):
     write(tmp_path, CASE, KERNEL)
     done = built_and_run(tmp_path, hip_host)
     assert (done.returncode, done.stdout) == (0, "in: 0 of 512 cells are wrong\n")
-    assert "no bitgate" not in (tmp_path / "case.hip.cpp").read_text()
-    assert str(CHECKOUT) not in "".join(path.read_text() for path in tmp_path.glob("[MRc]*[!e]") if path.is_file())
+    source, *others = ((tmp_path / name).read_text() for name in ("case.hip.cpp", "Makefile", "README.txt"))
+    assert '#include "' not in source
+    assert str(CHECKOUT) not in "".join([source, *others])
 
 
 DEFECTS = {
@@ -110,6 +111,14 @@ def test_gaps_and_an_input_in_the_results_place(tmp_path, hip_host):
     assert (done.returncode, done.stdout) == (0, "in: 0 of 512 cells are wrong\n")
 
 
-def test_a_kernel_without_source_is_refused(capsys, tmp_path):
+def test_a_kernel_that_the_host_cannot_record_is_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_added", {})
+    load = ["--load", str(CHECKOUT / "examples" / "cudnn" / "declaration.py")]
+    command = ["capsule", "write", CASE, "--target", "sm_90", "--kernel", "cudnn.*", "--standalone", *load]
+    assert run([*command, "--out", str(tmp_path)]) == 2
+    assert "cudnn: not for the host platform" in capsys.readouterr().err
+
+
+def test_an_unknown_target_is_refused(capsys, tmp_path):
     assert run(["capsule", "write", CASE, "--target", "gfx99", "--standalone", "--out", str(tmp_path)]) == 2
     assert "gfx99" in capsys.readouterr().err

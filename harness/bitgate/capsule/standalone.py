@@ -26,7 +26,7 @@ from bitgate.capsule.library_symbols import LibrarySymbols
 from bitgate.capsule.manifest import Place
 from bitgate.capsule.one_file import OneFile
 from bitgate.capsule.recording import argument_places, dispatched, placed, waves_of
-from bitgate.capsule.writing import Order, choose, first_contents
+from bitgate.capsule.writing import Order, choose, first_contents, materials
 from bitgate.errors import UsageError
 from bitgate.exact.rounding import largest
 from bitgate.kernel.abi import EventKind
@@ -41,7 +41,7 @@ from bitgate.verify.bounds import Bounds, NanClass
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import WORKSPACE
-from bitgate.verify.session import Reference, Session, reference_kind
+from bitgate.verify.session import Reference, Session
 
 SOURCE = "case.hip.cpp"
 AMD = ("gfx942", "gfx1100", "gfx1201")
@@ -77,12 +77,8 @@ def make_standalone(order: Order, session: Session) -> Standalone:
     if not family.sources:
         raise UsageError(f"{family.name} has no HIP source: a standalone case is made of a library's sources")
     target = target_id(order.target)
-    library = session.library(family.name)
     problem, options = order.problem, dict(order.options)
-    inputs = session.inputs(problem, instance, order.fill, order.seed)
-    kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
-    reference = session.reference(problem, instance, order.fill, order.seed, kind)
-    workspace = library.workspace_size(problem, instance.name, options)
+    library, inputs, reference, workspace = materials(order, session, family, instance)
     files: dict[str, bytes] = {}
     main = [*_buffers(problem, inputs.tensors, workspace, files)]
     lanes = wave_sizes(order.target)[0]
@@ -237,9 +233,7 @@ def _includes(text: str) -> str:
 
 def _defined(names: set[str], text: str) -> bool:
     """Is a kernel of each of these names defined in a text?"""
-    found = set(re.findall(r"__global__[^;{]*?\b(\w+)\s*\((?!\s*\()[^;{]*\)\s*\{", text))
-    found |= {name for name in names if re.search(rf"__global__[^;{{]*\b{name}\s*\(", text)}
-    return names <= found
+    return all(re.search(rf"__global__[^;{{]*\b{name}\s*\(", text) for name in names)
 
 
 def _template_id(mangled: tuple[str, ...]) -> str:

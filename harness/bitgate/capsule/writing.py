@@ -38,6 +38,7 @@ from bitgate.errors import UsageError
 from bitgate.exact.digest import digest
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
+from bitgate.kernel.library import KernelLibrary
 from bitgate.operation import Problem, case_id, foreign_line, human
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.project import Project, ours
@@ -47,7 +48,7 @@ from bitgate.verify.judgement import Judgement, Question
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits, poisoned
 from bitgate.verify.running import WORKSPACE
 from bitgate.verify.selection import candidates, select_for
-from bitgate.verify.session import Reference, Session, reference_kind
+from bitgate.verify.session import Inputs, Reference, Session, reference_kind
 
 README = "README.txt"
 
@@ -77,7 +78,10 @@ class Made:
 def choose(order: Order) -> tuple[KernelFamily, Instance, tuple[str, ...]]:
     """The instance for an order, and the names of the others. UsageError says why none takes the problem."""
     chosen = candidates(order.kernel, dict(order.options), order.target, order.project)
+    families = sorted({kernel.family.name for kernel in chosen})
     chosen = [kernel for kernel in chosen if "host" in kernel.family.platforms]
+    if not chosen:
+        raise UsageError(f"{', '.join(families)}: not for the host platform, where launches are recorded")
     selection = select_for(order.problem, chosen)
     if not selection.supporting:
         refusals = [f"{k.name}: {e.clause}" for k, e in selection.refusing[:3]] or ["none does this operation"]
@@ -102,13 +106,8 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     if target_id(order.target).platform != "amd":
         raise UsageError(f"{order.target}: capsules hold AMD code objects: name a gfx target such as gfx942")
     family, instance, others = choose(order)
-    library = session.library(family.name)
     problem, options = order.problem, dict(order.options)
-    inputs = session.inputs(problem, instance, order.fill, order.seed)
-    kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
-    reference = session.reference(problem, instance, order.fill, order.seed, kind)
-    workspace = library.workspace_size(problem, instance.name, options)
-
+    library, inputs, reference, workspace = materials(order, session, family, instance)
     files: dict[str, bytes] = {}
     contents = first_contents(problem, inputs.tensors)
     buffers = _buffers(problem, contents, workspace, files)
@@ -143,6 +142,17 @@ def make(order: Order, session: Session, code: DeviceCode | None = None) -> Made
     manifest = structs.replace(manifest, host_run=answer.words)
     files[README] = guide(manifest).encode()
     return Made(manifest, files, others)
+
+
+def materials(
+    order: Order, session: Session, family: KernelFamily, instance: Instance
+) -> tuple[KernelLibrary, Inputs, Reference, int]:
+    """What a case is made of: its library, data, what must come of them, and the bytes of its workspace."""
+    library, problem = session.library(family.name), order.problem
+    inputs = session.inputs(problem, instance, order.fill, order.seed)
+    kind = reference_kind(problem, inputs.certificate.holds, family.is_reference)
+    reference = session.reference(problem, instance, order.fill, order.seed, kind)
+    return library, inputs, reference, library.workspace_size(problem, instance.name, dict(order.options))
 
 
 def first_contents(problem: Problem, inputs: dict[str, HostTensor]) -> dict[str, HostTensor]:
