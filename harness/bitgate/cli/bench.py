@@ -26,6 +26,7 @@ from bitgate.operation import case_id
 from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
+from bitgate.record.key import MOST_SEED
 from bitgate.record.timing import Status, Timing
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def bench(
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
     rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Of the data, and of the order in a round.")
+    ] = USUAL.seed,
     min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
     level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
     gate: Annotated[

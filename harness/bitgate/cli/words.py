@@ -24,5 +24,6 @@ def options_named(words: Iterable[str] | None) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise UsageError(f"--option {word}: write NAME=VALUE")
-        options[name] = value
+        if options.setdefault(name, value) != value:
+            raise UsageError(f"--option {word}: {name} is {options[name]} already; give it once")
     return options
