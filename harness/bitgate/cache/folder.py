@@ -23,7 +23,10 @@ from bitgate.errors import UsageError
 KEEP_DAYS = 30
 """Artefacts that nobody used for this long are removed when new ones are built."""
 
-_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+_DISK_ERRORS = frozenset(
+    getattr(errno, name)
+    for name in ["ENOSPC", "EDQUOT", "EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "ENOENT", "ELOOP", "ENAMETOOLONG"]
+)
 _serial = itertools.count()
 
 
