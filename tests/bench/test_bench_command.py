@@ -208,6 +208,9 @@ def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
         ([CASE, "--gate", "--base", "nosuch"], "--base nosuch: "),
         ([CASE, "--compare-commit", "nosuch"], "knows no such commit"),
         ([CASE, "--compare-option", "turns"], "write NAME=VALUE"),
+        ([CASE, "--compare", "*.second", "--markdown", "/proc/x/y.md"], "/proc/x/y.md cannot be written: "),
+        ([CASE, "--compare", "*.second", "--markdown", "/tmp"], "/tmp cannot be written: it is a folder"),
+        ([CASE, "--out", "/proc/x"], "/proc/x/host/bench.jsonl cannot be written: "),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(bench: Bench, arguments: list[str], words: str) -> None:

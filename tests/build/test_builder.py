@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate import rooms
 from bitgate.build import Builder, BuildError
 from bitgate.cache import Cache
 from bitgate.errors import UsageError

@@ -24,8 +24,10 @@ KEEP_DAYS = 30
 """Artefacts that nobody used for this long are removed when new ones are built."""
 
 _DISK_ERRORS = frozenset(
-    getattr(errno, name)
-    for name in ["ENOSPC", "EDQUOT", "EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "ENOENT", "ELOOP", "ENAMETOOLONG"]
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+        *(errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG),
+    }
 )
 _serial = itertools.count()
 

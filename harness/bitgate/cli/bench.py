@@ -18,7 +18,7 @@ from bitgate.bench.side import Shape, Side
 from bitgate.cli import bench_gate
 from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
 from bitgate.cli.verify import progress
-from bitgate.cli.words import options_named
+from bitgate.cli.words import check_writable, options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
@@ -160,6 +160,7 @@ def bench(
         resume=resume,
         json=json_output,
     )
+    check_writable(asked.journal, markdown, plot)
     for note in notes(wanted):
         progress(note)
     rows = _measured(asked)
