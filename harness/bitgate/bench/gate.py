@@ -114,7 +114,7 @@ def judge(
 
 
 def _seems_slower(one: ShapeResult, significance: Significance) -> bool:
-    """By the minimum effect or more as measured, which noise may be, or now and then: that is not shown to be as fast."""
+    """By the minimum effect or more, which noise may be, or now and then: that is not shown to be as fast."""
     if one.winner != "tie":
         return False
     return (one.ratio > 1 and one.gain >= significance.minimum_effect) or _stalls(one) >= STALLS
