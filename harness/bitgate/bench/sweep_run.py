@@ -228,7 +228,8 @@ def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing
     except RecordError as error:
         raise UsageError(f"--resume: {error}; mend that, or start afresh without --resume") from None
     whole = journal.read_bytes()
-    os.truncate(journal, whole.rfind(b"\n") + 1)
+    if not whole.endswith(b"\n"):
+        os.truncate(journal, whole.rfind(b"\n") + 1)
     return {row.identity: row for row in known if wanted == {name: row.settings.get(name) for name in wanted}}
 
 
