@@ -333,3 +333,9 @@ def committed(folder: Path, words: str) -> None:
 
 def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_host_queues_nothing(bench: Bench) -> None:
+    code, said, rows = bench(CASE, "--queued")
+    assert (code, rows) == (2, [])
+    assert "--queued is about devices: the host's launches run on the threads that make them" in said

@@ -96,6 +96,9 @@ def bench(
     samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
     budget: Annotated[float, typer.Option(min=0, help="Seconds that a shape may take, all kernels.")] = USUAL.budget,
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
+    queued: Annotated[
+        bool, typer.Option("--queued", help="Let a sample begin when all its launches are queued: device time alone.")
+    ] = False,
     rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
     seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
@@ -133,6 +136,8 @@ def bench(
     project = with_operations(find().loading(to_load(load)))
     shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
     where = named(target) if target else best()
+    if queued and where.platform == "host":
+        raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
     second = _Second(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
@@ -149,7 +154,9 @@ def bench(
         wanted=tuple(wanted),
         refused=tuple(refused),
         sides=sides,
-        settings=Settings(samples=samples, budget=budget, cold=cold, rotate=rotate, fill=fill, seed=seed),
+        settings=Settings(
+            samples=samples, budget=budget, cold=cold, queued=queued, rotate=rotate, fill=fill, seed=seed
+        ),
         significance=Significance(level=_share("--level", level), minimum_effect=_share("--min-effect", min_effect)),
         target=where,
         project=project,
