@@ -335,6 +335,14 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
 
 
+def test_some_shapes_of_a_list(bench: Bench) -> None:
+    _, _, rows = bench(CASE, OTHER, "--only", "*_g1n2k*", "--kernel", "*.first")
+    assert [row.case for row in rows] == [OTHER]
+    code, said, _ = bench(CASE, OTHER, "--only", "conv1*")
+    assert code == 2
+    assert f"--only 'conv1*' matches none of 2 shapes, such as {CASE}, {OTHER}" in said
+
+
 def test_the_host_queues_nothing(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--queued")
     assert (code, rows) == (2, [])

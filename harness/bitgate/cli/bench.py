@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,8 @@ from bitgate import rooms
 from bitgate.bench.settings import Settings, Significance
 from bitgate.bench.side import Shape, Side
 from bitgate.cli import bench_gate
-from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
+from bitgate.cli.bench_foreign import Wanted, by_settings, notes, repeated, reports
+from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
 from bitgate.cli.words import options_named
 from bitgate.errors import UsageError, meant
@@ -73,6 +74,9 @@ def bench(
     ] = None,
     case_list: Annotated[
         Path | None, typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are reported.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Of all these, shapes whose name or case id matches.")
     ] = None,
     kernel: Annotated[
         str | None,
@@ -134,7 +138,7 @@ def bench(
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
+    shapes, wanted, refused = asked_for(cases or [], case_list, sweep, dtype, only, project)
     where = named(target) if target else best()
     if queued and where.platform == "host":
         raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
@@ -321,31 +325,6 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
     if comparison is not None:
         told |= comparison.as_json()
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
-
-
-def _shapes(
-    cases: Sequence[str], case_list: Path | None, sweep: str | None, dtype: str | None, project: Project
-) -> tuple[list[Shape], list[Wanted], list[Refused]]:
-    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused."""
-    of_list, refused = listed(case_list) if case_list is not None else ([], [])
-    wanted = [*named_cases(cases), *of_list]
-    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
-    if not found:
-        first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
-        raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
-    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], wanted, refused
-
-
-def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:
-    if sweep is None:
-        if dtype is not None:
-            raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
-        return
-    from bitgate.cases.sweep import read_sweep
-
-    read = read_sweep(sweep, project)
-    for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
-        yield Shape(one.problem, one.name, read.name)
 
 
 @dataclass(frozen=True)
