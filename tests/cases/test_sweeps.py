@@ -94,6 +94,12 @@ def test_names_of_several_problems_of_a_row_say_what_differs(tmp_path):
     }
 
 
+def test_rows_of_a_set_are_called_after_it(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(f'{TITLE}{ROW}\n[[split]]\ninclude = "#case"\npass = "bwd_weight"\nsplit_k = ["auto", 2]\n')
+    assert [one.name for one in read_sweep(str(file), ours()).shapes] == ["a", "a split skauto", "a split sk2"]
+
+
 def test_a_row_may_be_a_whole_case_id(tmp_path):
     case = "gemm_f16_rcr_b2m64n64k32"
     file = tmp_path / "mine.toml"
