@@ -51,7 +51,8 @@ def measure(
     progress: Say = lambda line: None,
 ) -> Iterator[Timing]:
     """The rows of every shape, those of a shape together once all of it is done; each is in the ``journal`` before it
-    is given. ``resume``: what stands there, with the same settings, is given as it is and not measured again.
+    is given. ``resume``: what stands there, with the same settings and of the kernels of today, is given as it is
+    and not measured again.
 
     UsageError for a side that has no kernel, or sources that are none. OSError where the journal cannot be written.
     """
@@ -97,7 +98,7 @@ class _Run:
         self._stamp = self._stamp.now()
         rows, entrants = self._entrants(shape)
         known = [self._known.get(row.identity) for row in [*rows, *map(self._begun, entrants)]]
-        if known and all(row is not None for row in known):
+        if known and all(row is not None for row in known) and self._are_of_today(entrants):
             self._progress(f"{place} {_called(shape)}: measured before")
             yield from (row for row in known if row is not None)
             return
@@ -190,6 +191,12 @@ class _Run:
     def _begun(self, entrant: Entrant) -> Timing:
         """A row of which only the identity is asked."""
         return timed_row(entrant, Lane(entrant.contender.side.name, entrant), self._target, {}, self._stamp, "")
+
+    def _are_of_today(self, entrants: Sequence[Entrant]) -> bool:
+        """On a device of this name, and of kernels as they are built now."""
+        known = [(entrant, self._known[self._begun(entrant).identity]) for entrant in entrants]
+        here = self._target.device_name
+        return all(row.device.get("name") == here and entrant.is_of_today(row) for entrant, row in known)
 
     def _kept(self, row: Timing) -> Timing:
         if self._journal is not None:

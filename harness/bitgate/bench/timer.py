@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from random import Random
 from time import perf_counter
 from typing import Any
 
@@ -15,14 +16,16 @@ from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all, shortage
 from bitgate.bench.hold import Hold, most_queued
 from bitgate.bench.launches import Arguments, Clock, Sample
 from bitgate.bench.settings import Settings
+from bitgate.build.errors import BuildError
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import HipError
 from bitgate.exact.fill import FillPlan, plan_fill
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
-from bitgate.kernel.errors import KernelFailed, KernelRefused
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Problem
+from bitgate.record import UNKNOWN
 from bitgate.verify.on_device import Data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How
@@ -35,6 +38,9 @@ GUEST = f"{__name__}:Timers"
 CHECKED_LAUNCHES = 4
 """Launches at the begin that are looked at one by one; fewer of a kernel that takes long."""
 CHECKED_SECONDS = 0.5
+
+LOOKED_BEHIND = 0.5
+"""The share of samples of several launches behind which one launch is looked at by itself."""
 
 MOST_LAUNCHES = 1000
 """In one sample: a device's queue is not endless."""
@@ -83,6 +89,15 @@ class Timers:
             return {"number": len(self._timed) - 1, **timed.facts}
 
         return _told(self._session, opened)
+
+    def build(self, planned: dict[str, Any]) -> str:
+        """What the case's kernel is built of today, as its row's fingerprint says it."""
+        case = from_json(planned, self._session.families)
+        try:
+            self._session.runner(case.kernel)
+        except (BuildError, LibraryError):
+            return UNKNOWN
+        return self._session.fingerprint(case.kernel)["build"]
 
     def sample(self, number: int) -> dict[str, Any]:
         """A ``Sample``'s fields; or ``wrong``, or ``failed``."""
@@ -164,6 +179,7 @@ class Timed:
         self.record: DispatchRecord | None = None
         self.seconds = self.host_seconds = 0.0
         self._digest_here = ""
+        self.draw = Random(self.settings.seed)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -189,10 +205,14 @@ class Timed:
                 break
         self._warm_up()
 
-    def launch_checked(self) -> None:
-        """One launch into blank outputs. Wrong if anything but the verified result comes of it."""
+    def launch_checked(self, keeps: bool = False) -> None:
+        """One launch into blank outputs, or into such that have a part of the result still. Wrong if anything but the
+        verified result comes of it."""
         held = self._next()
-        held.blank()
+        if keeps:
+            held.blank_part(self.draw.random(), self.draw.random() < 0.5)
+        else:
+            held.blank()
         arguments = held.arguments(self.workspace)
         self._arrange()
         device = self.session.device
@@ -211,7 +231,11 @@ class Timed:
         return taken
 
     def _sample(self) -> Sample:
-        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be."""
+        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be.
+
+        A launch that finds the result of the one before in its outputs may do nothing and not be seen: so, at random,
+        one more goes into outputs of which a part is blank, which no clock sees.
+        """
         end = self.launched + self.batch
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
         for held in used:
@@ -219,6 +243,8 @@ class Timed:
         taken = self._take(self.batch)
         for held in used:
             self._check(held)
+        if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
+            self.launch_checked(keeps=True)
         return taken
 
     def _warm_up(self) -> None:

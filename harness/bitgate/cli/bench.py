@@ -19,7 +19,7 @@ from bitgate.cli import bench_gate
 from bitgate.cli.bench_foreign import Wanted, by_settings, notes, repeated, reports
 from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
-from bitgate.cli.words import options_named
+from bitgate.cli.words import check_writable, options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
@@ -27,6 +27,7 @@ from bitgate.operation import case_id
 from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
+from bitgate.record.key import MOST_SEED
 from bitgate.record.timing import Status, Timing
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def bench(
     ] = False,
     rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Of the data, and of the order in a round.")
+    ] = USUAL.seed,
     min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
     level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
     gate: Annotated[
@@ -168,6 +171,7 @@ def bench(
         resume=resume,
         json=json_output,
     )
+    check_writable(asked.journal, markdown, plot)
     for note in notes(wanted):
         progress(note)
     rows = _measured(asked)
@@ -299,7 +303,7 @@ def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
 
 def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
-        progress(f"{len(suspects)} shapes are slower: they are measured again")
+        progress(f"{len(suspects)} shapes are slower, or seem to be: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
         journal = asked.journal.with_name(bench_gate.AGAIN)
         journal.unlink(missing_ok=True)
