@@ -18,7 +18,7 @@ MOST_SECONDS = 0.1
 """A launch that waits for the device itself is never queued, however long it is held."""
 MOST_QUEUED = 384
 """Fills, copies and launches of a sample: with some hundred in its queue a device lets the thread wait."""
-PROBE_TICKS = 1_000_000
+PROBE_TICKS, PROBES = 1_000_000, 3
 
 
 def most_queued(record: DispatchRecord | None) -> int:
@@ -45,5 +45,6 @@ class Hold:
         """The device's clock need not be the one its data sheet names. The first hold loads the code."""
         if not self._ticks_a_second:
             self._tools.hold(1)
-            self._ticks_a_second = PROBE_TICKS / self._clock(lambda: self._tools.hold(PROBE_TICKS))
+            seconds = min(self._clock(lambda: self._tools.hold(PROBE_TICKS)) for _ in range(PROBES))
+            self._ticks_a_second = PROBE_TICKS / seconds
         return self._ticks_a_second
