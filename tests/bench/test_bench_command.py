@@ -126,6 +126,12 @@ def test_a_comparison_is_a_table(bench: Bench, tmp_path: Path) -> None:
     assert "changing.second" in written.read_text()
 
 
+def test_sides_of_which_nothing_can_be_said_are_not_green(bench: Bench) -> None:
+    code, said, rows = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--samples", "5")
+    assert (code, {row.status for row in rows}) == (3, {Status.TIMED}), said
+    assert "too little data: 5 rounds of both" in said
+
+
 def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--option", "harm=wrong")
     wrong, right = by_instance(rows)["second"], by_instance(rows)["first"]
@@ -234,6 +240,18 @@ def bitgate(folder: Path, *words: str, **environment: str) -> subprocess.Complet
 
 LONG = "fwd_f32_nhwgc_g1n4k64c64_y3x3_h28x28_s1x1_d1x1_p1x1_q1x1"
 """Some seconds for all its samples."""
+
+
+def test_a_record_that_was_cut_goes_on_and_another_is_told(bench: Bench, tmp_path: Path) -> None:
+    record, words = tmp_path / "host" / "bench.jsonl", ("--kernel", "*.first", "--samples", "3")
+    bench(CASE, OTHER, *words)
+    whole = record.read_bytes()
+    record.write_bytes(whole[:-100])
+    code, said, rows = bench(CASE, OTHER, *words, "--resume")
+    assert (code, [row.case for row in rows], said.count("measured before")) == (0, [CASE, OTHER], 1)
+    record.write_bytes(b"{}\n" + whole)
+    assert run(["bench", CASE, *words, "--resume", "--load", CHANGING, "--target=host", f"--out={tmp_path}"]) == 2
+    assert record.read_bytes() == b"{}\n" + whole
 
 
 def test_a_kernel_that_was_changed_is_measured_again(bench: Bench, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +124,19 @@ def test_what_seems_slower_twice_in_much_noise_is_not_green() -> None:
     gate = judge(rows, Significance(resamples=200, level=1e-12), lambda shapes: rows)
     assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
     assert gate.shapes[0].shape.ratio > 1.1
+
+
+@pytest.mark.parametrize("late", [lambda place: place % 4 == 0, lambda place: place > 14], ids=["at times", "at last"])
+def test_what_stalls_now_and_then_is_not_as_fast(late: Callable[[int], bool]) -> None:
+    """The median knows nothing of it."""
+    draw = np.random.default_rng(5)
+    seconds = 1e-3 * draw.lognormal(0, 0.01, 20)
+    stalled = [one * (10 if late(place) else 1) for place, one in enumerate(1e-3 * draw.lognormal(0, 0.01, 20))]
+    rows = [row("A", seconds), row("B", stalled)]
+    gate = judge(rows, QUICK, lambda shapes: rows)
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
+    assert gate.shapes[0].why == "now and then it takes over 1.5 times as long: 25 % more often"
+    assert judge([row("A", stalled), row("B", seconds)], QUICK, lambda shapes: rows).exit_code == 0
 
 
 @pytest.mark.parametrize(("again", "ruling"), [(1.0, Ruling.NOT_CONFIRMED), (1.5, Ruling.TOO_LITTLE)])

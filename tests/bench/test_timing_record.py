@@ -63,6 +63,7 @@ def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
         ({"status": "guessed"}, "Invalid enum value 'guessed'"),
         ({"case": "../../etc"}, "Expected .str. matching regex"),
         ({"seconds": [], "rounds": []}, "timed, without a sample"),
+        ({"verdict": "MISMATCH"}, "timed, and its verdict is MISMATCH"),
         ({"seconds": [0.0]}, "timed, without a sample or with one of 0 s"),
         ({"seconds": [-1.0]}, "Expected .float. >= 0"),
         ({"seconds": ["fast"]}, "Expected .float., got .str."),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from bitgate.bench.compare import ShapeResult, compare, kernel_words
 from bitgate.bench.settings import Significance
 from bitgate.record import Outcome
@@ -37,6 +39,11 @@ RED = frozenset({Ruling.SLOWER, Ruling.NOT_VERIFIED})
 OPEN = frozenset({Ruling.TOO_LITTLE, Ruling.GONE, Ruling.NEITHER})
 """Not green either: a kernel that is gone cannot be shown to be as fast."""
 COMPARED = frozenset({Ruling.SLOWER, Ruling.NOT_CONFIRMED, Ruling.FASTER, Ruling.SAME})
+
+FAR_LONGER = 1.5
+STALLS = 0.2
+"""Were one sample in twenty so far off by chance, so many of twenty would be in 3 of 200 measurements, and twice on end
+in one of 4,000."""
 
 Shape = tuple[str, str]
 """Case id and name."""
@@ -107,8 +114,20 @@ def judge(
 
 
 def _seems_slower(one: ShapeResult, significance: Significance) -> bool:
-    """By the minimum effect or more as measured, which noise may be: that is not shown to be as fast."""
-    return one.winner == "tie" and one.ratio > 1 and one.gain >= significance.minimum_effect
+    """By the minimum effect or more, which noise may be, or now and then: that is not shown to be as fast."""
+    if one.winner != "tie":
+        return False
+    return (one.ratio > 1 and one.gain >= significance.minimum_effect) or _stalls(one) >= STALLS
+
+
+def _stalls(one: ShapeResult) -> float:
+    """The share of samples that take far longer than most of their side, of the change's more than of the base's. No
+    median knows of them."""
+    shares = []
+    for best in (one.a, one.b):
+        seconds = np.array(best.row.seconds if best else [1.0])
+        shares.append(float(np.mean(seconds > FAR_LONGER * np.median(seconds))))
+    return shares[1] - shares[0]
 
 
 def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
@@ -158,4 +177,7 @@ def _confirmed(one: ShapeResult, again: ShapeResult | None, significance: Signif
         return Ruled(one, Ruling.SLOWER, again.note, again)
     if again.winner != "A" and not _seems_slower(again, significance):
         return Ruled(one, Ruling.NOT_CONFIRMED, again.note, again)
-    return Ruled(one, Ruling.TOO_LITTLE, "seems slower twice, not significantly: take more --samples", again)
+    why = "seems slower twice, not significantly: take more --samples"
+    if _stalls(again) >= STALLS:
+        why = f"now and then it takes over {FAR_LONGER:g} times as long: {100 * _stalls(again):.0f} % more often"
+    return Ruled(one, Ruling.TOO_LITTLE, why, again)

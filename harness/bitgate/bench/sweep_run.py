@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
 from bitgate.project import Project
 from bitgate.record import Outcome, Stamp
+from bitgate.record.event import RecordError
 from bitgate.record.stamp import begin
 from bitgate.record.timing import Status, Timing, timings, write
 from bitgate.verify.planned import PlannedCase
@@ -216,13 +218,19 @@ def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kern
 
 
 def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing]:
-    """Rows that were measured with these settings, by identity."""
+    """Rows that were measured with these settings, by identity. A last line that was cut short goes, as what is
+    appended would end it. UsageError for a file that is no record."""
     if not journal.exists():
         return {}
     wanted = asdict(settings)
-    return {
-        row.identity: row for row in timings(journal) if wanted == {name: row.settings.get(name) for name in wanted}
-    }
+    try:
+        known = list(timings(journal))
+    except RecordError as error:
+        raise UsageError(f"--resume: {error}; mend that, or start afresh without --resume") from None
+    whole = journal.read_bytes()
+    if not whole.endswith(b"\n"):
+        os.truncate(journal, whole.rfind(b"\n") + 1)
+    return {row.identity: row for row in known if wanted == {name: row.settings.get(name) for name in wanted}}
 
 
 def _called(shape: Shape) -> str:

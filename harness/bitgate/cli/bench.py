@@ -99,7 +99,9 @@ def bench(
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
-    budget: Annotated[float, typer.Option(min=0, help="Seconds that a shape may take, all kernels.")] = USUAL.budget,
+    budget: Annotated[
+        float, typer.Option(min=0, max=1e9, help="Seconds that a shape may take, all kernels.")
+    ] = USUAL.budget,
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
     queued: Annotated[
         bool, typer.Option("--queued", help="Let a sample begin when all its launches are queued: device time alone.")
@@ -133,8 +135,9 @@ def bench(
 ) -> int:
     """Verify kernels, then time them: median and interval of a launch, TFlops, GB/s. Side B makes it a comparison.
 
-    What is not verified is never timed. Exit codes: 0 all verified and timed, 1 something was not verified (a defect),
-    2 usage or environment, 3 nothing was timed, 130 interrupted (what is done is kept: --resume).
+    What is not verified is never timed. Exit codes: 0 something was timed and nothing was wrong (what no kernel takes
+    is told), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
+    nothing compared, 130 interrupted (what is done is kept: --resume).
     """
     from bitgate.device.targets import best, named
 
@@ -180,6 +183,8 @@ def bench(
         code = _gated(rows, asked, markdown)
     else:
         code = exit_code(rows)
+        if comparison is not None and code == 0 and not any(one.compared for one in comparison.shapes):
+            code = 3
         if json_output:
             print(json.dumps(_document(rows, comparison, asked, code), indent=2))
         else:
