@@ -119,7 +119,8 @@ def test_a_slower_option_loses(bench: Bench) -> None:
 
 def test_a_comparison_is_a_table(bench: Bench, tmp_path: Path) -> None:
     written = tmp_path / "table.md"
-    code, said, _ = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--markdown", str(written))
+    sides = ("--kernel", "*.first", "--compare", "*.second", "--samples", "20")
+    code, said, _ = bench(CASE, *sides, "--markdown", str(written))
     assert code == 0
     assert "changing.second" in said
     assert CASE in written.read_text()
