@@ -119,7 +119,8 @@ def test_a_slower_option_loses(bench: Bench) -> None:
 
 def test_a_comparison_is_a_table(bench: Bench, tmp_path: Path) -> None:
     written = tmp_path / "table.md"
-    code, said, _ = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--markdown", str(written))
+    sides = ("--kernel", "*.first", "--compare", "*.second", "--samples", "20")
+    code, said, _ = bench(CASE, *sides, "--markdown", str(written))
     assert code == 0
     assert "changing.second" in said
     assert CASE in written.read_text()
@@ -378,3 +379,17 @@ def committed(folder: Path, words: str) -> None:
 
 def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_some_shapes_of_a_list(bench: Bench) -> None:
+    _, _, rows = bench(CASE, OTHER, "--only", "*_g1n2k*", "--kernel", "*.first")
+    assert [row.case for row in rows] == [OTHER]
+    code, said, _ = bench(CASE, OTHER, "--only", "conv1*")
+    assert code == 2
+    assert f"--only 'conv1*' matches none of 2 shapes, such as {CASE}, {OTHER}" in said
+
+
+def test_the_host_queues_nothing(bench: Bench) -> None:
+    code, said, rows = bench(CASE, "--queued")
+    assert (code, rows) == (2, [])
+    assert "--queued is about devices: the host's launches run on the threads that make them" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import geometric_mean
 from typing import Any, Literal
 
 import numpy as np
@@ -96,9 +97,16 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         return {
             "wins": self.wins,
+            "mean_ratio": mean_ratio(self.shapes),
             "significance": vars(self.significance),
             "shapes": [one.as_json() for one in self.shapes],
         }
+
+
+def mean_ratio(shapes: Sequence[ShapeResult]) -> float | None:
+    """The geometric mean of B's time in A's over those that were compared; None: none was."""
+    ratios = [one.ratio for one in shapes if one.compared]
+    return geometric_mean(ratios) if ratios else None
 
 
 def saved(ratio: float) -> float:

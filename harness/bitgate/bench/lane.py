@@ -35,6 +35,8 @@ class Entrant:
     verdict: Verdict | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     host_seconds: list[float] = field(default_factory=list)
+    unqueued: int = 0
+    """Samples whose first launch did not wait for the last one, though it should have."""
     _number: int = -1
     _process_number: int = -1
 
@@ -81,6 +83,7 @@ class Entrant:
             self._end(Status.FAILED, f"its clock says {answer['seconds']:g} s a launch: nothing can be said of that")
             return None
         self.host_seconds.append(answer["host_seconds"])
+        self.unqueued += self.settings.queued and not answer["queued"]
         return float(answer["seconds"])
 
     def is_of_today(self, row: Timing) -> bool:

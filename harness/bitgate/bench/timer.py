@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from random import Random
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import Any
 
 from bitgate.bench.caches import overwriting_bytes
 from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all, shortage
+from bitgate.bench.hold import Hold, most_queued
 from bitgate.bench.launches import Arguments, Clock, Sample
 from bitgate.bench.settings import Settings
 from bitgate.build.errors import BuildError
@@ -43,6 +45,9 @@ LOOKED_BEHIND = 0.5
 MOST_LAUNCHES = 1000
 """In one sample: a device's queue is not endless."""
 
+MORE_ATTEMPTS = 2
+"""A thread that was put aside may not have queued its launches in time."""
+
 CASTS = frozenset({"kernel_finish"})
 """Launches that bring partial sums to the type of the result."""
 
@@ -67,6 +72,7 @@ class Timers:
         self._sets: list[tuple[Problem, FillPlan, list[HeldSet]]] = []
         self._timed: list[Timed] = []
         self._overwritten: Buffer | None = None
+        self._hold: Hold | None = None
 
     def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
         """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
@@ -76,9 +82,8 @@ class Timers:
         stated = Settings(**settings)
 
         def opened() -> dict[str, Any]:
-            timed = Timed(
-                self._session, self._clock, case, stated, digest, self._held(case, stated), self._cold(stated)
-            )
+            buffers = self._held(case, stated), self._cold(stated)
+            timed = Timed(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
             timed.begin()
             self._timed.append(timed)
             return {"number": len(self._timed) - 1, **timed.facts}
@@ -95,7 +100,7 @@ class Timers:
         return self._session.fingerprint(case.kernel)["build"]
 
     def sample(self, number: int) -> dict[str, Any]:
-        """``seconds`` and ``host_seconds`` of a launch; or ``wrong``, or ``failed``."""
+        """A ``Sample``'s fields; or ``wrong``, or ``failed``."""
         return _told(self._session, lambda: vars(self._timed[number].sample()))
 
     def finish(self, number: int) -> dict[str, Any]:
@@ -138,6 +143,13 @@ class Timers:
         self._sets.append((problem, plan, sets))
         return sets
 
+    def _holding(self, settings: Settings) -> Hold | None:
+        if not settings.queued:
+            return None
+        if self._hold is None:
+            self._hold = Hold(self._session.device_tools, self._clock.between_events)
+        return self._hold
+
     def _cold(self, settings: Settings) -> Buffer | None:
         if settings.cold and self._overwritten is None:
             size = overwriting_bytes(self._session.device)
@@ -156,6 +168,7 @@ class Timed:
     digest: str
     sets: list[HeldSet]
     overwritten: Buffer | None
+    hold: Hold | None
 
     def __post_init__(self) -> None:
         self.runner: Runner = self.session.runner(self.case.kernel)
@@ -209,6 +222,15 @@ class Timed:
         self._check(held)
 
     def sample(self) -> Sample:
+        """As ``_sample``; again, where launches were to be queued and were not in time."""
+        taken = self._sample()
+        for _ in range(MORE_ATTEMPTS if self.hold is not None else 0):
+            if taken.queued:
+                break
+            taken = self._sample()
+        return taken
+
+    def _sample(self) -> Sample:
         """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be.
 
         A launch that finds the result of the one before in its outputs may do nothing and not be seen: so, at random,
@@ -229,13 +251,13 @@ class Timed:
         """Until the last samples agree; then a sample has as many launches as it should."""
         settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
         seconds: list[float] = []
+        most = MOST_LAUNCHES if self.hold is None else most_queued(self.record)
         alone = bool(self.case.problem.in_place) or self.overwritten is not None
         while True:
             taken = self.sample()
             seconds.append(taken.seconds)
-            self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
             wanted = ceil(settings.batch_seconds / max(taken.seconds, 1e-9))
-            batch = 1 if alone else max(1, min(MOST_LAUNCHES, wanted))
+            batch = 1 if alone else max(1, min(most, wanted))
             last = seconds[-AGREEING:]
             grown = batch > 2 * self.batch
             if not grown and len(last) == AGREEING and max(last) <= (1 + settings.warm_up) * min(last):
@@ -249,9 +271,13 @@ class Timed:
         sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
         problem, first = self.case.problem, self.launched
         self.launched += launches
+        hold = None if self.hold is None else partial(self.hold.begin, launches, self.host_seconds)
         if isinstance(self.runner, LibraryRunner):
-            return self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten)
-        return self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten)
+            taken = self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        else:
+            taken = self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
+        return taken
 
     def _next(self) -> HeldSet:
         return self.sets[self.launched % len(self.sets)]
