@@ -54,6 +54,7 @@ template <class Geometry> BITGATE_HD inline Row digits_of(const Geometry& geomet
 template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, const Row& digits) {
   int32_t carry = 0;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     row.position[axis] += digits.position[axis] + carry;
@@ -94,6 +95,7 @@ template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, const Pace& pace) {
   int32_t carry = 0;
   walk.offset += pace.offset;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     int32_t& position = walk.row.position[axis];
