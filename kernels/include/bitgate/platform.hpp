@@ -52,15 +52,24 @@
 #else
 #define BITGATE_SHARED_PART __device__ __forceinline__
 #endif
-// At most so many rounds of a loop at once, where a compiler would unroll it whole, move its loads to the
-// front and run out of registers.
+// BITGATE_UNROLL: at most so many rounds of a loop at once, where a compiler for GPUs would unroll it whole,
+// move its loads to the front and run out of registers. BITGATE_NO_LOOP: so few rounds that straight code is
+// better, which the host's compiler does not see by itself.
+#define BITGATE_PRAGMA(text) _Pragma(#text)
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_UNROLL(rounds)
+#define BITGATE_NO_LOOP(rounds) BITGATE_PRAGMA(GCC unroll rounds)
 #else
 #define BITGATE_UNROLL(rounds) BITGATE_PRAGMA(unroll rounds)
-#define BITGATE_PRAGMA(text) _Pragma(#text)
+#define BITGATE_NO_LOOP(rounds)
 #endif
 namespace bitgate {
+// May a thread leave out what it does for nothing? On a GPU the others of its wave would wait for it.
+#if defined(BITGATE_PLATFORM_HOST)
+inline constexpr bool branches_are_cheap = true;
+#else
+inline constexpr bool branches_are_cheap = false;
+#endif
 // Kernel arguments that are loaded once more, here: a compiler for AMD loads them all when a kernel starts,
 // and keeps them in scalar registers until their last use.
 template <class T> BITGATE_HD inline const T& loaded_here(const T& arguments) {

@@ -56,6 +56,17 @@ BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_or_clear(const Element* f
   return chunk;
 }
 
+// What a thread will read of the step after this one, as far as that goes on at the same pace: other threads
+// run until then. A GPU hides the way to memory by itself.
+template <int passes, class Element>
+BITGATE_HD __forceinline__ void expect_reads([[maybe_unused]] const Element* first,
+                                             [[maybe_unused]] int64_t pace) {
+#if defined(BITGATE_PLATFORM_HOST)
+  for (int pass = 0; pass < passes; ++pass)
+    __builtin_prefetch(first + pass * pace);
+#endif
+}
+
 // A thread's vectors of a tile to LDS, as they lie in memory.
 template <class Cover, int pitch, class Factor, class Chunks>
 BITGATE_HD __forceinline__ void store_vectors(const Chunks& chunks, int thread, Factor* tile) {

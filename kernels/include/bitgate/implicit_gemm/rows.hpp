@@ -54,6 +54,7 @@ template <class Geometry> BITGATE_HD inline Row digits_of(const Geometry& geomet
 template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, const Row& digits) {
   int32_t carry = 0;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     row.position[axis] += digits.position[axis] + carry;
@@ -74,19 +75,22 @@ struct Pace {
   Row digits;
   int64_t offset;
   int64_t restart[axes];
+  bool along_last; // axis alone, until that begins again
 };
 
 // `image` and `position` are elements from one to the next.
 template <class Geometry>
 BITGATE_HD inline Pace pace_of(const Geometry& geometry, int rows, int64_t image,
                                const int64_t (&position)[axes]) {
-  Pace pace{digits_of(geometry, rows), 0, {}};
+  Pace pace{digits_of(geometry, rows), 0, {}, false};
   pace.offset = pace.digits.image * image;
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t before = axis == 0 ? image : position[axis - 1];
     pace.offset += pace.digits.position[axis] * position[axis];
     pace.restart[axis] = before - range_of(geometry.axis[axis]).length * position[axis];
   }
+  const Row& digits = pace.digits;
+  pace.along_last = (digits.image | digits.position[0] | digits.position[1]) == 0;
   return pace;
 }
 
@@ -94,6 +98,7 @@ template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, const Pace& pace) {
   int32_t carry = 0;
   walk.offset += pace.offset;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     int32_t& position = walk.row.position[axis];
@@ -101,6 +106,8 @@ BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, co
     carry = position >= range.begin + range.length;
     position -= carry ? range.length : 0;
     walk.offset += carry ? pace.restart[axis] : 0;
+    if (branches_are_cheap && axis == axes - 1 && pace.along_last && !carry)
+      return;
   }
   walk.row.image += pace.digits.image + carry;
 }

@@ -29,6 +29,12 @@ template <int A_, int B_, int C_> struct Vectors {
 template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
   uint64_t words[Bytes / 8];
 };
+#if defined(BITGATE_PLATFORM_HOST)
+// Two words that are written one by one and read as one would wait for the cache.
+template <> struct alignas(16) [[gnu::may_alias]] Chunk<16> {
+  uint64_t words __attribute__((vector_size(16)));
+};
+#endif
 template <> struct alignas(4) [[gnu::may_alias]] Chunk<4> {
   uint32_t words[1];
 };

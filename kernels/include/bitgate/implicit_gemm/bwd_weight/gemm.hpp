@@ -79,23 +79,32 @@ public:
 
   BITGATE_HD __forceinline__ int thread_of() const { return thread_; }
 
-  BITGATE_HD __forceinline__ void fetch(Stage& stage) {
+  BITGATE_SHARED_PART void fetch(Stage& stage) {
     visit_a([&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<A, Vector::A>(from); });
     visit_b([&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<B, Vector::B>(from); });
   }
 
   // Of terms past the end and cells in the padding there is none. Both leave their walks at the next step.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) {
-    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, a_, pace_a_)) {
-      const bool is_term = (dy_ != nullptr) & (a_.row.image < geometry_.images);
-      visit(pass, is_term ? dy_ + a_.offset : nullptr);
+    if (branches_are_cheap && dy_ == nullptr)
+      return visit_nothing<CoverA::passes>(dy_, visit);
+    Walk at = a_;
+    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, at, pace_a_)) {
+      const bool is_term = (dy_ != nullptr) & (at.row.image < geometry_.images);
+      visit(pass, is_term ? dy_ + at.offset : nullptr);
     }
+    a_ = at;
   }
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) {
-    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, b_, pace_b_)) {
-      const bool is_cell = is_inside(b_.row) & (x_ != nullptr) & (b_.row.image < geometry_.images);
-      visit(pass, is_cell ? x_ + b_.offset : nullptr);
+    if (branches_are_cheap && x_ == nullptr)
+      return visit_nothing<CoverB::passes>(x_, visit);
+    Walk at = b_;
+    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, at, pace_b_)) {
+      const bool is_cell = is_inside(at.row) & (x_ != nullptr) & (at.row.image < geometry_.images);
+      visit(pass, is_cell ? x_ + at.offset : nullptr);
     }
+    b_ = at;
+    expect_reads<CoverB::passes>(x_ + at.offset, pace_b_.offset);
   }
   BITGATE_HD __forceinline__ void next() {}
 
@@ -109,6 +118,11 @@ public:
   }
 
 private:
+  template <int passes, class Pointer, class Visit>
+  static BITGATE_HD __forceinline__ void visit_nothing(Pointer null, Visit visit) {
+    for (int pass = 0; pass < passes; ++pass)
+      visit(pass, null);
+  }
   BITGATE_HD __forceinline__ int32_t x_at(const Row& term, int axis) const {
     return input_at<Variant::special>(geometry_.axis[axis], term.position[axis]) + shift_[axis];
   }
@@ -122,9 +136,12 @@ private:
   // False where the tap falls into the padding.
   BITGATE_HD __forceinline__ bool is_inside(const Row& term) const {
     bool inside = true;
-    for (int axis = 0; axis < axes && !is_pointwise(Variant::special); ++axis) {
-      const int32_t i = x_at(term, axis);
-      inside &= (i >= 0) & (i < geometry_.axis[axis].input); // no branch
+    if constexpr (!is_pointwise(Variant::special)) {
+      BITGATE_NO_LOOP(3)
+      for (int axis = 0; axis < axes; ++axis) {
+        const int32_t i = x_at(term, axis);
+        inside &= (i >= 0) & (i < geometry_.axis[axis].input); // no branch
+      }
     }
     return inside;
   }
