@@ -27,7 +27,7 @@ BITGATE_HD __forceinline__ bool is_within(int32_t i, int32_t length) {
 
 // Does output cell o read input cell o, and nothing else?
 inline bool is_identity(const Axis& axis) {
-  return axis.filter == 1 && axis.stride == 1 && axis.left_pad == 0 && axis.input == axis.output;
+  return axis.filter == 1 && axis.stride == 1 && axis.input == axis.output;
 }
 
 // What an instance may take for granted. A wrong assertion gives wrong bits, so check_specialisation refuses
