@@ -52,6 +52,7 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
 template <class Variant> struct ReadPosition {
   const typename Variant::ElementA* cells[Variant::CoverA::passes];
   uint32_t inside;
+  static_assert(Variant::CoverA::passes <= 32);
   const typename Variant::ElementB* w_tap;
   struct {
     int32_t c;

@@ -50,6 +50,9 @@ public:
   using CoverA = Cover<Tile::K, Tile::M, Vector::A, Threads>;
   using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
   using Stage = OperandStage<Variant, CoverA, CoverB>;
+  // Rings take rows that lie evenly apart without walking from position to position. Loops that hold what
+  // they load in registers have none left for a second way.
+  static constexpr bool has_even_way = is_ring<Variant>;
 
   BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
                                     int thread, const typename Variant::ElementA* dy,
@@ -60,7 +63,7 @@ public:
     const Layout& y = geometry.dy;
     dy_ = k < geometry.k ? dy + offset_of(y, {place.group}) + k : nullptr;
     const int32_t term_a = first_term + CoverA::row(thread, 0);
-    if (is_ring<Variant> && geometry.apart_dy != 0) {
+    if (has_even_way && geometry.apart_dy != 0) {
       a_ = even_walk_at(term_a, geometry.apart_dy);
       pace_a_ = even_pace_of(geometry, CoverA::rows, geometry.apart_dy);
     } else {
@@ -76,7 +79,7 @@ public:
     for (int axis = 0; axis < axes; ++axis)
       shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
     const int32_t term_b = first_term + CoverB::row(thread, 0);
-    if (is_ring<Variant> && geometry.apart_x != 0) {
+    if (has_even_way && geometry.apart_x != 0) {
       b_ = even_walk_at(term_b, geometry.apart_x);
       pace_b_ = even_pace_of(geometry, CoverB::rows, geometry.apart_x);
       return;
@@ -102,7 +105,7 @@ public:
 
   // Of terms past the end and cells in the padding there is none. Both leave their walks at the next step.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) {
-    if (is_ring<Variant> && pace_a_.is_even) {
+    if (has_even_way && pace_a_.is_even) {
       for (int pass = 0; pass < CoverA::passes; ++pass, advance(a_, pace_a_))
         visit(pass, (dy_ != nullptr) & (a_.row.image < pace_a_.images), dy_ + a_.offset);
       return;
@@ -114,7 +117,7 @@ public:
     }
   }
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) {
-    if (is_ring<Variant> && pace_b_.is_even) {
+    if (has_even_way && pace_b_.is_even) {
       for (int pass = 0; pass < CoverB::passes; ++pass, advance(b_, pace_b_))
         visit(pass, (x_ != nullptr) & (b_.row.image < pace_b_.images), x_ + b_.offset);
       return;
