@@ -43,6 +43,14 @@
 #define BITGATE_HAS_WAVE(size) ((size) == 64)
 #endif
 
+// Threads of a block, and blocks that a compute unit is to hold at once: NVIDIA's compiler makes do with as
+// many registers. Others take the second number for waves; they find their own.
+#if defined(BITGATE_PLATFORM_NVIDIA)
+#define BITGATE_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#else
+#define BITGATE_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads)
+#endif
+
 // Functions used on both sides.
 #define BITGATE_HD __host__ __device__
 // A part that several kernels share: inlined into each on a GPU, a function of its own on the host, where

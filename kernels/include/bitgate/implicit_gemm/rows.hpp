@@ -27,6 +27,33 @@ template <class Geometry> BITGATE_HD inline int64_t rows_of(const Geometry& geom
          range_of(geometry.axis[1]).length * range_of(geometry.axis[2]).length;
 }
 
+// The rows that there are from one on, at most `most`.
+template <class Geometry>
+BITGATE_HD __forceinline__ int32_t rows_from(const Geometry& geometry, int64_t first, int32_t most) {
+  const int64_t rest = rows_of(geometry) - first;
+  return rest < most ? static_cast<int32_t>(rest) : most;
+}
+
+// How far apart rows lie whose cells follow each other evenly, so that row m lies at m times that; else 0.
+// `image` and `position` are elements from one to the next.
+template <class Geometry>
+BITGATE_HD inline int64_t even_rows(const Geometry& geometry, int64_t image,
+                                    const int64_t (&position)[axes]) {
+  int64_t rows = 1, apart = 0;
+  bool is_even = true;
+  const auto follow = [&](int64_t length, int64_t stride) {
+    if (length == 1)
+      return;
+    apart = rows == 1 ? stride : apart;
+    is_even &= stride == rows * apart;
+    rows *= length;
+  };
+  for (int axis = axes - 1; axis >= 0; --axis)
+    follow(range_of(geometry.axis[axis]).length, position[axis]);
+  follow(geometry.images, image);
+  return is_even ? apart : 0;
+}
+
 // Row m: the last axis is fastest. GPUs divide 64 bits step by step, 32 bits several times as fast.
 template <class Geometry, class Index> BITGATE_HD inline Row row_at(const Geometry& geometry, Index m) {
   if constexpr (sizeof(Index) > sizeof(int32_t))
@@ -71,7 +98,10 @@ struct Walk {
 };
 
 // What moves a walk on by a number of rows: in elements, and those that each axis adds where it begins again.
+// Rows that lie apart evenly need no positions: each counts as an image.
 struct Pace {
+  bool is_even;
+  int32_t images;
   Row digits;
   int64_t offset;
   int64_t restart[axes];
@@ -82,7 +112,7 @@ struct Pace {
 template <class Geometry>
 BITGATE_HD inline Pace pace_of(const Geometry& geometry, int rows, int64_t image,
                                const int64_t (&position)[axes]) {
-  Pace pace{digits_of(geometry, rows), 0, {}, false};
+  Pace pace{false, geometry.images, digits_of(geometry, rows), 0, {}, false};
   pace.offset = pace.digits.image * image;
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t before = axis == 0 ? image : position[axis - 1];
@@ -92,6 +122,20 @@ BITGATE_HD inline Pace pace_of(const Geometry& geometry, int rows, int64_t image
   const Row& digits = pace.digits;
   pace.along_last = (digits.image | digits.position[0] | digits.position[1]) == 0;
   return pace;
+}
+
+// The same of rows that lie `apart` evenly, and row m of them.
+template <class Geometry>
+BITGATE_HD inline Pace even_pace_of(const Geometry& geometry, int rows, int64_t apart) {
+  return {true, static_cast<int32_t>(rows_of(geometry)), {rows, {}}, rows * apart, {}, false};
+}
+BITGATE_HD __forceinline__ Walk even_walk_at(int32_t m, int64_t apart) {
+  return {{m, {}}, m * apart};
+}
+
+BITGATE_HD __forceinline__ void advance(Walk& walk, const Pace& pace) {
+  walk.row.image += pace.digits.image;
+  walk.offset += pace.offset;
 }
 
 template <class Geometry>
