@@ -23,6 +23,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
+from bitgate.operation import Accumulation
 from bitgate.project import Project
 from bitgate.record import Outcome, Stamp
 from bitgate.record.event import RecordError
@@ -115,7 +116,7 @@ class _Run:
     def _timed(self, shape: Shape, entrants: list[Entrant], left: Callable[[], float]) -> Iterator[Timing]:
         # All are verified before the first is warmed up: a verification may end the process that holds the buffers.
         for do, what in ((self._verify, "verified"), (Entrant.open, "timed")):
-            for entrant in entrants:
+            for entrant in by_data(entrants):
                 self._step(entrant, do, what, left())
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
@@ -204,6 +205,16 @@ class _Run:
         if self._journal is not None:
             write(self._journal, row)
         return row
+
+
+def by_data(entrants: Sequence[Entrant]) -> list[Entrant]:
+    """Those that sum alike behind each other: data are made for how a kernel sums, and a process keeps one reference
+    on its device, which of long sums takes a second."""
+    together: dict[Accumulation, list[Entrant]] = {}
+    for entrant in entrants:
+        planned = entrant.planned
+        together.setdefault(planned.kernel.instance.accumulation_for(planned.problem), []).append(entrant)
+    return [entrant for alike in together.values() for entrant in alike]
 
 
 def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:

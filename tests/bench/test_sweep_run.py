@@ -1,0 +1,34 @@
+"""The order in which contenders of a shape are verified."""
+
+from __future__ import annotations
+
+from bitgate.bench.lane import Entrant
+from bitgate.bench.settings import Settings
+from bitgate.bench.side import Contender, Shape, Side
+from bitgate.bench.sweep_run import by_data
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel
+from bitgate.operation import parse_case_id
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+
+SPLIT = parse_case_id("bwd_weight_f16_nhwgc_g1n2k32c32_y1x1_h8x8_skauto")
+
+
+def entrant(side: str, family: str, instance: str) -> Entrant:
+    found = families()[family]
+    kernel = Kernel(found, next(one for one in found.instances if one.name == instance))
+    planned = PlannedCase(SPLIT, kernel, target="host")
+    return Entrant(Contender(Side(side), kernel), Shape(SPLIT), planned, CaseProcess(Opening("host")), Settings())
+
+
+def test_kernels_whose_data_are_the_same_follow_each_other() -> None:
+    """One stage adds its slices up in f16, two stages in f32, whose sums may be larger: sides in turns would have each
+    reference made again and again."""
+    turns = [
+        entrant("A", "grouped_bwd_weight", "f16_128x128x32_a8b8c8_d3"),
+        entrant("B", "bwd_weight_two_stage", "f16_128x64x32_a8b8c8_d2"),
+        entrant("A", "grouped_bwd_weight", "f16_32x32x32_a1b1c1"),
+        entrant("B", "bwd_weight_two_stage", "f16_32x32x32_a1b1c1"),
+    ]
+    assert [one.contender.side.name for one in by_data(turns)] == ["A", "A", "B", "B"]
