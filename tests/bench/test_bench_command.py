@@ -361,6 +361,18 @@ def test_two_commits_of_an_owners_kernel(owner: Path) -> None:
     assert git(owner, "worktree", "list").count("\n") == 1
 
 
+@pytest.mark.parametrize("base", ["HEAD", "."])
+def test_a_tree_is_no_base_of_itself(owner: Path, base: str) -> None:
+    (owner / ".gitignore").write_text("out\n.cache\n")
+    committed(owner, "outputs are ignored")
+    done = bitgate(owner, "bench", POINTWISE, "--target", "host", "--gate", f"--base={base}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        f"--base {base}: is this very tree, which is no slower than itself: name another"
+        f" {'commit' if base == 'HEAD' else 'checkout'}\n"
+    )
+
+
 def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     words = ["bench", POINTWISE, "--target", "host", "--samples=20", "--gate"]
     done = bitgate(owner, *words, "--base=HEAD~1")
