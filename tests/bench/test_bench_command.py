@@ -163,6 +163,9 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
             "work was left in flight on a stream",
             id="works_where_no_clock_looks",
         ),
+        pytest.param(
+            "kept", 30, 10**9, Status.NOT_VERIFIED, "it remembers data or results by their", id="remembers_by_address"
+        ),
         pytest.param("input", 30, 10**9, Status.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
         pytest.param("past", 30, 10**9, Status.FAILED, "past the end of buffer out", id="out_of_bounds"),
     ],
