@@ -1,13 +1,13 @@
 """What the host runtime costs, each figure beside a floor, and beside HIP-CPU where its headers are given.
 
-    python bench/host_runtime.py [--json]
-    python bench/host_runtime.py --beside HIP-CPU
+    python bench/host_runtime.py [--level O3] [--json]
+    python bench/host_runtime.py --beside HIP-CPU [--level O3]
 
 CPU time of the process, the best of nine rounds, on one OS thread; nothing here is a test. HIP-CPU is a header-only HIP
 runtime for CPUs and needs TBB: where that is not installed, name its folders in CPATH, LIBRARY_PATH, LD_LIBRARY_PATH.
-The same workloads are built against it, as a program with the options that HIP-CPU's own build asks for, their results
-are looked at, and they are measured in turns with ours: in CPU time, HIP-CPU held to one core, and by the wall on all
-cores. A thread of HIP-CPU's waits in a loop, so its programs stand still while others are measured.
+The same workloads are built against it, as a program with ours' options and those that HIP-CPU's own build asks for,
+their results are looked at, and they are measured in turns with ours: in CPU time, HIP-CPU held to one core, and by the
+wall on all cores. A thread of HIP-CPU's waits in a loop, so its programs stand still while others are measured.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bitgate.build import flags
 from bitgate.build.builder import Builder
 from bitgate.errors import UsageError
-from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.operations.convolution import Pass
+from bitgate.project import own_kernels
 
 HERE = Path(__file__).resolve().parent
+WORKLOADS = "host_runtime.hip.cpp"
 MIB = 1 << 20
 SIZES = (("1 KiB", 1024, 2000), ("1 MiB", MIB, 100), ("64 MiB", 64 * MIB, 3))
 MATMUL = 512
 ELEMENTS = 4 * MIB
 MEMORY = "m"
 """Among arguments: the memory of ``ELEMENTS`` that a library or program has."""
-PEER_FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-march=x86-64-v3", "-ffp-contract=off", "-pthread", "-rdynamic", "-w")
-PEER_ASKS = "-fopenmp-simd"
-"""HIP-CPU's loops over threads are marked for it."""
+PEER_FLAGS = ("-std=c++17", "-DNDEBUG", "-fopenmp-simd", "-rdynamic", "-w")
+"""HIP-CPU's loops over threads are marked for OpenMP."""
+
 
 Arguments = tuple[int | str, ...]
 
@@ -199,49 +199,53 @@ def measured(on: Library | Peer, work: Work) -> float:
     return 1e-9 * nanoseconds / work.parts
 
 
-def ours() -> Library:
-    builder = Builder("host")
-    family = KernelFamily(
-        name="bench_host_runtime",
-        operations=(Pass.FWD,),
-        sources=("host_runtime.hip.cpp", "host_runtime_floors.cpp"),
-        folder=HERE,
-        platforms=("host",),
-        instances=(Instance("only", "one", ("f32",), ("nhwgc",), (2,), F32_ACCUMULATION),),
-    )
-    return Library(builder.runtime(), builder.family(family))
+def built(output: Path, level: str, options: Iterable[str], others: str, libraries: Iterable[str] = ()) -> str:
+    """Compiles the workloads as bitgate's kernels are, or at -O3; the compiler's complaint, empty if it has none."""
+    compiler = Builder("host").compiler
+    usual = flags.host_kernel(compiler.kind) if level == "kernels" else flags.host_library(compiler.kind)
+    command = [*compiler.command, *usual, *options, str(HERE / WORKLOADS), str(HERE / others), "-o", str(output)]
+    finished = subprocess.run([*command, *libraries], capture_output=True, text=True, check=False)
+    if not finished.returncode:
+        return ""
+    return next((line for line in finished.stderr.splitlines() if re.search("error|cannot find", line)), "no word")
 
 
-def built_peer(path: Path, folder: Path) -> Path:
+def ours(folder: Path, level: str) -> Library:
+    runtime, library = Builder("host").runtime(), folder / "ours.so"
+    include = own_kernels() / "platforms" / "host" / "include"
+    if said := built(library, level, ("-shared", "-I", str(include)), "host_runtime_floors.cpp"):
+        raise UsageError(f"{WORKLOADS} does not build: {said}")
+    return Library(runtime, library)
+
+
+def built_peer(path: Path, folder: Path, level: str) -> Path:
     """The workloads on HIP-CPU, built into ``folder``; UsageError where its headers or TBB are missing."""
     include = next((at for at in (path / "include", path) if (at / "hip" / "hip_runtime.h").is_file()), None)
     if include is None:
         raise UsageError(f"--beside {path}: no include/hip/hip_runtime.h there; give a checkout of HIP-CPU")
-    program = folder / "peer"
-    sources = [str(HERE / name) for name in ("host_runtime.hip.cpp", "host_runtime_peer.cpp")]
-    command = [*Builder("host").compiler.command, *PEER_FLAGS, PEER_ASKS, "-I", str(include), *sources]
-    finished = subprocess.run(
-        [*command, "-o", str(program), "-ltbb", "-ldl"], capture_output=True, text=True, check=False
-    )
-    if finished.returncode:
-        said = next((line for line in finished.stderr.splitlines() if re.search("error|cannot find", line)), "no word")
+    options = (*PEER_FLAGS, "-fPIE", "-I", str(include))
+    if said := built(folder / "peer", level, options, "host_runtime_peer.cpp", ("-ltbb", "-ldl")):
         raise UsageError(f"--beside {path}: the workloads do not build against it: {said}")
-    return program
+    return folder / "peer"
 
 
-def rows(hip_cpu: Path | None = None) -> Iterator[Row]:
-    """All rows in order, each as soon as it is measured. ``hip_cpu``: its folder; it is measured right after ours."""
+def rows(hip_cpu: Path | None = None, level: str = "kernels", only: str = "") -> Iterator[Row]:
+    """The rows with ``only`` in their name in order, each as soon as it is measured. ``hip_cpu``: its folder; it is
+    measured right after ours."""
+    wanted = [work for work in works() if only in work.name]
+    if not wanted:
+        raise UsageError(f"--only {only}: no row has it in its name; there are {', '.join(w.name for w in works())}")
     floors: dict[tuple[str, Arguments], float] = {}
     cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
         peers: list[Peer] = []
         if hip_cpu is not None:
-            program = built_peer(hip_cpu, Path(folder))
+            program = built_peer(hip_cpu, Path(folder), level)
             for held in ({max(cores)}, cores):
                 peers.append(Peer(program, held))
                 running.callback(peers[-1].close)
-        own = ours()
-        for work in works():
+        own = ours(Path(folder), level)
+        for work in wanted:
             seconds = measured(own, work)
             key = (work.floor, work.floor_arguments)
             if key not in floors:
@@ -272,11 +276,16 @@ def line(row: Row) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, metavar="PATH", help="a checkout of HIP-CPU, or its include folder")
+    levels = ("kernels", "O3")
+    parser.add_argument(
+        "--level", choices=levels, default=levels[0], help="options: those of bitgate's kernels, or -O3"
+    )
+    parser.add_argument("--only", metavar="TEXT", default="", help="the rows that have it in their name")
     parser.add_argument("--json", action="store_true", help="one JSON document of rows; times in seconds")
     options = parser.parse_args()
     found: list[Row] = []
     try:
-        for row in rows(options.beside):
+        for row in rows(options.beside, options.level, options.only):
             if not options.json:
                 if not found:
                     print(heading(options.beside is not None))
