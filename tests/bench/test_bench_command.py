@@ -163,6 +163,9 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
             "work was left in flight on a stream",
             id="works_where_no_clock_looks",
         ),
+        pytest.param(
+            "kept", 30, 10**9, Status.NOT_VERIFIED, "it remembers data or results by their", id="remembers_by_address"
+        ),
         pytest.param("input", 30, 10**9, Status.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
         pytest.param("past", 30, 10**9, Status.FAILED, "past the end of buffer out", id="out_of_bounds"),
     ],
@@ -359,6 +362,18 @@ def test_two_commits_of_an_owners_kernel(owner: Path) -> None:
     assert document["summary"]["wins"]["B"] == 1
     assert git(owner, "status", "--porcelain", "--untracked-files=no") == ""
     assert git(owner, "worktree", "list").count("\n") == 1
+
+
+@pytest.mark.parametrize("base", ["HEAD", "."])
+def test_a_tree_is_no_base_of_itself(owner: Path, base: str) -> None:
+    (owner / ".gitignore").write_text("out\n.cache\n")
+    committed(owner, "outputs are ignored")
+    done = bitgate(owner, "bench", POINTWISE, "--target", "host", "--gate", f"--base={base}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        f"--base {base}: is this very tree, which is no slower than itself: name another"
+        f" {'commit' if base == 'HEAD' else 'checkout'}\n"
+    )
 
 
 def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:

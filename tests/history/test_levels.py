@@ -67,6 +67,16 @@ def test_of_a_few_nights_nothing_is_said() -> None:
     assert ENOUGH_NIGHTS == 8
 
 
+@pytest.mark.parametrize("nights", range(1, 8))
+@pytest.mark.parametrize("comes", ["first", "last"])
+def test_a_step_is_told_from_its_fourth_night_on_and_never_of_another(nights: int, comes: str) -> None:
+    draw = np.random.default_rng(nights)
+    before, after = draw.lognormal(0, 0.01, 30), 2 * draw.lognormal(0, 0.01, nights)
+    found = levels([*before, *after] if comes == "last" else [*after, *before])
+    place = 30 if comes == "last" else nights
+    assert [level.first for level in found] == ([0, place] if nights >= 4 else [0])
+
+
 def test_the_noise_is_told_whatever_steps_there_are() -> None:
     draw = np.random.default_rng(1)
     values = [log(one) for one in draw.lognormal(0, 0.02, 80)]

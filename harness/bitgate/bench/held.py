@@ -35,27 +35,29 @@ class HeldSet:
     """One set of buffers of a problem. HipError if there is no memory for it."""
 
     def __init__(self, device: Device, tools: Tools, problem: Problem, data: Data) -> None:
-        self._device, self._tools, self._problem, self._data = device, tools, problem, data
+        self._device, self._tools, self._problem, self.data = device, tools, problem, data
         self._buffers = Buffers(device, PLACEMENT)
         self._scratch: dict[int, Buffer] = {}
         self._before: dict[str, tuple[int, int]] = {}
         try:
-            self._fill()
+            self.fill(data)
         except BaseException:
             self.free()
             raise
 
-    def _fill(self) -> None:
+    def fill(self, data: Data) -> None:
+        """With these data, and blank outputs, in the same buffers if they are there."""
+        self.data = data
         tensors = self._problem.tensors
         self._tools.clear()
         tickets = {}
-        for name, _ in self._data.plan.tensors:
+        for name, _ in self.data.plan.tensors:
             if name not in self._problem.in_place:
-                buffer = self._buffers.add(name, tensors[name].bytes)
-                self._data.put(self._tools, buffer, tensors[name])
+                buffer = self._buffers.at(name, tensors[name].bytes)
+                self.data.put(self._tools, buffer, tensors[name])
                 tickets[name] = self._tools.memory(buffer.pointer, tensors[name])
         for role in self._problem.outputs:
-            self._buffers.add(role, tensors[role].bytes)
+            self._buffers.at(role, tensors[role].bytes)
         answers = self._tools.read()
         self._before = {name: sums_at(answers, ticket) for name, ticket in tickets.items()}
         self.blank()
@@ -66,7 +68,7 @@ class HeldSet:
         for role in self._problem.outputs:
             buffer, tensor = self._buffers.named[role], tensors[role]
             if shared and role == self._problem.result:
-                self._data.put(self._tools, buffer, tensors[shared[0]])
+                self.data.put(self._tools, buffer, tensors[shared[0]])
             else:
                 self._tools.fill_bits(buffer.pointer, tensor, poison_bits(tensor.dtype))
         self._device.synchronize()

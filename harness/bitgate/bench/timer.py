@@ -29,6 +29,7 @@ from bitgate.record import UNKNOWN
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.on_device import Data
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repeat import OTHER_SEED
 from bitgate.verify.running import How
 from bitgate.verify.server import from_json
 from bitgate.verify.session import Session, reference_kind
@@ -105,10 +106,13 @@ class Timers:
         return _told(self._session, lambda: vars(self._timed[number].sample()))
 
     def finish(self, number: int) -> dict[str, Any]:
-        """One launch more, when all samples are taken."""
+        """One launch more, when all samples are taken, and some on other data."""
 
         def finished() -> dict[str, Any]:
-            self._timed[number].launch_checked()
+            timed = self._timed[number]
+            timed.launch_checked()
+            if timed.digest and not shortage(timed.case.problem, self._session.device, 1):
+                timed.launch_on_others(self._data(timed.case, timed.case.seed + OTHER_SEED))
             return {}
 
         return _told(self._session, finished)
@@ -123,21 +127,19 @@ class Timers:
             self._overwritten = None
 
     def _held(self, case: PlannedCase, settings: Settings) -> list[HeldSet]:
-        problem, instance = case.problem, case.kernel.instance
-        plan = plan_fill(problem, instance.accumulation_for(problem), case.fill, case.seed)
+        problem = case.problem
+        plan = self._plan(case, case.seed)
         for other, filled, known in self._sets:
             if (other, filled) == (problem, plan):
                 return known
-        tools, tensors = self._session.tools, problem.tensors
-        fillable = all(tools.can_fill(tensors[name], own) for name, own in plan.tensors)
         wanted = max(1, settings.rotate)
         if words := shortage(problem, self._session.device, wanted):
             raise Short(words)
-        inputs = None if fillable else self._session.inputs(problem, instance, case.fill, case.seed).tensors
+        data = self._data(case, case.seed)
         sets: list[HeldSet] = []
         try:
             for _ in range(wanted):
-                sets.append(HeldSet(self._session.device, tools, problem, Data(plan, inputs)))
+                sets.append(HeldSet(self._session.device, self._session.tools, problem, data))
         except BaseException:
             free_all(sets)
             raise
@@ -150,6 +152,16 @@ class Timers:
         if self._hold is None:
             self._hold = Hold(self._session.device_tools, self._clock.between_events)
         return self._hold
+
+    def _plan(self, case: PlannedCase, seed: int) -> FillPlan:
+        contract = case.kernel.instance.accumulation_for(case.problem)
+        return plan_fill(case.problem, contract, case.fill, seed)
+
+    def _data(self, case: PlannedCase, seed: int) -> Data:
+        tools, tensors, plan = self._session.tools, case.problem.tensors, self._plan(case, seed)
+        if all(tools.can_fill(tensors[name], own) for name, own in plan.tensors):
+            return Data(plan)
+        return Data(plan, self._session.inputs(case.problem, case.kernel.instance, case.fill, seed).tensors)
 
     def _cold(self, settings: Settings) -> Buffer | None:
         if settings.cold and self._overwritten is None:
@@ -214,13 +226,43 @@ class Timed:
             held.blank_part(self.draw.random(), self.draw.random() < 0.5)
         else:
             held.blank()
-        arguments = held.arguments(self.workspace)
+        self.record = self._launch(held)
+        self._check(held)
+
+    def launch_on_others(self, others: Data) -> None:
+        """In buffers that it has worked in, and in fresh ones. Wrong if the results differ: what remembers data by
+        their addresses need not compute, and is as right as it is fast while these stay the same."""
+        held = self._next()
+        own = held.data
+        try:
+            held.fill(others)
+            here = self._digest_in(held)
+        finally:
+            held.fill(own)
+        fresh = HeldSet(self.session.device, self.session.tools, self.case.problem, others)
+        try:
+            there = {self._digest_in(fresh) for _ in range(2)}
+        finally:
+            fresh.free()
+        if len(there) == 1 and here not in there:
+            raise Wrong(
+                f"{self._ordinal}: on other data in the buffers of the timing the result's digest is {here}, in fresh"
+                f" ones {there.pop()}: it remembers data or results by their addresses"
+            )
+
+    def _digest_in(self, held: HeldSet) -> str:
+        held.blank()
+        self._launch(held)
+        return held.look(self.workspace).digest
+
+    def _launch(self, held: HeldSet) -> DispatchRecord:
+        """Once, to its end."""
+        arguments, device = held.arguments(self.workspace), self.session.device
         self._arrange()
-        device = self.session.device
-        self.record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
+        record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
         device.wait()
         self.launched += 1
-        self._check(held)
+        return record
 
     def sample(self) -> Sample:
         """As ``_sample``; again, where launches were to be queued and were not in time."""

@@ -29,12 +29,21 @@ def sides(
 ) -> tuple[Side, Side]:
     """Side A is the base: a folder, a commit, or where this branch left the main one; B is this tree."""
     if base is not None and Path(base).is_dir():
+        if project.root.resolve().is_relative_to(Path(base).resolve()):
+            raise UsageError(f"--base {base}: is this very tree, which is no slower than itself: name another checkout")
         tree, build = Path(base), base
     else:
-        build = commit_of(project, base, "--base") if base is not None else _left_main_at(project)
+        build = _named(project, base) if base is not None else _left_main_at(project)
         tree = sources_of(project, build)
         tell(f"base: {build[:12]}")
     return Side("A", kernel, options, tree, build), Side("B", kernel, options)
+
+
+def _named(project: Project, base: str) -> str:
+    commit = commit_of(project, base, "--base")
+    if commit == commit_of(project, "HEAD", "--base") and not git.lines(project.root, "status", "--porcelain"):
+        raise UsageError(f"--base {base}: is this very tree, which is no slower than itself: name another commit")
+    return commit
 
 
 def _left_main_at(project: Project) -> str:

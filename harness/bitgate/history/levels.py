@@ -49,8 +49,23 @@ def levels(seconds: Sequence[float]) -> list[Level]:
     noise = spread(values)
     calm = clipped(values, FAR * noise)
     starts = cuts(calm, PENALTY * noise * log(len(values)), LEAST_NIGHTS) if len(values) >= ENOUGH_NIGHTS else [0]
+    starts = _ripe(starts, values)
     ends = [*(start - 1 for start in starts[1:]), len(values) - 1]
     return [Level(start, end, exp(median(values[start : end + 1]))) for start, end in zip(starts, ends, strict=True)]
+
+
+def _ripe(starts: list[int], values: Sequence[float]) -> list[int]:
+    """Without a last level of the fewest nights whose first is as those before: it was taken in to have so many, and
+    the step would be told a night, and its commits, too early. The same of a first level's last night."""
+    ends = [*starts[1:], len(values)]
+    middles = [median(values[start:end]) for start, end in zip(starts, ends, strict=True)]
+    if len(starts) > 1 and ends[-1] - starts[-1] == LEAST_NIGHTS:
+        value = values[starts[-1]]
+        starts = starts[:-1] if abs(value - middles[-2]) < abs(value - middles[-1]) else starts
+    if len(starts) > 1 and ends[0] == LEAST_NIGHTS:
+        value = values[ends[0] - 1]
+        starts = [starts[0], *starts[2:]] if abs(value - middles[1]) < abs(value - middles[0]) else starts
+    return starts
 
 
 def spread(values: Sequence[float]) -> float:
