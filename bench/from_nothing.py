@@ -104,10 +104,9 @@ def attempt(folder: Path, commit: str, arguments: argparse.Namespace) -> Trial:
         pip = [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-compile"]
         filled = _step("packages", [*pip, "-e", str(checkout)])
         environment = Spent(made.wall + filled.wall, made.cpu + filled.cpu)
+    # Nor how this shell's Python behaves: with PYTHONDONTWRITEBYTECODE each process compiles every module.
     apart = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("BITGATE_", "PYTEST_")) and name != "PYTHONPATH"
+        name: value for name, value in os.environ.items() if not name.startswith(("BITGATE_", "PYTEST_", "PYTHON"))
     }
     variables = {**apart, **path, "BITGATE_CACHE": str(folder / "cache"), "BITGATE_OUT": str(folder / "out")}
     if arguments.shared:

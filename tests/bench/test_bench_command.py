@@ -144,7 +144,7 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("harm", "begin", "end", "status", "words"),
     [
-        pytest.param("wrong", 5, 5, Status.NOT_VERIFIED, "the result's digest is bg1:", id="its_fifth_launch_alone"),
+        pytest.param("wrong", 7, 7, Status.NOT_VERIFIED, "the result's digest is bg1:", id="its_seventh_launch_alone"),
         pytest.param(
             "wrong", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="from_the_thirtieth_on"
         ),
@@ -154,6 +154,14 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
         ),
         pytest.param(
             "skips", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="sees_its_result_there_already"
+        ),
+        pytest.param(
+            "late",
+            30,
+            10**9,
+            Status.NOT_VERIFIED,
+            "work was left in flight on a stream",
+            id="works_where_no_clock_looks",
         ),
         pytest.param("input", 30, 10**9, Status.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
         pytest.param("past", 30, 10**9, Status.FAILED, "past the end of buffer out", id="out_of_bounds"),

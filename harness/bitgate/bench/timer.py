@@ -26,6 +26,7 @@ from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Problem
 from bitgate.record import UNKNOWN
+from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.on_device import Data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How
@@ -240,7 +241,11 @@ class Timed:
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
         for held in used:
             held.blank()
+        mark = before_launch(self.session.device)
         taken = self._take(self.batch)
+        left = after_launch(self.session.device, mark, {})
+        if harm := left.damage or left.crash:  # work that no clock saw, say
+            raise Wrong(f"{self._ordinal}: {harm}")
         for held in used:
             self._check(held)
         if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
@@ -43,6 +44,7 @@ class Ending:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """After the workers are gone."""
+        _spare_hypothesis(session.config)
         if self.run.plan is None or session.config.option.collectonly:
             return
         if session.shouldfail or session.shouldstop:
@@ -81,6 +83,13 @@ class Ending:
             terminalreporter.write_line(
                 "kernels ran in pytest's own process (--in-process): this run vouches for nothing"
             )
+
+
+def _spare_hypothesis(config: pytest.Config) -> None:
+    """Its plugin, where it is installed, imports all of it at the end of a run, to look for reports that no test of
+    this run has written."""
+    if "hypothesis" not in sys.modules and (plugin := config.pluginmanager.get_plugin("hypothesispytest")):
+        config.pluginmanager.unregister(plugin)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -55,7 +55,7 @@ void BlockRunner::end() {
 void BlockRunner::prepareRecords() {
   const dim3 &now = launch->block, &before = preparedFor.block;
   if (preparedFor.waveSize == launch->waveSize && before.x == now.x && before.y == now.y &&
-      before.z == now.z && !waveOpsCounted)
+      before.z == now.z && !waveOpsCounted && !recordsCounted)
     return;
   for (unsigned t = 0; t < count; ++t) {
     ThreadRecord& record = records[t];
@@ -64,7 +64,7 @@ void BlockRunner::prepareRecords() {
     record.waveOps = record.waveOpHash = 0;
     record.index = {threadAt(t), 0};
   }
-  waveOpsCounted = false;
+  waveOpsCounted = recordsCounted = false;
   preparedFor = {now, launch->waveSize};
 }
 

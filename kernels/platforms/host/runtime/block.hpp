@@ -178,7 +178,8 @@ private:
   struct {
     dim3 block{0, 0, 0};
     unsigned waveSize = 0;
-  } preparedFor; // what the records say
+  } preparedFor;               // what the records say
+  bool recordsCounted = false; // wave operations
   struct {
     int schedule = -1;
     unsigned count = 0;
