@@ -234,7 +234,7 @@ def rows(hip_cpu: Path | None = None, level: str = "kernels", only: str = "") ->
     measured right after ours."""
     wanted = [work for work in works() if only in work.name]
     if not wanted:
-        raise UsageError(f"--only {only}: no row has it in its name; there are {', '.join(w.name for w in works())}")
+        raise UsageError(f"--only {only}: no row has it in its name; there are {'; '.join(w.name for w in works())}")
     floors: dict[tuple[str, Arguments], float] = {}
     cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:

@@ -14,7 +14,8 @@ struct Where {
 };
 
 __global__ void where(Where* out) {
-  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const dim3 grid = gridDim; // kernels hand it on as one
+  const unsigned block = blockIdx.x + grid.x * (blockIdx.y + grid.y * blockIdx.z);
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   out[block * blockDim.x * blockDim.y * blockDim.z + thread] = {{threadIdx.x, threadIdx.y, threadIdx.z},
                                                                 {blockIdx.x, blockIdx.y, blockIdx.z},
