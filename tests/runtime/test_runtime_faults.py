@@ -151,17 +151,19 @@ def test_a_barrier_that_not_all_threads_reach(host: Host, load: Load, schedule: 
     assert missing in host.text()
 
 
+@pytest.mark.parametrize("agreed", [0, 2])
 @pytest.mark.parametrize("barrier", [0, 1])
 @pytest.mark.parametrize(("odd", "kind"), [(0, 0), (37, 0), (64, 0), (100, 1)])
 def test_lanes_of_one_wave_must_agree_on_their_wave_operations(
-    host: Host, load: Load, odd: int, kind: int, barrier: int
+    host: Host, load: Load, odd: int, kind: int, barrier: int, agreed: int
 ) -> None:
-    load("faults").launch_miss_wave_op(1000, 0, barrier)
+    load("faults").launch_miss_wave_op(1000, 0, barrier, agreed)
     assert host.synchronize() == SUCCESS
-    load("faults").launch_miss_wave_op(odd, kind, barrier)
+    load("faults").launch_miss_wave_op(odd, kind, barrier, agreed)
     assert host.synchronize() == LAUNCH_FAILURE
     assert host.fault().kind == "divergent_wave_op"
     assert f"wave {odd // 64}" in host.text()
+    assert f"lane 0 in {agreed + (1 if odd % 64 == 0 else 2)}" in host.text()  # those of this launch alone
     assert ("the barrier" if barrier else "the kernel's end") in host.text()
 
 

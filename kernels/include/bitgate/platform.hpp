@@ -62,14 +62,17 @@
 #endif
 // BITGATE_UNROLL: at most so many rounds of a loop at once, where a compiler for GPUs would unroll it whole,
 // move its loads to the front and run out of registers. BITGATE_NO_LOOP: so few rounds that straight code is
-// better, which the host's compiler does not see by itself.
+// better, which the host's compiler does not see by itself. BITGATE_NO_VECTOR, in a loop's body: the host's
+// compiler would read as one vector what has just been written piece by piece, and wait for the cache.
 #define BITGATE_PRAGMA(text) _Pragma(#text)
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_UNROLL(rounds)
 #define BITGATE_NO_LOOP(rounds) BITGATE_PRAGMA(GCC unroll rounds)
+#define BITGATE_NO_VECTOR asm volatile("")
 #else
 #define BITGATE_UNROLL(rounds) BITGATE_PRAGMA(unroll rounds)
 #define BITGATE_NO_LOOP(rounds)
+#define BITGATE_NO_VECTOR
 #endif
 namespace bitgate {
 // May a thread leave out what it does for nothing? On a GPU the others of its wave would wait for it.

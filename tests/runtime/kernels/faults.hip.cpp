@@ -94,8 +94,13 @@ EXPORT void launch_miss_barrier(unsigned from) {
   hipLaunchKernelGGL(miss_barrier, 1, dim3(16, 4), 0, nullptr, from);
 }
 
-// Lane `odd` takes part in one wave operation less, or of another kind.
-__global__ void miss_wave_op(unsigned odd, int kind, int barrier) {
+// Lane `odd` takes part in one wave operation less, or of another kind, after so many that all agreed on.
+__global__ void miss_wave_op(unsigned odd, int kind, int barrier, int agreed) {
+  for (int i = 0; i < agreed; ++i) {
+    bitgate_host::wave_op(4);
+    __syncthreads();
+    __syncthreads(); // nothing was counted since
+  }
   bitgate_host::wave_op(1);
   if (threadIdx.x != odd)
     bitgate_host::wave_op(2);
@@ -104,8 +109,8 @@ __global__ void miss_wave_op(unsigned odd, int kind, int barrier) {
   if (barrier)
     __syncthreads();
 }
-EXPORT void launch_miss_wave_op(unsigned odd, int kind, int barrier) {
-  hipLaunchKernelGGL(miss_wave_op, 1, 128, 0, nullptr, odd, kind, barrier);
+EXPORT void launch_miss_wave_op(unsigned odd, int kind, int barrier, int agreed) {
+  hipLaunchKernelGGL(miss_wave_op, 1, 128, 0, nullptr, odd, kind, barrier, agreed);
 }
 
 __global__ void divergent_shuffle(int* out) {

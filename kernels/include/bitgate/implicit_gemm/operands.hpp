@@ -75,8 +75,10 @@ BITGATE_HD __forceinline__ void expect_reads([[maybe_unused]] const Element* fir
 // A thread's vectors of a tile to LDS, as they lie in memory.
 template <class Cover, int pitch, class Factor, class Chunks>
 BITGATE_HD __forceinline__ void store_vectors(const Chunks& chunks, int thread, Factor* tile) {
-  for (int pass = 0; pass < Cover::passes; ++pass)
+  for (int pass = 0; pass < Cover::passes; ++pass) {
+    BITGATE_NO_VECTOR;
     write_chunk(tile + lds_place<Cover, pitch>(thread, pass), chunks[pass]);
+  }
 }
 
 // The same turned: what lies side by side in memory goes below each other.
@@ -86,6 +88,7 @@ BITGATE_HD __forceinline__ void store_turned(const Chunk& chunk, int row, int co
     Factor at[Cover::vector];
   };
   const auto factors = bits_as<Factors>(chunk);
+  BITGATE_NO_VECTOR; // of the loop over a thread's passes
   for (int i = 0; i < Cover::vector; ++i)
     tile[(column + i) * pitch + row] = factors.at[i];
 }
