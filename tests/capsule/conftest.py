@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import lasting_place
 
 from bitgate.cli.main import run
 
 CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
 collect_ignore = [] if find_spec("ziglang") else ["test_capsule_write.py", "test_capsule_replay.py"]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Kernels of one's own that lie here are compiled once for all runs of these tests."""
+    with lasting_place() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

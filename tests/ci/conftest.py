@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # tasks.py
 
+from places import lasting_place
 from tasks import until
 
 from bitgate import rooms
@@ -132,13 +134,17 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lab]:
-    """Makes one with so many cases, k counting from 1, and edits in the kernel's source."""
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
+    """Makes one with so many cases, k counting from 1, and edits in the kernel's source. Only the kernel lies where
+    others lay before it: what a lab's nights leave running writes into its own folder."""
     monkeypatch.setenv("BITGATE_OUT", "")  # a plan that is made in this process leaves its own behind
+    places = ExitStack()
 
     def make(cases: int = 3, *edits: tuple[str, str]) -> Lab:
-        kernel = tmp_path / "kernels" / "mine"
+        kernel = places.enter_context(lasting_place()) / "mine"
         shutil.copytree(rooms.root() / "examples" / "pointwise", kernel)
+        (tmp_path / "kernels").mkdir()
+        (tmp_path / "kernels" / "mine").symlink_to(kernel)
         source = kernel / "pointwise.hip.cpp"
         for old, new in edits:
             assert old in source.read_text()
@@ -151,4 +157,5 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lab]:
         (tmp_path / "bitgate.toml").write_text('[bitgate]\nload = ["kernels/mine"]\n')
         return Lab(tmp_path)
 
-    return make
+    with places:
+        yield make

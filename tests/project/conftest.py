@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import lasting_place
 
 from bitgate import rooms
 from bitgate.record import read
@@ -145,6 +147,13 @@ class Repository:
 
 
 @pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Where kernels of owners lie: each is compiled once for all of these tests."""
+    with lasting_place() as folder:
+        yield folder
+
+
+@pytest.fixture
 def empty(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
@@ -156,34 +165,36 @@ def owners(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+def served() -> Iterator[Repository]:
     """One for all tests that look only, in which smoke was run."""
-    repository = _owners(tmp_path_factory.mktemp("served"))
-    done = repository.bitgate("run", "--target=host", "-n0")
-    assert done.code == 0, done.said
-    return repository
+    with lasting_place() as folder:
+        repository = _owners(folder)
+        done = repository.bitgate("run", "--target=host", "-n0")
+        assert done.code == 0, done.said
+        yield repository
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Repository]:
+def example() -> Iterator[Callable[[str], Repository]]:
     """A copy, far from the checkout, of an example that is a repository: a new one each time."""
+    with ExitStack() as places:
 
-    def copied(name: str) -> Repository:
-        folder = tmp_path_factory.mktemp(name)
-        shutil.copytree(rooms.root() / "examples" / name, folder, dirs_exist_ok=True)
-        return Repository(folder)
+        def copied(name: str) -> Repository:
+            folder = places.enter_context(lasting_place())
+            shutil.copytree(rooms.root() / "examples" / name, folder, dirs_exist_ok=True)
+            return Repository(folder)
 
-    return copied
+        yield copied
 
 
 @pytest.fixture(scope="module")
-def scaled_rows(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+def scaled_rows() -> Iterator[Repository]:
     """The repository of that name beside this file, with a suite."""
-    folder = tmp_path_factory.mktemp("scaled_rows")
-    shutil.copytree(Path(__file__).with_name("scaled_rows"), folder, dirs_exist_ok=True)
-    repository = Repository(folder)
-    repository.write("suites/rows/test_rows.py", ROWS_MODULE)
-    return repository
+    with lasting_place() as folder:
+        shutil.copytree(Path(__file__).with_name("scaled_rows"), folder, dirs_exist_ok=True)
+        repository = Repository(folder)
+        repository.write("suites/rows/test_rows.py", ROWS_MODULE)
+        yield repository
 
 
 def _owners(folder: Path) -> Repository:
