@@ -7,7 +7,7 @@ import os
 import select
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -19,7 +19,7 @@ from bitgate.plugin.collecting import planned_test
 from bitgate.plugin.leases import Leases
 from bitgate.record import Verdict
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import CaseProcess
+from bitgate.verify.process import CaseProcess, Opening, Say
 from bitgate.verify.server import to_json
 
 DEEP, LONG = 8, 0.2
@@ -66,8 +66,8 @@ class Lane:
 class Lanes(Endable):
     """The processes of a run as one, for ``Gating``; ``order`` says which test is next."""
 
-    def __init__(self, processes: Sequence[CaseProcess], expect: Expect) -> None:
-        self._lanes = [Lane(process) for process in processes]
+    def __init__(self, openings: Sequence[Opening], expect: Expect, progress: Say) -> None:
+        self._lanes = [Lane(CaseProcess(opening, progress=progress)) for opening in openings]
         self._expect = expect
         self._problems: deque[deque[pytest.Item]] = deque()
         self._silent: deque[pytest.Item] = deque()
@@ -76,10 +76,16 @@ class Lanes(Endable):
         self._unforeseen: set[str] = set()
         """Test functions that ask for something else than was expected: nothing is made for the rest of their tests."""
 
-    def start(self) -> None:
-        """Let all processes come up. UsageError if one cannot."""
+    def start(self, opening: Opening) -> None:
+        """Let all processes open their target. UsageError if one cannot."""
         for lane in self._lanes:
+            lane.process.opening = replace(opening, environment=lane.process.opening.environment)
             lane.process.start()
+
+    def spawn(self) -> None:
+        """Let all processes come up, whatever they will have to open."""
+        for lane in self._lanes:
+            lane.process.spawn()
 
     def end(self) -> None:
         for lane in self._lanes:

@@ -137,26 +137,30 @@ class Gating:
             self.run.kernels.end()
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Processes come up while tests are collected."""
+        if not self.run.processes or session.config.option.collectonly:
+            return
+        from bitgate.plugin.abreast import Lanes, environments
+        from bitgate.plugin.leases import Leases
+
+        own = environments(Leases(self.run.target), self.run.processes)
+        openings = [replace(self.run.opening, environment=environment) for environment in own]
+        self.lanes = Lanes(openings, self._expected, progress)
+        self.lanes.spawn()
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
-        if not self.run.processes or session.testsfailed or session.config.option.collectonly:
+        if self.lanes is None or session.testsfailed:
             return None
-        self.lanes = self._lanes(self.run.processes)
         with as_pytest_error():
-            self.lanes.start()
+            self.lanes.start(self.run.opening)
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
         self._run_tests(session, self.lanes.order([item for item in items if item not in set(probes)]))
         return True
-
-    def _lanes(self, count: int) -> Lanes:
-        from bitgate.plugin.abreast import Lanes, environments
-        from bitgate.plugin.leases import Leases
-        from bitgate.verify.process import CaseProcess
-
-        openings = [replace(self.run.opening, environment=own) for own in environments(Leases(self.run.target), count)]
-        return Lanes([CaseProcess(opening, progress=progress) for opening in openings], self._expected)
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
         """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""

@@ -71,7 +71,7 @@ def to_stderr(data: bytes) -> None:
 
 
 class CaseProcess(Endable):
-    """Started when the first case comes, or by ``start``; replaced when one has spent it. End it, or use it in a
+    """Started when the first case comes, or before; replaced when one has spent it. End it, or use it in a
     ``with``.
 
     ``progress`` hears of builds, ``output`` what kernels print.
@@ -86,6 +86,7 @@ class CaseProcess(Endable):
         self._broken: dict[str, str] = {}
         self._opening: Asked | None = None
         self._line: deque[Ahead] = deque()
+        self._is_new = False
         self._number = 0
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -297,8 +298,15 @@ class CaseProcess(Endable):
         self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
         return self._broken[planned.key.kernel]
 
+    def spawn(self) -> None:
+        """Let a process come up that knows nothing yet: ``opening`` may still be changed but for its environment."""
+        self.end()
+        self._child = Child(ENTRY, self._output, environment=self.opening.environment)
+        self._is_new = True
+        self._number += 1
+
     def start(self) -> None:
-        """Let the process come up, if there is none; whoever needs it first waits for it. UsageError as ``verify``."""
+        """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
         try:
             self._started()
         except Ended as ended:
@@ -306,13 +314,13 @@ class CaseProcess(Endable):
 
     def _started(self) -> Child:
         child = self._child
-        if child is not None and (child.is_alive if self._line or self._opening else child.is_usable):
-            return child
-        self.end()
-        child = Child(ENTRY, self._output, environment=self.opening.environment)
-        self._opening = child.put({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS)
-        self._child = child
-        self._number += 1
+        if child is None or not (child.is_alive if self._line or self._opening else child.is_usable):
+            self.spawn()
+        child = self._child
+        assert child is not None
+        if self._is_new:
+            self._is_new = False
+            self._opening = child.put({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS)
         return child
 
     def _opened(self) -> Child:
