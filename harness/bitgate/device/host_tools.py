@@ -39,7 +39,7 @@ class HostTools:
     def __init__(self) -> None:
         self._answers: list[int] = []
         self._made: OrderedDict[tuple[Tensor, TensorFill, int], Made] = OrderedDict()
-        self._made_bytes = 0
+        self.kept_bytes = 0
         self._filled: dict[int, tuple[int, int]] = {}
         """What the memory at an address summed to when it was filled."""
 
@@ -62,9 +62,9 @@ class HostTools:
             address = storage.ctypes.data
             write_tensor(_blank(address, tensor), fill, seed)
             made = self._made[key] = Made(storage, native.digest_sums_at(address, _flat(tensor)))
-            self._made_bytes += tensor.bytes
-            while self._made_bytes > KEPT_BYTES:
-                self._made_bytes -= self._made.popitem(last=False)[1].storage.nbytes
+            self.kept_bytes += tensor.bytes
+            while self.kept_bytes > KEPT_BYTES:
+                self.kept_bytes -= self._made.popitem(last=False)[1].storage.nbytes
         self._made.move_to_end(key)
         return made
 
