@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
 from filelock import FileLock
 
 from bitgate import rooms
@@ -265,7 +266,7 @@ def _read(path: Path) -> dict[str, History]:
     """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
     is said to be one and ignored: durations order work and decide nothing."""
     try:
-        document = json.loads(path.read_text())
+        document = msgspec.json.decode(path.read_bytes())
         if document.get("schema", 1) != SCHEMA:
             return {}
         return {machine: _history(entry) for machine, entry in document["machines"].items()}

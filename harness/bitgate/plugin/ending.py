@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
@@ -14,6 +15,9 @@ from bitgate.cases import durations
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
+
+
+HYPOTHESIS = "hypothesispytest"
 
 
 class Ending:
@@ -58,6 +62,9 @@ class Ending:
             self._learn(work)
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
+        plugins = session.config.pluginmanager
+        if "hypothesis" not in sys.modules and plugins.has_plugin(HYPOTHESIS):
+            plugins.unregister(name=HYPOTHESIS)  # it would import all of Hypothesis, to report nothing
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
     def _learn(self, work: dict[str, int]) -> None:
