@@ -16,7 +16,6 @@ from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
 
-
 HYPOTHESIS = "hypothesispytest"
 
 
