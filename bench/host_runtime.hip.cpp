@@ -3,6 +3,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstring>
+#include <vector>
 
 #include "host_runtime_clock.hpp"
 
@@ -66,25 +67,106 @@ __global__ void add_rows(float* out, const float* a, long rows, long columns) {
 
 namespace {
 
+// Of what `x` holds, in order: c, a and b of `cells` each.
+struct Matmul {
+  float* c;
+  const float *a, *b;
+};
+Matmul matricesIn(float* x, int cells) {
+  return {x, x + cells, x + 2 * cells};
+}
+
 float* allocate(size_t bytes) {
   void* memory = nullptr;
   (void)hipMalloc(&memory, bytes);
   return static_cast<float*>(memory);
 }
 
+void launchMatmul(const Matmul& m, int n, int tile) {
+  const dim3 grid(static_cast<unsigned>(n / tile), static_cast<unsigned>(n / tile));
+  const dim3 block(static_cast<unsigned>(tile), static_cast<unsigned>(tile));
+  if (tile == 16)
+    hipLaunchKernelGGL(matmul<16>, grid, block, 0, nullptr, m.c, m.a, m.b, n);
+  else
+    hipLaunchKernelGGL(matmul<32>, grid, block, 0, nullptr, m.c, m.a, m.b, n);
+  (void)hipDeviceSynchronize();
+}
+
+// The second half of `x` to the first.
+void launchCopyOne(float* x, long n) {
+  hipLaunchKernelGGL(copy_one, dim3(static_cast<unsigned>(n / 2 / 256)), dim3(256), 0, nullptr, x,
+                     static_cast<const float*>(x + n / 2), n / 2);
+  (void)hipDeviceSynchronize();
+}
+
+// One thread in 256 of a block sums the squares of one row of 1024.
+void launchAddRows(float* x, long n) {
+  hipLaunchKernelGGL(add_rows, dim3(static_cast<unsigned>(n / 1024 / 256)), dim3(256), 0, nullptr, x,
+                     static_cast<const float*>(x + n / 1024), n / 1024 - 8, 1024l);
+  (void)hipDeviceSynchronize();
+}
+
+// Small whole numbers: sums of their products are exact in any order.
+std::vector<float> wholeNumbers(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(i * 2654435761u % 1000 / 91) - 5;
+  return values;
+}
+
+// After `launch`, what `x` holds at its begin beside what is expected there.
+template <class Launch> long wrongCells(float* x, const std::vector<float>& expected, Launch launch) {
+  (void)hipMemset(x, 0xFF, expected.size() * sizeof(float));
+  (void)hipDeviceSynchronize();
+  launch();
+  std::vector<float> found(expected.size());
+  (void)hipMemcpy(found.data(), x, found.size() * sizeof(float), hipMemcpyDeviceToHost);
+  long wrong = 0;
+  for (size_t i = 0; i < found.size(); ++i)
+    wrong += !(found[i] == expected[i]);
+  return wrong;
+}
+
 } // namespace
 
-BENCH_API double bench_by_wall_ns(long on) {
+BENCH_API double bench_by_wall(long on) {
   benchClock = on ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
   return 0;
 }
 
-// Memory of the runtime's, zeroed; for the measurements that take any.
-BENCH_API float* bench_memory(size_t bytes) {
-  float* const memory = allocate(bytes);
-  (void)hipMemset(memory, 0, bytes);
-  (void)hipDeviceSynchronize();
+// Memory of the runtime's for the measurements that take any: `n` cells.
+BENCH_API float* bench_memory(size_t n) {
+  float* const memory = allocate(n * sizeof(float));
+  (void)hipMemcpy(memory, wholeNumbers(n).data(), n * sizeof(float), hipMemcpyHostToDevice);
   return memory;
+}
+
+// How many cells the kernels that are timed below get wrong.
+BENCH_API double bench_wrong_cells(float* x, long cells, int n) {
+  const std::vector<float> held = wholeNumbers(static_cast<size_t>(cells));
+  const std::vector<float> copied(held.begin() + cells / 2, held.end());
+  long wrong = wrongCells(x, copied, [&] { launchCopyOne(x, cells); });
+
+  std::vector<float> sums(static_cast<size_t>(cells / 1024 - 8));
+  for (size_t row = 0; row < sums.size(); ++row)
+    for (size_t c = 0; c < 1024; ++c) {
+      const size_t at = static_cast<size_t>(cells) / 1024 + row * 1024 + c;
+      const float value = at < copied.size() ? copied[at] : held[at];
+      sums[row] += value * value;
+    }
+  wrong += wrongCells(x, sums, [&] { launchAddRows(x, cells); });
+
+  const auto size = static_cast<size_t>(n);
+  const Matmul matrices = matricesIn(x, n * n);
+  const float *a = &copied[size * size], *b = a + size * size;
+  std::vector<float> product(size * size);
+  for (size_t row = 0; row < size; ++row)
+    for (size_t k = 0; k < size; ++k)
+      for (size_t column = 0; column < size; ++column)
+        product[row * size + column] += a[row * size + k] * b[k * size + column];
+  for (const int tile : {16, 32})
+    wrong += wrongCells(x, product, [&] { launchMatmul(matrices, n, tile); });
+  return static_cast<double>(wrong);
 }
 
 // Launch of an empty kernel and the wait for it.
@@ -112,40 +194,25 @@ BENCH_API double bench_barriers_ns(int blocks, int threads, int count, int sites
 BENCH_API double bench_hip_malloc_ns(size_t bytes, int touches, int repeats) {
   return bestNanoseconds(repeats, [&] {
     float* const memory = allocate(bytes);
-    for (int i = 0; i < touches; ++i)
+    for (int i = 0; i < touches; ++i) {
       (void)hipMemset(memory, 0, bytes);
+      __asm__ volatile("" ::"r"(memory) : "memory"); // or it is left out where all of this is inlined
+    }
     if (touches)
       (void)hipDeviceSynchronize();
     (void)hipFree(memory);
   });
 }
 
-// One thread in 256 of a block sums one row of 1024, and all of them copy one element each.
 BENCH_API double bench_kernel_ns(float* x, long n) {
-  return bestNanoseconds(5, [&] {
-    hipLaunchKernelGGL(add_rows, dim3(static_cast<unsigned>(n / 1024 / 256)), dim3(256), 0, nullptr, x,
-                       static_cast<const float*>(x + n / 1024), n / 1024 - 8, 1024l);
-    (void)hipDeviceSynchronize();
-  });
+  return bestNanoseconds(5, [&] { launchAddRows(x, n); });
 }
 BENCH_API double bench_copy_one_ns(float* x, long n) {
-  return bestNanoseconds(5, [&] {
-    hipLaunchKernelGGL(copy_one, dim3(static_cast<unsigned>(n / 2 / 256)), dim3(256), 0, nullptr, x,
-                       static_cast<const float*>(x + n / 2), n / 2);
-    (void)hipDeviceSynchronize();
-  });
+  return bestNanoseconds(5, [&] { launchCopyOne(x, n); });
 }
 
 // c = a b with tiles of 16 or 32 in LDS; `x` holds c, a and b of n x n.
 BENCH_API double bench_matmul_ns(float* x, int n, int tile) {
-  const dim3 grid(static_cast<unsigned>(n / tile), static_cast<unsigned>(n / tile));
-  const dim3 block(static_cast<unsigned>(tile), static_cast<unsigned>(tile));
-  const float *a = x + n * n, *b = x + 2 * n * n;
-  return bestNanoseconds(1, [&] {
-    if (tile == 16)
-      hipLaunchKernelGGL(matmul<16>, grid, block, 0, nullptr, x, a, b, n);
-    else
-      hipLaunchKernelGGL(matmul<32>, grid, block, 0, nullptr, x, a, b, n);
-    (void)hipDeviceSynchronize();
-  });
+  const Matmul matrices = matricesIn(x, n * n);
+  return bestNanoseconds(1, [&] { launchMatmul(matrices, n, tile); });
 }

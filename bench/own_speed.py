@@ -112,8 +112,8 @@ def of_references(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
 
 
 def runtime(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
-    for what, time, floor, floor_time in host_runtime.rows(*host_runtime.load()):
-        yield Row(what, time / 1e3, "us", floor, floor_time / 1e3)
+    for row in host_runtime.rows():
+        yield Row(row.name, 1e6 * row.seconds, "us", row.floor_name, 1e6 * row.floor)
 
 
 def collection(options: argparse.Namespace, folder: Path) -> Iterator[Row]:

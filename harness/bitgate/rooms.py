@@ -61,6 +61,10 @@ def out_dir() -> Path:
     return Path(os.environ.get("BITGATE_OUT") or "out").absolute()
 
 
+MOST_THREADS = 1024
+"""That the host runtime takes."""
+
+
 def threads() -> int:
     """``$BITGATE_THREADS``, else the cores this process may use divided by the workers of a parallel test run."""
     stated = os.environ.get("BITGATE_THREADS")
@@ -69,8 +73,8 @@ def threads() -> int:
             count = int(stated)
         except ValueError:
             count = 0
-        if count < 1:
-            raise UsageError(f"BITGATE_THREADS={stated}: give a positive number")
+        if not 1 <= count <= MOST_THREADS:
+            raise UsageError(f"BITGATE_THREADS={stated:.40}: give a number from 1 to {MOST_THREADS}")
         return count
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT") or 1)
-    return max(1, len(os.sched_getaffinity(0)) // workers)
+    return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)) // workers))

@@ -23,7 +23,8 @@ namespace grouped_fwd {
 template <Specialisation special_, class Tiling_> struct Variant : Tiling_ {
   static constexpr Specialisation special = special_;
   // Threads read w as it lies in memory, rows k and vectors along c, and turn it on its way to LDS.
-  using CoverB = Cover<Tiling_::Tile::N, Tiling_::Tile::K, Tiling_::Vector::B, Tiling_::block>;
+  using RowsOfW = Cover<Tiling_::Tile::N, Tiling_::Tile::K, Tiling_::Vector::B, Tiling_::block>;
+  using CoverB = std::conditional_t<is_ring<Tiling_>, RingCover<RowsOfW>, RowsOfW>;
   static_assert(special != Specialisation::odd_c || (Tiling_::Vector::A == 1 && Tiling_::Vector::B == 1),
                 "a vector of the merged reduction would straddle taps");
 };
@@ -46,10 +47,12 @@ template <class Variant> __device__ __forceinline__ Place place_of_block(const G
           static_cast<int>(threadIdx.x)};
 }
 
-// Where a thread stands in the reduction: the offsets of its rows' x cells at channel 0 of a tap (-1 where
-// the tap falls into the padding), the address of w there, and the channels at which its vectors begin.
+// Where a thread stands in the reduction: its rows' x cells at channel 0 of a tap, a bit for each that is not
+// in the padding, its first row of w there, and the channels at which its vectors begin.
 template <class Variant> struct ReadPosition {
-  int64_t cells[Variant::CoverA::passes];
+  const typename Variant::ElementA* cells[Variant::CoverA::passes];
+  uint32_t inside;
+  static_assert(Variant::CoverA::passes <= 32);
   const typename Variant::ElementB* w_tap;
   struct {
     int32_t c;
@@ -75,46 +78,50 @@ template <class Variant> struct Reader {
   const Place& place;
   const RowsOfA<CoverA::passes>& rows;
   const typename Variant::ElementA* x;
-  const typename Variant::ElementB* w_group;
+  const typename Variant::ElementB* w_rows; // the thread's first row at the first tap
   ReadPosition<Variant> at;
 
   BITGATE_HD __forceinline__ void find_cells(const Tap& tap) {
+    const auto* x_tap = x + tap.x_offset;
+    at.inside = 0;
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const auto& row = rows.row[pass];
       bool inside = !is_pointwise(Variant::special) || row.at[0] >= 0;
       if constexpr (!is_pointwise(Variant::special))
         for (int axis = 0; axis < axes; ++axis) {
           const int32_t i = row.at[axis] + tap.shift[axis];
-          inside &= (i >= 0) & (i < geometry.axis[axis].input); // no branch
+          inside &= is_within(i, geometry.axis[axis].input); // no branch
         }
-      at.cells[pass] = inside ? row.offset + tap.x_offset : -1;
+      at.cells[pass] = x_tap + row.offset;
+      at.inside |= static_cast<uint32_t>(inside) << pass;
     }
   }
 
   BITGATE_HD __forceinline__ int thread_of() const { return place.thread; }
 
   BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
-    visit_a(
-        [&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<FactorA, Vector::A>(from); });
-    visit_b(
-        [&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<FactorB, Vector::B>(from); });
+    visit_a([&stage](int pass, bool is_there, const auto* from) {
+      stage.a[pass] = read_or_clear<FactorA, Vector::A>(is_there, from);
+    });
+    visit_b([&stage](int pass, bool is_there, const auto* from) {
+      stage.b[pass] = read_or_clear<FactorB, Vector::B>(is_there, from);
+    });
   }
 
   // The vector of each of the thread's rows of x, none outside.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) const {
-    for (int pass = 0; pass < CoverA::passes; ++pass) {
-      const int64_t cell = at.cells[pass];
-      visit(pass, cell >= 0 && at.a.inside ? x + cell + at.a.c : nullptr);
-    }
+    const uint32_t inside = at.a.inside ? at.inside : 0;
+    for (int pass = 0; pass < CoverA::passes; ++pass)
+      visit(pass, (inside >> pass & 1) != 0, at.cells[pass] + at.a.c);
   }
 
   // The vector of w for each of the thread's rows k, none outside.
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) const {
     const int32_t first_k = place.first_column + CoverB::row(place.thread, 0);
-    const auto* from = at.w_tap + offset_of(geometry.w, {.row = first_k}) + at.b.c;
+    const auto* from = at.w_tap + at.b.c;
     const int64_t next_row = offset_of(geometry.w, {.row = CoverB::rows});
     for (int pass = 0; pass < CoverB::passes; ++pass, from += next_row)
-      visit(pass, first_k + pass * CoverB::rows < at.b.end_k ? from : nullptr);
+      visit(pass, first_k + pass * CoverB::rows < at.b.end_k, from);
   }
 
   // A B tile that does not lie turned has a column for each k: what lies side by side in w goes below each
@@ -146,7 +153,7 @@ template <class Variant> struct TapByTap : Reader<Variant> {
 
   BITGATE_HD __forceinline__ void next() {
     first_c += Variant::Tile::K;
-    if (first_c >= this->geometry.c) {
+    if (first_c >= this->geometry.c) [[unlikely]] {
       first_c = 0;
       bool carry = true;
       for (int axis = axes - 1; axis >= 0; --axis) { // no break: f stays in registers
@@ -162,7 +169,7 @@ template <class Variant> struct TapByTap : Reader<Variant> {
 private:
   BITGATE_HD __forceinline__ void enter_tap() {
     const Tap tap = tap_at(this->geometry, f);
-    this->at.w_tap = this->w_group + tap.w_offset;
+    this->at.w_tap = this->w_rows + tap.w_offset;
     this->find_cells(tap);
   }
   BITGATE_HD __forceinline__ void set_channels() {
@@ -207,7 +214,7 @@ private:
     const int32_t term_a = first_term + Variant::CoverA::column(this->place.thread);
     const int32_t term_b = first_term + Variant::CoverB::column(this->place.thread);
     this->find_cells(tap_at(this->geometry, a.f));
-    this->at.w_tap = this->w_group + tap_at(this->geometry, b.f).w_offset;
+    this->at.w_tap = this->w_rows + tap_at(this->geometry, b.f).w_offset;
     this->at.a = {a.c, term_a < terms};
     this->at.b = {b.c, term_b < terms ? this->geometry.k : 0};
   }
@@ -226,6 +233,12 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
   if (k >= geometry.k)
     return;
   const Layout& layout = geometry.y;
+  if (geometry.op.kind == BITGATE_PASS && geometry.apart_y != 0) {
+    const int64_t first = place.first_row + Cover::row(place.thread, 0);
+    ElementC* to = y + offset_of(layout, {place.group, place.first_image}) + first * geometry.apart_y + k;
+    const int32_t count = rows_from(geometry, place.first_row, Cover::passes * Cover::rows);
+    return write_even_rows<Cover, pitch>(tile, place.thread, count, geometry.apart_y, to);
+  }
   Walk walk{row_at(geometry, place.first_row + Cover::row(place.thread, 0)), 0};
   const Row& at = walk.row;
   walk.offset = offset_of(layout, cell_of(place.group, place.first_image + at.image, at.position));
@@ -245,7 +258,7 @@ BITGATE_SHARED_PART void epilogue(const Sum* tile, const Geometry& geometry, con
 }
 
 template <class Variant, MainLoop loop>
-__global__ void __launch_bounds__(Variant::block)
+__global__ void BITGATE_LAUNCH_BOUNDS(Variant::block, blocks_at_once<Variant>())
     kernel_fwd(const typename Variant::ElementA* x, const typename Variant::ElementB* w,
                const typename Variant::ElementC* d, typename Variant::ElementC* y, Geometry geometry) {
   using Lds = typename Variant::Lds;
@@ -253,10 +266,11 @@ __global__ void __launch_bounds__(Variant::block)
   BITGATE_LDS(Lds, lds);
   const Place place = place_of_block<Variant>(geometry);
   const auto rows = rows_of_a<typename Variant::CoverA, INT32_MIN>(
-      geometry, geometry.x, place.first_row, place.group, place.first_image, place.thread,
+      geometry, geometry.x, geometry.apart_x, place.first_row, place.group, place.first_image, place.thread,
       [](const Axis& axis, int32_t position) { return input_at<Variant::special>(axis, position); });
   const auto* w_group = w + offset_of(geometry.w, {place.group});
-  Source source{{geometry, place, rows, x, w_group, {}}};
+  const int32_t first_k = place.first_column + Variant::CoverB::row(place.thread, 0);
+  Source source{{geometry, place, rows, x, w_group + offset_of(geometry.w, {.row = first_k}), {}}};
   source.start();
   Sums<Variant> sums;
   sum_steps<Variant, loop>(source, Source::steps(geometry), place.thread, lds, sums);

@@ -25,6 +25,8 @@ struct Geometry {
   Axis axis[axes];
   int32_t unused;
   Layout x, w, y, d;
+  // How far apart rows lie evenly (even_rows): in x of one tap that neither strides nor pads, and in y.
+  int64_t apart_x, apart_y;
   Elementwise op;
 };
 
@@ -61,6 +63,11 @@ inline Geometry make_geometry(const ConvShape& shape, int64_t images, const Elem
     geometry.axis[axis] = axis_of(shape, axis);
   geometry.x = shape.x, geometry.w = shape.w, geometry.y = shape.y, geometry.d = d;
   geometry.op = op;
+  bool is_pointwise = true;
+  for (const Axis& axis : geometry.axis)
+    is_pointwise &= is_identity(axis);
+  geometry.apart_x = is_pointwise ? even_rows(geometry, geometry.x.row, geometry.x.spatial) : 0;
+  geometry.apart_y = even_rows(geometry, geometry.y.row, geometry.y.spatial);
   return geometry;
 }
 

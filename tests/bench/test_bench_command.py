@@ -119,11 +119,18 @@ def test_a_slower_option_loses(bench: Bench) -> None:
 
 def test_a_comparison_is_a_table(bench: Bench, tmp_path: Path) -> None:
     written = tmp_path / "table.md"
-    code, said, _ = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--markdown", str(written))
+    sides = ("--kernel", "*.first", "--compare", "*.second", "--samples", "20")
+    code, said, _ = bench(CASE, *sides, "--markdown", str(written))
     assert code == 0
     assert "changing.second" in said
     assert CASE in written.read_text()
     assert "changing.second" in written.read_text()
+
+
+def test_sides_of_which_nothing_can_be_said_are_not_green(bench: Bench) -> None:
+    code, said, rows = bench(CASE, "--kernel", "*.first", "--compare", "*.second", "--samples", "5")
+    assert (code, {row.status for row in rows}) == (3, {Status.TIMED}), said
+    assert "too little data: 5 rounds of both" in said
 
 
 def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
@@ -137,11 +144,25 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("harm", "begin", "end", "status", "words"),
     [
-        pytest.param("wrong", 5, 5, Status.NOT_VERIFIED, "the result's digest is bg1:", id="its_fifth_launch_alone"),
+        pytest.param("wrong", 7, 7, Status.NOT_VERIFIED, "the result's digest is bg1:", id="its_seventh_launch_alone"),
         pytest.param(
             "wrong", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="from_the_thirtieth_on"
         ),
         pytest.param("stops", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="writes_no_more"),
+        pytest.param(
+            "rests", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="leaves_every_second_launch_out"
+        ),
+        pytest.param(
+            "skips", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="sees_its_result_there_already"
+        ),
+        pytest.param(
+            "late",
+            30,
+            10**9,
+            Status.NOT_VERIFIED,
+            "work was left in flight on a stream",
+            id="works_where_no_clock_looks",
+        ),
         pytest.param("input", 30, 10**9, Status.NOT_VERIFIED, "input in was changed", id="writes_its_input"),
         pytest.param("past", 30, 10**9, Status.FAILED, "past the end of buffer out", id="out_of_bounds"),
     ],
@@ -202,6 +223,9 @@ def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
         ([CASE, "--gate", "--base", "nosuch"], "--base nosuch: "),
         ([CASE, "--compare-commit", "nosuch"], "knows no such commit"),
         ([CASE, "--compare-option", "turns"], "write NAME=VALUE"),
+        ([CASE, "--compare", "*.second", "--markdown", "/proc/x/y.md"], "/proc/x/y.md cannot be written: "),
+        ([CASE, "--compare", "*.second", "--markdown", "/tmp"], "/tmp cannot be written: it is a folder"),
+        ([CASE, "--out", "/proc/x"], "/proc/x/host/bench.jsonl cannot be written: "),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(bench: Bench, arguments: list[str], words: str) -> None:
@@ -225,6 +249,36 @@ def bitgate(folder: Path, *words: str, **environment: str) -> subprocess.Complet
 
 LONG = "fwd_f32_nhwgc_g1n4k64c64_y3x3_h28x28_s1x1_d1x1_p1x1_q1x1"
 """Some seconds for all its samples."""
+
+
+def test_a_record_that_was_cut_goes_on_and_another_is_told(bench: Bench, tmp_path: Path) -> None:
+    record, words = tmp_path / "host" / "bench.jsonl", ("--kernel", "*.first", "--samples", "3")
+    bench(CASE, OTHER, *words)
+    whole = record.read_bytes()
+    record.write_bytes(whole[:-100])
+    code, said, rows = bench(CASE, OTHER, *words, "--resume")
+    assert (code, [row.case for row in rows], said.count("measured before")) == (0, [CASE, OTHER], 1)
+    record.write_bytes(b"{}\n" + whole)
+    assert run(["bench", CASE, *words, "--resume", "--load", CHANGING, "--target=host", f"--out={tmp_path}"]) == 2
+    assert record.read_bytes() == b"{}\n" + whole
+
+
+def test_a_kernel_that_was_changed_is_measured_again(bench: Bench, tmp_path: Path) -> None:
+    """Its record tells of another one, whatever the settings."""
+    folder = tmp_path / "changing"
+    shutil.copytree(Path(CHANGING).parent, folder)
+    source, naive = folder / "changing.hip.cpp", Path(CHANGING).parents[3] / "kernels"
+    source.write_text(source.read_text().replace("../../../kernels", str(naive)))
+    words = (CASE, "--kernel", "*.first")
+    code, said, (first,) = bench(*words, load=str(folder / "declaration.py"))
+    assert code == 0, said
+    _, said, rows = bench(*words, "--resume", load=str(folder / "declaration.py"))
+    assert "measured before" in said
+    assert rows == [first]
+    source.write_text(source.read_text() + "\n// changed\nextern const int changed = 1;\n")
+    _, said, (_, second) = bench(*words, "--resume", load=str(folder / "declaration.py"))
+    assert "measured before" not in said
+    assert first.fingerprint["build"] != second.fingerprint["build"]
 
 
 def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
@@ -312,7 +366,7 @@ def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     done = bitgate(owner, *words, "--base=HEAD~1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "red: 1 slower" in done.stdout
-    assert "1 shapes are slower: they are measured again" in done.stderr
+    assert "1 shapes are slower, or seem to be: they are measured again" in done.stderr
     assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
 
 
@@ -333,3 +387,17 @@ def committed(folder: Path, words: str) -> None:
 
 def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_some_shapes_of_a_list(bench: Bench) -> None:
+    _, _, rows = bench(CASE, OTHER, "--only", "*_g1n2k*", "--kernel", "*.first")
+    assert [row.case for row in rows] == [OTHER]
+    code, said, _ = bench(CASE, OTHER, "--only", "conv1*")
+    assert code == 2
+    assert f"--only 'conv1*' matches none of 2 shapes, such as {CASE}, {OTHER}" in said
+
+
+def test_the_host_queues_nothing(bench: Bench) -> None:
+    code, said, rows = bench(CASE, "--queued")
+    assert (code, rows) == (2, [])
+    assert "--queued is about devices: the host's launches run on the threads that make them" in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -92,10 +92,71 @@ def test_what_is_wrong_is_red_at_once() -> None:
 @pytest.mark.parametrize("status", [Status.NOT_VERIFIED, Status.FAILED, Status.REFUSED])
 def test_without_a_base_that_works_a_kernel_is_new(status: Status) -> None:
     rows = [row("A", [], status=status, verdict="BUILD_FAILED"), row("B", [1e-3] * 20)]
+    steady = Bench(steady=[1.0])
+    gate = steady.judged(*rows)
+    assert (rulings(gate), gate.exit_code) == ({"steady": "no slower", "": "no base"}, 0)
+    assert gate.shapes[1].why
+    assert rulings(steady.judged(rows[1])) == rulings(gate)
+
+
+def test_a_gate_without_any_base_has_shown_nothing() -> None:
+    rows = [row("A", [], status=Status.FAILED, reason="does not build"), row("B", [1e-3] * 20)]
     gate = judge(rows, QUICK, lambda shapes: [])
-    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.NO_BASE, 0)
-    assert gate.shapes[0].why
-    assert judge(rows[1:], QUICK, lambda shapes: []).shapes[0].ruling is Ruling.NO_BASE
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.NO_BASE, 3)
+    assert gate_report.headline(gate).startswith("too little data: 1 no base; nothing was compared")
+
+
+def test_a_shape_that_nobody_takes_is_not_green() -> None:
+    refused = [row(side, [], status=Status.REFUSED, reason="stride: not 1", name="odd") for side in "AB"]
+    gate = Bench(steady=[1.0]).judged(*refused)
+    assert (rulings(gate), gate.exit_code) == ({"steady": "no slower", "odd": "not timed"}, 3)
+    assert "stride: not 1" in gate.shapes[1].why
+    assert gate_report.github_lines(gate)[0].startswith("::warning title=not timed%3A odd")
+
+
+def noisy(side: str, factor: float, **said: object) -> Timing:
+    """Every other sample takes three times as long."""
+    return row(side, [factor * (1e-3 if place % 2 else 3e-3) for place in range(20)], **said)
+
+
+def test_what_seems_slower_twice_in_much_noise_is_not_green() -> None:
+    rows = [noisy("A", 1.0), noisy("B", 1.2)]
+    gate = judge(rows, Significance(resamples=200, level=1e-12), lambda shapes: rows)
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
+    assert gate.shapes[0].shape.ratio > 1.1
+
+
+@pytest.mark.parametrize("late", [lambda place: place % 4 == 0, lambda place: place > 14], ids=["at times", "at last"])
+def test_what_stalls_now_and_then_is_not_as_fast(late: Callable[[int], bool]) -> None:
+    """The median knows nothing of it."""
+    draw = np.random.default_rng(5)
+    seconds = 1e-3 * draw.lognormal(0, 0.01, 20)
+    stalled = [one * (10 if late(place) else 1) for place, one in enumerate(1e-3 * draw.lognormal(0, 0.01, 20))]
+    rows = [row("A", seconds), row("B", stalled)]
+    gate = judge(rows, QUICK, lambda shapes: rows)
+    assert (gate.shapes[0].ruling, gate.exit_code) == (Ruling.TOO_LITTLE, 3)
+    assert gate.shapes[0].why == "now and then it takes over 1.5 times as long: 25 % more often"
+    assert judge([row("A", stalled), row("B", seconds)], QUICK, lambda shapes: rows).exit_code == 0
+
+
+@pytest.mark.parametrize(("again", "ruling"), [(1.0, Ruling.NOT_CONFIRMED), (1.5, Ruling.TOO_LITTLE)])
+def test_what_seems_slower_is_measured_again(again: float, ruling: Ruling) -> None:
+    draw = np.random.default_rng(3)
+    first = [row(side, 1e-3 * factor * draw.lognormal(0, 0.3, 20)) for side, factor in (("A", 1), ("B", 1.1))]
+    second = [row(side, 1e-3 * factor * draw.lognormal(0, 0.01, 20)) for side, factor in (("A", 1), ("B", again))]
+    gate = judge(first, QUICK, lambda shapes: second)
+    assert (gate.shapes[0].shape.winner, gate.shapes[0].ruling) == ("tie", ruling), gate.shapes[0]
+
+
+def test_rounds_too_few_for_so_many_shapes_show_nothing() -> None:
+    """Six rounds: their least p is 0.005, and of 41 shapes the first has to have 0.0012."""
+    names = [f"shape {number}" for number in range(40)]
+    steady = [row(side, [1e-3 + 1e-9 * place for place in range(6)], name=name) for name in names for side in "AB"]
+    twice = [row("A", [1e-3] * 6, name="twice"), row("B", [2e-3] * 6, name="twice")]
+    gate = judge([*steady, *twice], QUICK, lambda shapes: [])
+    assert rulings(gate) == {**dict.fromkeys(names, "no slower"), "twice": "too little data"}
+    assert "too few to show anything at 5 % over 41 shapes" in gate.shapes[-1].why
+    assert gate.exit_code == 3
 
 
 def test_a_shape_that_the_change_refuses_is_told() -> None:

@@ -60,6 +60,13 @@ def test_a_launch_that_costs_the_thread_more_than_the_device(entrant: Entrant) -
     assert row(entrant, [5e-6] * 20, host_seconds=6e-6).settings["launch_bound"] is True
 
 
+def test_a_sample_that_was_queued_before_it_began_waits_for_no_thread(entrant: Entrant) -> None:
+    queued = replace(entrant, settings=Settings(queued=True))
+    assert "launch_bound" not in row(queued, [5e-6] * 20, host_seconds=6e-6).settings
+    late = replace(queued, unqueued=1)
+    assert row(late, [5e-6] * 20, host_seconds=6e-6).settings["launch_bound"] is True
+
+
 def test_who_fell_behind_keeps_what_it_has(entrant: Entrant) -> None:
     found = row(entrant, [1e-3] * 4, "behind")
     assert (found.status, len(found.seconds), found.settings["stopped"]) == (Status.TIMED, 4, "behind")

@@ -12,10 +12,12 @@ from timings import CASE, row
 
 from bitgate.bench import plot, table
 from bitgate.bench.compare import Comparison, compare
+from bitgate.bench.groups import grouped
 from bitgate.bench.settings import Significance
 from bitgate.errors import UsageError
 from bitgate.record.timing import Status
 
+BACKWARD = CASE.replace("fwd", "bwd_data")
 STRIDED = CASE.replace("s1x1", "s2x2")
 OTHER = "an_operation_that_is_not_loaded_here"
 
@@ -40,13 +42,13 @@ def sweep() -> Comparison:
 
 def test_a_table_counts_by_class_and_then_tells_each_shape(sweep: Comparison) -> None:
     lines = table.text(sweep).splitlines()
-    assert lines[0].split() == ["Shapes", "A", "wins", "Tie", "B", "wins", "Not", "compared"]
+    assert " ".join(lines[0].split()) == "Shapes A wins Tie B wins Not compared B's time / A's"
     counts = [" ".join(line.split()) for line in lines[1:5]]
     assert counts == [
-        "others 1 0 0 0 1",
-        "stride 1 1 1 0 0 0",
-        "stride > 1 3 0 1 2 0",
-        "all 5 1 1 2 1",
+        "others 1 0 0 0 1 -",
+        "stride 1 1 1 0 0 0 1.30 (1.30 to 1.30)",
+        "stride > 1 3 0 1 2 0 0.92 (0.83 to 1.00)",
+        "all 5 1 1 2 1 1.00 (0.83 to 1.30)",
     ]
     retinanet = next(line for line in lines if line.startswith("Retinanet-L61"))
     assert "B +17 % (" in retinanet
@@ -56,6 +58,15 @@ def test_a_table_counts_by_class_and_then_tells_each_shape(sweep: Comparison) ->
     assert all(line == line.rstrip() for line in lines)
 
 
+def test_shapes_are_counted_by_what_sets_them_apart() -> None:
+    """Two passes in two types, all of them with stride 1: of that nothing is said."""
+    both = [case for dtype in ("f16", "bf16") for case in (CASE.replace("f16", dtype), BACKWARD.replace("f16", dtype))]
+    rows = [row(side, [1e-4 * factor] * 12, case=case) for case in both for side, factor in (("A", 1), ("B", 0.5))]
+    compared = compare(rows, Significance(resamples=20))
+    assert list(grouped(compared.shapes)) == ["bwd_data, bf16", "bwd_data, f16", "fwd, bf16", "fwd, f16"]
+    assert compared.as_json()["mean_ratio"] == pytest.approx(0.5)
+
+
 def test_what_was_not_verified_stands_in_its_row(sweep: Comparison) -> None:
     told = next(line for line in table.text(sweep).splitlines() if line.startswith(OTHER))
     assert told.endswith("A and B not timed; A: grouped_fwd.x1 not verified (MISMATCH: dx has *zero* slices)")
@@ -63,7 +74,7 @@ def test_what_was_not_verified_stands_in_its_row(sweep: Comparison) -> None:
 
 def test_markdown_marks_winners_and_keeps_names_apart_from_markup(sweep: Comparison) -> None:
     told = table.markdown(sweep)
-    assert "| stride > 1 | 3 | 0 | 1 | 2 | 0 |" in told
+    assert "| stride > 1 | 3 | 0 | 1 | 2 | 0 | 0.92 (0.83 to 1.00) |" in told
     assert "**B +17 % (" in next(line for line in told.splitlines() if line.startswith("| Retinanet-L61 |"))
     assert "first\\|layer" in told
     assert "dx has \\*zero\\* slices" in told

@@ -13,7 +13,7 @@ from timings import row
 from bitgate.record.event import RecordError
 from bitgate.record.timing import Status, Timing, timings, write
 
-SAMPLES = st.lists(st.tuples(st.floats(0, 10), st.integers(0, 50)), max_size=5)
+SAMPLES = st.lists(st.tuples(st.floats(0, 10, exclude_min=True), st.integers(0, 50)), min_size=1, max_size=5)
 
 
 @given(SAMPLES, st.text(max_size=20), st.sampled_from(Status), st.dictionaries(st.text(max_size=5), st.integers()))
@@ -62,6 +62,9 @@ def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
         ({"rounds": [0, 1]}, "1 samples of 2 rounds"),
         ({"status": "guessed"}, "Invalid enum value 'guessed'"),
         ({"case": "../../etc"}, "Expected .str. matching regex"),
+        ({"seconds": [], "rounds": []}, "timed, without a sample"),
+        ({"verdict": "MISMATCH"}, "timed, and its verdict is MISMATCH"),
+        ({"seconds": [0.0]}, "timed, without a sample or with one of 0 s"),
         ({"seconds": [-1.0]}, "Expected .float. >= 0"),
         ({"seconds": ["fast"]}, "Expected .float., got .str."),
     ],

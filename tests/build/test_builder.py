@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate import rooms
 from bitgate.build import Builder, BuildError
 from bitgate.cache import Cache
 from bitgate.errors import UsageError
@@ -185,6 +186,19 @@ def test_a_cache_that_cannot_be_written_is_named(family: KernelFamily, tmp_path:
         UsageError, match=r"the build cache .*file/build cannot be used: Not a directory; .*BITGATE_CACHE"
     ):
         Builder("host", print, cache=Cache(tmp_path / "file" / "build")).family(family)
+
+
+@pytest.mark.parametrize("folder", ["/proc/nowhere/build", f"/tmp/{'x' * 300}/build"])
+def test_a_cache_that_cannot_be_made_is_named(family: KernelFamily, folder: str) -> None:
+    with pytest.raises(UsageError, match=r"the build cache .* cannot be used: .*BITGATE_CACHE"):
+        Builder("host", print, cache=Cache(Path(folder))).family(family)
+
+
+@pytest.mark.parametrize("stated", ["0", "-1", "two", "99999999999"])
+def test_threads_are_a_number_that_the_runtime_takes(monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
+    monkeypatch.setenv("BITGATE_THREADS", stated)
+    with pytest.raises(UsageError, match=f"BITGATE_THREADS={stated}: give a number from 1 to 1024"):
+        rooms.threads()
 
 
 SLOW = "#include <regex>\n" * 1 + 'extern "C" int slow() { return std::regex_match("a", std::regex("a*")); }\n'

@@ -53,7 +53,7 @@ def built(unit: Unit, store: UnitStore, headers: UnitStore | None = None) -> tup
     """The object, and what was compiled for it."""
     done: list[str] = []
     first = {unit.header: headers} if headers is not None and unit.header is not None else {}
-    keys = compile_all([unit], store, 1, lambda one, _: done.append(one.label), first)
+    keys = compile_all({**first, unit: store}, 1, lambda one, _: done.append(one.label))
     return store.object_path(keys[unit]).read_bytes(), done
 
 

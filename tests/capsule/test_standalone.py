@@ -52,6 +52,18 @@ def test_a_right_kernel_ends_with_0(tmp_path, hip_host):
     assert str(CHECKOUT) not in "".join([source, *others])
 
 
+@pytest.mark.parametrize("name", ["out.bin", "expected_in.bin"])
+def test_data_that_were_cut_are_not_read(tmp_path, hip_host, name):
+    write(tmp_path, CASE, KERNEL)
+    data = (tmp_path / name).read_bytes()
+    assert built_and_run(tmp_path, hip_host).returncode == 0
+    for cut in (b"", data[:-1], data + b"\n"):
+        (tmp_path / name).write_bytes(cut)
+        done = subprocess.run(["./case"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"{name}: {len(cut)} bytes, not {len(data)}: it was changed")
+
+
 DEFECTS = {
     "flat_path_drops_sub_gemms": CASE,
     "bwd_group_stride_of_the_other_layout": CASE.replace("nhwgc_g1", "gnhwc_g2"),

@@ -62,7 +62,7 @@ REPORTED = (
 @pytest.mark.parametrize(("k", "size", "stride"), REPORTED)
 def test_retinanet_holds_the_problems_that_were_reported(k, size, stride):
     problems = [one.problem for one in sweep("retinanet_bwd_weight").shapes]
-    assert parse_case_id(f"bwd_weight_f16_nhwgc_n32k{k}c256_y3_h{size}x{size}_s{stride}_p1") in problems
+    assert parse_case_id(f"bwd_weight_f16_nhwgc_n32k{k}c256_y3_h{size}x{size}_s{stride}_p1_skauto") in problems
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -92,6 +92,12 @@ def test_names_of_several_problems_of_a_row_say_what_differs(tmp_path):
     assert {one.name for one in sweep("resnet50").shapes if one.name.startswith("conv1")} == {
         f"conv1 {name} n{n}" for name in ("fwd", "bwd_data", "bwd_weight") for n in (32, 256)
     }
+
+
+def test_rows_of_a_set_are_called_after_it(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(f'{TITLE}{ROW}\n[[split]]\ninclude = "#case"\npass = "bwd_weight"\nsplit_k = ["auto", 2]\n')
+    assert [one.name for one in read_sweep(str(file), ours()).shapes] == ["a", "a split skauto", "a split sk2"]
 
 
 def test_a_row_may_be_a_whole_case_id(tmp_path):

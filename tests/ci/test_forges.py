@@ -79,7 +79,7 @@ def _bitgate_lines(text: str) -> list[str]:
     """Lines that call pip and bitgate, without what is of the forge."""
     found = []
     for line in text.splitlines():
-        called = re.search(r"(?:^|[\s'\"])((?:pip install|bitgate (?:run|ci)) [^'\n]*)", line)
+        called = re.search(r"(?:^|[\s'\"])((?:pip install|bitgate (?:run|ci|bench)) [^'\n]*)", line)
         if called and not line.lstrip().startswith(("#", "//")):
             said = re.sub(r" (> plan/.*|--for \w+|--annotate \w+)", "", called[1]).strip()
             found.append(re.sub(r"merge (results|out) ", "merge RESULTS ", said))
@@ -94,6 +94,13 @@ def test_every_flavour_runs_the_same_lines() -> None:
     of_jenkins = _bitgate_lines((CI / "jenkins" / "vars" / "bitgate.groovy").read_text())
     assert len(of_github) == 5
     assert of_github == of_gitlab == of_jenkins
+
+
+def test_every_flavour_has_the_same_gate() -> None:
+    files = ("workflows/gate.yml", "gitlab/gate.yml", "jenkins/vars/bitgateGate.groovy")
+    of_github, *others = (_bitgate_lines((CI / name).read_text()) for name in files)
+    assert [line.split()[:2] for line in of_github] == [["bitgate", "bench"], ["pip", "install"]]
+    assert others == [of_github, of_github]
 
 
 def test_our_own_pipelines_call_what_an_owner_calls() -> None:

@@ -160,6 +160,75 @@ def test_a_wrong_kernel_is_red_and_the_merge_tells_of_it_all_the_same(
         assert (work / "artifacts" / "pipeline-child-merge" / "merged" / "codequality.json").is_file()
 
 
+# The same for the gate, whose base here is the last commit.
+GATES = {
+    ".github/workflows/gate.yml": """
+on: pull_request
+permissions:
+  contents: read
+jobs:
+  gate:
+    uses: OWNER/bitgate/.github/workflows/gate.yml@0123456789abcdef0123456789abcdef01234567
+    with:
+      sweep: suites/sweeps/mine.toml
+      target: host
+      labels: '["quiet"]'
+""",
+    ".gitlab-ci.yml": """
+include:
+  - project: lab/bitgate
+    file: ci/gitlab/gate.yml
+    inputs:
+      sweep: suites/sweeps/mine.toml
+      target: host
+      tags: [quiet]
+      base: origin/HEAD
+""",
+    "Jenkinsfile": """
+@Library('bitgate') _
+bitgateGate(sweep: 'suites/sweeps/mine.toml', target: 'host')
+""",
+}
+SWEEP = """
+title = "what the kernel is used for"
+
+[[case]]
+name = "small"
+why = "one block"
+case = "bwd_data_f32_nhwgc_g2n2k5c3_y1x1_h5x7"
+"""
+
+
+@pytest.fixture
+def gated(owners: Path) -> Path:
+    """The repository with a sweep and the gate's pipelines, all in one commit."""
+    (owners / "suites" / "sweeps").mkdir()
+    (owners / "suites" / "sweeps" / "mine.toml").write_text(SWEEP)
+    for name, text in GATES.items():
+        (owners / name).write_text(text)
+    as_somebody = ["-c", "user.name=ann", "-c", "user.email=ann@lab"]
+    for words in (["init", "-q"], ["add", "-A"], [*as_somebody, "commit", "-qm", "a kernel"]):
+        subprocess.run(["git", *words], cwd=owners, check=True)
+    return owners
+
+
+def _ruled(work: Path) -> str:
+    return next(path for path in work.rglob("out/gate.md") if "artifacts" not in path.parts).read_text()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("flavour", [GITHUB, GITLAB, JENKINS])
+def test_a_change_is_held_against_its_base_in_each_flavour(gated: Path, tmp_path: Path, flavour: str) -> None:
+    file = dict(zip(FILE, GATES, strict=True))[flavour]
+    done = _run(gated, tmp_path / "same", flavour, file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "**green: 1 no slower" in _ruled(tmp_path / "same")
+    _break(gated)
+    done = _run(gated, tmp_path / "wrong", flavour, file)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "**red: 1 not verified" in _ruled(tmp_path / "wrong")
+
+
 def test_what_cannot_be_run_here_is_said_in_one_line(owners: Path, tmp_path: Path) -> None:
     done = _run(owners, tmp_path / "work", "github", "nothing.yml")
     assert done.returncode == 2

@@ -53,12 +53,18 @@ def test_pipelines_are_gitlabs() -> None:
     jobs = [_job("host", "host", ""), _job("gfx942", "amd", "lab/rocm:7.1")]
     assert _wrong("gitlab-ci", yaml.safe_load(gitlab(jobs))) == []
     assert _wrong("gitlab-ci", yaml.safe_load((CI / "gitlab" / "pipeline.yml").read_text())) == []
-    template = (CI / "gitlab" / "bitgate.yml").read_text()
-    head, _, body = template.partition("\n---\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "stated"), [("bitgate", {}), ("gate", {"sweep": "resnet50", "target": "gfx942", "tags": ["mi300"]})]
+)
+def test_templates_are_gitlabs(name: str, stated: dict[str, Any]) -> None:
+    """What an owner must state, and the defaults of the rest."""
+    head, _, body = (CI / "gitlab" / f"{name}.yml").read_text().partition("\n---\n")
     inputs = yaml.safe_load(head)["spec"]["inputs"]
-    values = {name: stated["default"] for name, stated in inputs.items()}
+    values = {name: one["default"] for name, one in inputs.items() if "default" in one} | stated
     used = set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", body))
-    assert used == set(inputs)
+    assert used == set(inputs) == set(values)
     filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda m: _spelled(values[m[1]]), body)
     assert _wrong("gitlab-ci", yaml.safe_load(filled)) == []
 
@@ -80,7 +86,7 @@ def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
     def parse(text: str) -> object:
         return grammar.parse(list(GroovyRestrictedTokenizer().get_tokens(text)))  # type: ignore[arg-type]
 
-    assert len(GROOVY) == 2
+    assert len(GROOVY) == 3
     for path in GROOVY:
         assert parse(path.read_text())
     assert parse(*_blocks("groovy"))

@@ -67,6 +67,17 @@ def test_other_seeds_place_other_numbers():
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.parametrize(("case", "turns"), [("gemm_f16_rcr_b2m33n17k20", True), (f"fwd_f16_{SHAPE}", False)])
+def test_where_nothing_is_padded_another_seed_has_nan_in_the_other_operand(case: str, turns: bool) -> None:
+    """Else a kernel that leaves out what it multiplies by a zero of one operand would never be seen."""
+    problem = parse_case_id(case)
+    for seed in (0, 1):
+        _, inputs = special_inputs(problem, seed)
+        endless = [name for name in problem.operands if not np.isfinite(inputs[name].logical.astype(np.float64)).all()]
+        assert endless == [problem.operands[seed if turns else 0]]
+        assert np.isfinite(ordered_reference(problem, inputs).logical.astype(np.float64)).mean() > 0.3
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16", "i8", "f8ocp", "bf8fnuz"])
 def test_codes_run_through_every_pattern_where_there_is_room(name):
     side = 256 if DTYPES[name].bytes == 2 else 16

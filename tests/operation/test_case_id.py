@@ -66,6 +66,7 @@ def test_the_layout_may_be_left_out():
         ("fwd_f16_nhwgc_g1n1k8c8_y1_h4_sk0", "split_k = 0"),
         ("fwd_f16_nhwgc_g1n1k2147483648c8_y1_h4", "k = 2147483648 is outside"),
         ("", "starts with none of"),
+        ("fwd_f16_nhwgc_g1n1k\uff18c8_y1_h4", "an id is made of a-z, 0-9 and _"),
     ],
 )
 def test_what_is_impossible_is_refused_with_the_reason(text, message):

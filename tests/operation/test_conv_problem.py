@@ -114,3 +114,13 @@ def test_flops_and_bytes_of_the_example():
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n128k256c128_y3_h71_s2_p1")
     assert problem.flops / 1e9 / 1.40031 == pytest.approx(69.8734, rel=1e-5)
     assert problem.bytes / 1e6 / 1.40031 == pytest.approx(179.037, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("end", "elements"),
+    [("", 0), ("_gap", 0), ("_bilinear", 8 * 16), ("_bias", 8), ("_nd1_gap", 8 * 16)],
+    ids=["plain", "gaps are not moved", "a whole D", "a broadcast D", "a whole D with gaps"],
+)
+def test_bytes_are_of_each_cell_once(end, elements):
+    problem = parse_case_id(f"fwd_f16_nhwgc_g1n1k8c8_y1_h4{end}")
+    assert problem.bytes == 2 * (8 * 16 + 8 * 8 + 8 * 16 + elements)

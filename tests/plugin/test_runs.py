@@ -30,6 +30,15 @@ def test_a_green_run_leaves_a_plan_a_record_and_reports(suites: Any, run_here: A
     assert not list(suites.out.glob("blackbox-*"))
 
 
+def test_hypothesis_is_not_imported_by_a_run_without_it(suites: Any) -> None:
+    """A fifth of a second at the end of each run, by its own plugin."""
+    said = "import atexit, sys; atexit.register(lambda: print('hypothesis' in sys.modules))\n"
+    (suites.folder / "suites" / "conftest.py").write_text(said)
+    assert suites.run("-n0").stdout.endswith("False\n")
+    (suites.folder / "suites" / "conftest.py").write_text(f"{said}import hypothesis\n")
+    assert suites.run("-n0").stdout.endswith("True\n")
+
+
 def test_regression_contains_smoke_and_resume_runs_the_rest(suites: Any, run_here: Any) -> None:
     assert run_here("--tier=smoke")[0] == 0
     code, said = run_here("-m", "regression", "--resume")

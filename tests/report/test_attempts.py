@@ -122,6 +122,14 @@ def test_a_record_that_went_on_in_a_copy_of_itself_is_of_one_job(verdict: Make, 
     assert not ledger.findings
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_a_copy_that_answers_otherwise_is_none(verdict: Make, run_folder: Folder, names: tuple[str, str]) -> None:
+    """Whichever file is read first."""
+    run_folder(names[0], verdict(run=_stamp(1, job="x")))
+    (entry,) = _read(run_folder(names[1], verdict(Outcome.MISMATCH, run=_stamp(1, job="x"))).parent).entries
+    assert not entry.verdict.green
+
+
 def test_files_are_of_one_job_if_a_third_links_them() -> None:
     a, b = ("night", "a"), ("night", "b")
     assert jobs_of([frozenset({a}), frozenset({b}), frozenset(), frozenset({a, b})]) == [0, 0, 2, 0]

@@ -138,6 +138,11 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
         ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
+        (
+            (NINE, "--option", "flat_path_gate=off", "--option", "flat_path_gate=gemms_count"),
+            "flat_path_gate is off already; give it once",
+        ),
+        ((NINE, "--seed", "1000000000000000000"), "less than or equal to 999999999999999999"),
         ((NINE, "--option", "flat_path_gate=on"), "gemms_count or launch_each or off"),
         ((NINE, "--fill", "exat"), "did you mean 'exact'?"),
         ((NINE, "--schedule", "backwards"), "forward, reverse, lockstep or random:N"),

@@ -227,6 +227,13 @@ def test_a_third_launch_on_other_data_shows_who_counts_or_remembers(illness, wor
     assert words in verdict.diagnosis.sentence
 
 
+def test_a_kernel_that_remembers_by_address_is_shown_in_buffers_that_held_other_data():
+    verdict = verify_alone(plan("kept"), (DECLARATION,))
+    assert verdict.outcome is Outcome.MISMATCH
+    assert "launch 5 of the same problem, where those of seed 1000003 lay in the same buffers" in verdict.reason
+    assert "seed" not in verdict.diagnosis.evidence
+
+
 def test_a_kernel_that_never_ends_is_hung(monkeypatch):
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
     verdict = verify_alone(plan("hang"), (DECLARATION,), time_limit=3)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import geometric_mean
 from typing import Any, Literal
 
 import numpy as np
 
 from bitgate.bench.interval import Interval, limits, median_interval, resampled
-from bitgate.bench.rank_test import Floats, aligned, false_discovery_limit, rank_test, without_outliers
+from bitgate.bench.rank_test import (
+    Floats,
+    aligned,
+    false_discovery_limit,
+    least_chance,
+    rank_test,
+    without_outliers,
+)
 from bitgate.bench.settings import Significance
 from bitgate.record import Outcome
 from bitgate.record.timing import Status, Timing
 
 LEAST_ROUNDS = 6
-"""Judged by fewer, nothing is significant in a sweep of 23 shapes."""
+"""Judged by fewer, nothing is significant in a sweep of ten shapes."""
 
 SIDES = ("A", "B")
 
@@ -44,7 +52,8 @@ class Best:
 @dataclass(frozen=True)
 class ShapeResult:
     """``ratio``: B's time in A's, of medians without the drift that both share, with its interval. ``p`` is 1 where
-    nothing was compared. ``note``: what was not timed and why, or why there is no winner."""
+    nothing was compared; ``least_p`` is what it would be were every sample of one side below every one of the other.
+    ``note``: what was not timed and why, or why there is no winner."""
 
     name: str
     case: str
@@ -54,6 +63,7 @@ class ShapeResult:
     low: float = 1.0
     high: float = 1.0
     p: float = 1.0
+    least_p: float = 0.0
     significant: bool = False
     winner: Winner = "unknown"
     note: str = ""
@@ -87,9 +97,16 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         return {
             "wins": self.wins,
+            "mean_ratio": mean_ratio(self.shapes),
             "significance": vars(self.significance),
             "shapes": [one.as_json() for one in self.shapes],
         }
+
+
+def mean_ratio(shapes: Sequence[ShapeResult]) -> float | None:
+    """The geometric mean of B's time in A's over those that were compared; None: none was."""
+    ratios = [one.ratio for one in shapes if one.compared]
+    return geometric_mean(ratios) if ratios else None
 
 
 def saved(ratio: float) -> float:
@@ -111,11 +128,12 @@ def compare(rows: Sequence[Timing], significance: Significance) -> Comparison:
     for row in rows:
         shapes.setdefault((row.case, row.name), {})[row.identity] = row  # a later attempt at the same counts
     found = [_shape(list(of_shape.values()), significance) for of_shape in shapes.values()]
-    limit = false_discovery_limit([one.p for one in found if one.compared], significance.level)
-    return Comparison(tuple(_judged(one, limit, significance) for one in found), significance)
+    chances = [one.p for one in found if one.compared]
+    limit = false_discovery_limit(chances, significance.level)
+    return Comparison(tuple(_judged(one, limit, len(chances), significance) for one in found), significance)
 
 
-def _judged(found: ShapeResult, limit: float, wanted: Significance) -> ShapeResult:
+def _judged(found: ShapeResult, limit: float, compared: int, wanted: Significance) -> ShapeResult:
     if not found.compared:
         return found
     significant = found.p <= limit
@@ -124,6 +142,10 @@ def _judged(found: ShapeResult, limit: float, wanted: Significance) -> ShapeResu
     if significant and clear and found.gain >= wanted.minimum_effect:
         winner = "B" if found.ratio < 1 else "A"
     vague = max(saved(found.low), saved(found.high)) >= wanted.minimum_effect
+    if winner == "tie" and vague and not significant and found.least_p > wanted.level / compared:
+        why = f"too little data: the rounds judged by are too few to show anything at {100 * wanted.level:.3g} %"
+        note = "; ".join(filter(None, [why + f" over {compared} shapes" * (compared > 1), found.note]))
+        return replace(found, winner="unknown", note=note)
     notes = ["a difference of the minimum effect is not ruled out"] * (winner == "tie" and vague) + [found.note]
     return replace(found, significant=significant, winner=winner, note="; ".join(filter(None, notes)))
 
@@ -145,9 +167,16 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     bound = [f"{one.row.side} is bound by its launches" for one in (a, b) if one.row.settings.get("launch_bound")]
     blocks = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
     ratio, low, high = _ratio(blocks, significance)
-    p = rank_test(without_outliers(blocks))
+    kept = without_outliers(blocks)
     return replace(
-        unknown, ratio=ratio, low=low, high=high, p=p, winner="tie", note="; ".join([*bound, note]).strip("; ")
+        unknown,
+        ratio=ratio,
+        low=low,
+        high=high,
+        p=rank_test(kept),
+        least_p=least_chance(kept),
+        winner="tie",
+        note="; ".join([*bound, note]).strip("; "),
     )
 
 

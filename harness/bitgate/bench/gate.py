@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from bitgate.bench.compare import ShapeResult, compare, kernel_words
 from bitgate.bench.settings import Significance
 from bitgate.record import Outcome
@@ -28,12 +30,20 @@ class Ruling(str, Enum):
     """Nothing to measure against: the kernel is new, or the base does not build or is wrong itself."""
     GONE = "gone"
     """The base has a kernel for it, the change refuses it."""
+    NEITHER = "not timed"
+    """Neither side has a kernel for it."""
     TOO_LITTLE = "too little data"
 
 
 RED = frozenset({Ruling.SLOWER, Ruling.NOT_VERIFIED})
-UNKNOWN = frozenset({Ruling.TOO_LITTLE, Ruling.GONE})
+OPEN = frozenset({Ruling.TOO_LITTLE, Ruling.GONE, Ruling.NEITHER})
 """Not green either: a kernel that is gone cannot be shown to be as fast."""
+COMPARED = frozenset({Ruling.SLOWER, Ruling.NOT_CONFIRMED, Ruling.FASTER, Ruling.SAME})
+
+FAR_LONGER = 1.5
+STALLS = 0.2
+"""Were one sample in twenty so far off by chance, so many of twenty would be in 3 of 200 measurements, and twice on end
+in one of 4,000."""
 
 Shape = tuple[str, str]
 """Case id and name."""
@@ -62,10 +72,10 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1: something is red. 3: of some shape too little is known, or nothing is left to know. Else 0."""
-        if any(one.ruling in RED for one in self.shapes):
+        """1: something is red. 3: of some shape too little is known, or none was compared. Else 0."""
+        if self.of(*RED):
             return 1
-        return 3 if not self.shapes or any(one.ruling in UNKNOWN for one in self.shapes) else 0
+        return 3 if self.of(*OPEN) or not self.of(*COMPARED) else 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -87,16 +97,37 @@ def judge(
     rows: Sequence[Timing], significance: Significance, again: Callable[[Sequence[Shape]], Sequence[Timing]]
 ) -> Gate:
     """``again`` measures the given shapes once more, in new processes; it is called once at most, with those that are
-    slower and verified."""
+    slower, or seem to be, and verified."""
     first = compare(rows, significance)
     wrong = _wrong(rows)
-    suspects = [(one.case, one.name) for one in first.shapes if one.winner == "A" and (one.case, one.name) not in wrong]
+    suspects = [
+        (one.case, one.name)
+        for one in first.shapes
+        if (one.winner == "A" or _seems_slower(one, significance)) and (one.case, one.name) not in wrong
+    ]
     more = list(again(suspects)) if suspects else []
     wrong |= _wrong(more)
     second = {(one.case, one.name): one for one in compare(more, significance).shapes}
     late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET or _found_no_room(row)}
-    ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late) for one in first.shapes]
+    ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late, significance) for one in first.shapes]
     return Gate(tuple(ruled), significance)
+
+
+def _seems_slower(one: ShapeResult, significance: Significance) -> bool:
+    """By the minimum effect or more, which noise may be, or now and then: that is not shown to be as fast."""
+    if one.winner != "tie":
+        return False
+    return (one.ratio > 1 and one.gain >= significance.minimum_effect) or _stalls(one) >= STALLS
+
+
+def _stalls(one: ShapeResult) -> float:
+    """The share of samples that take far longer than most of their side, of the change's more than of the base's. No
+    median knows of them."""
+    shares = []
+    for best in (one.a, one.b):
+        seconds = np.array(best.row.seconds if best else [1.0])
+        shares.append(float(np.mean(seconds > FAR_LONGER * np.median(seconds))))
+    return shares[1] - shares[0]
 
 
 def _wrong(rows: Sequence[Timing]) -> dict[Shape, str]:
@@ -116,23 +147,37 @@ def _found_no_room(row: Timing) -> bool:
 
 
 def _ruled(
-    one: ShapeResult, again: ShapeResult | None, wrong: dict[Shape, str], late: Collection[tuple[str, str, str]]
+    one: ShapeResult,
+    again: ShapeResult | None,
+    wrong: dict[Shape, str],
+    late: Collection[tuple[str, str, str]],
+    significance: Significance,
 ) -> Ruled:
     """``late``: sides of shapes whose time was up, or that found no room."""
     if why := wrong.get((one.case, one.name)):
         return Ruled(one, Ruling.NOT_VERIFIED, why, again)
-    if one.winner == "A":
-        return _confirmed(one, again)
+    if one.winner == "A" or _seems_slower(one, significance):
+        return _confirmed(one, again, significance)
     if one.compared:
         return Ruled(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note)
     absent = [side for side, best in (("A", one.a), ("B", one.b)) if best is None]
     if not absent or any((one.case, one.name, side) in late for side in absent):
         return Ruled(one, Ruling.TOO_LITTLE, one.note)
+    if len(absent) == 2:
+        return Ruled(one, Ruling.NEITHER, one.note)
     return Ruled(one, Ruling.NO_BASE if "A" in absent else Ruling.GONE, one.note)
 
 
-def _confirmed(one: ShapeResult, again: ShapeResult | None) -> Ruled:
+def _confirmed(one: ShapeResult, again: ShapeResult | None, significance: Significance) -> Ruled:
+    """Slower is what is so twice; what only seems so, and does again, is neither shown nor ruled out."""
     if again is None or not again.compared:
         why = again.note if again else "it was not measured again"
         return Ruled(one, Ruling.TOO_LITTLE, f"slower at first, then: {why}", again)
-    return Ruled(one, Ruling.SLOWER if again.winner == "A" else Ruling.NOT_CONFIRMED, again.note, again)
+    if one.winner == again.winner == "A":
+        return Ruled(one, Ruling.SLOWER, again.note, again)
+    if again.winner != "A" and not _seems_slower(again, significance):
+        return Ruled(one, Ruling.NOT_CONFIRMED, again.note, again)
+    why = "seems slower twice, not significantly: take more --samples"
+    if _stalls(again) >= STALLS:
+        why = f"now and then it takes over {FAR_LONGER:g} times as long: {100 * _stalls(again):.0f} % more often"
+    return Ruled(one, Ruling.TOO_LITTLE, why, again)

@@ -10,7 +10,7 @@ from junitparser import Error, Failure, Skipped
 from junitparser.junitparser import FinalResult
 
 from bitgate.bench.compare import ShapeResult, Winner
-from bitgate.bench.gate import RED, Gate, Ruled, Ruling
+from bitgate.bench.gate import COMPARED, OPEN, RED, Gate, Ruled, Ruling
 from bitgate.bench.table import ms, name_of
 from bitgate.ci.annotations import SHOWN, Remark, command
 from bitgate.record import UNKNOWN
@@ -23,11 +23,10 @@ ROWS = 200
 """Of a table in Markdown: a comment on GitHub has 65,536 letters."""
 
 _HEADER = ("Ruling", "Shape", "base ms", "head ms", "head takes", "again", "Why")
-_LEFT_OUT = (Ruling.SAME,)
 
 
 def text(gate: Gate) -> str:
-    """Every shape but those of which there is nothing to say, and a last line for all."""
+    """Every shape of which there is anything to say, and a last line for all."""
     rows = [_row(one) for one in _told(gate)]
     return "\n".join([*(columns(_HEADER, rows) if rows else []), *[""] * bool(rows), headline(gate)])
 
@@ -50,6 +49,8 @@ def headline(gate: Gate) -> str:
     wanted = gate.significance
     if not said:
         return f"{word}: no shape was measured"
+    if not gate.of(*COMPARED, *RED):
+        said += "; nothing was compared"
     return (
         f"{word}: {said}; slower is {100 * wanted.minimum_effect:.3g} % or more, significant at"
         f" {100 * wanted.level:.3g} %, twice"
@@ -60,7 +61,7 @@ def github_lines(gate: Gate) -> list[str]:
     """An error each for the first of the red shapes, a warning each for those of which too little is known."""
     red = [command("error", remark) for remark in map(_remark, gate.of(*RED))]
     more = [f"... and {len(red) - SHOWN} more, in {JUNIT}"] if len(red) > SHOWN else []
-    return [*red[:SHOWN], *more, *(command("warning", _remark(one)) for one in gate.of(Ruling.TOO_LITTLE)[:SHOWN])]
+    return [*red[:SHOWN], *more, *(command("warning", _remark(one)) for one in gate.of(*OPEN)[:SHOWN])]
 
 
 def write_junit(gate: Gate, path: Path, target: str) -> None:
@@ -88,6 +89,7 @@ _ELEMENTS: dict[Ruling, tuple[type[FinalResult], str]] = {
     Ruling.TOO_LITTLE: (Error, "TooLittleData"),
     Ruling.NO_BASE: (Skipped, "no_base"),
     Ruling.GONE: (Skipped, "gone"),
+    Ruling.NEITHER: (Skipped, "not_timed"),
 }
 
 
@@ -122,7 +124,7 @@ def _facts(one: Ruled) -> Iterator[tuple[str, object]]:
 
 def _told(gate: Gate) -> list[Ruled]:
     order = list(Ruling)
-    found = [one for one in gate.shapes if one.ruling not in _LEFT_OUT]
+    found = [one for one in gate.shapes if one.ruling is not Ruling.SAME or one.why]
     return sorted(found, key=lambda one: order.index(one.ruling))
 
 

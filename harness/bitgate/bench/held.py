@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import psutil
@@ -13,7 +13,7 @@ from bitgate.device.buffers import GUARD_BYTES, Buffer
 from bitgate.device.device import Device
 from bitgate.device.tools import Tools, least, sums_at
 from bitgate.exact import digest
-from bitgate.operation import Problem
+from bitgate.operation import Problem, Tensor
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.on_device import Data
@@ -69,6 +69,16 @@ class HeldSet:
                 self._data.put(self._tools, buffer, tensors[shared[0]])
             else:
                 self._tools.fill_bits(buffer.pointer, tensor, poison_bits(tensor.dtype))
+        self._device.synchronize()
+
+    def blank_part(self, share: float, at_end: bool) -> None:
+        """Other poison in about so much of each output, at its end or at its begin; the rest keeps what it holds. No
+        problem whose inputs lie there."""
+        for role in self._problem.outputs:
+            buffer, tensor = self._buffers.named[role], self._problem.tensors[role]
+            first, part = part_of(tensor, share, at_end)
+            at = buffer.pointer + first * tensor.dtype.bytes
+            self._tools.fill_bits(at, part, poison_bits(tensor.dtype, 1))
         self._device.synchronize()
 
     def arguments(self, workspace: int) -> Arguments:
@@ -128,6 +138,15 @@ def shortage(problem: Problem, device: Device, sets: int) -> str:
     if needed <= free:
         return ""
     return f"{sets} sets of buffers need {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
+
+
+def part_of(tensor: Tensor, share: float, at_end: bool) -> tuple[int, Tensor]:
+    """About so much of a tensor, cut across its slowest axis: the element where it begins in memory, and its cells."""
+    _, axis = max((stride, axis) for axis, stride in enumerate(tensor.strides) if tensor.lengths[axis] > 1 or not axis)
+    length = tensor.lengths[axis]
+    cut = min(length, max(1, round(share * length)))
+    lengths = (*tensor.lengths[:axis], cut, *tensor.lengths[axis + 1 :])
+    return (length - cut) * tensor.strides[axis] if at_end else 0, replace(tensor, lengths=lengths)
 
 
 def differing(found: HostTensor, expected: HostTensor) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import Any
 
 from bitgate.bench.settings import Settings
@@ -11,9 +12,9 @@ from bitgate.bench.timer import GUEST
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.record import Outcome, Verdict
-from bitgate.record.timing import Status
+from bitgate.record.timing import Status, Timing
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.process import TIME_LIMIT, CaseProcess
+from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
 
 SAMPLE_SECONDS = 60.0
@@ -34,6 +35,8 @@ class Entrant:
     verdict: Verdict | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     host_seconds: list[float] = field(default_factory=list)
+    unqueued: int = 0
+    """Samples whose first launch did not wait for the last one, though it should have."""
     _number: int = -1
     _process_number: int = -1
 
@@ -76,8 +79,22 @@ class Entrant:
         answer = self._ask("sample", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
         if answer is None:
             return None
+        if not 0 < answer["seconds"] < inf:
+            self._end(Status.FAILED, f"its clock says {answer['seconds']:g} s a launch: nothing can be said of that")
+            return None
         self.host_seconds.append(answer["host_seconds"])
+        self.unqueued += self.settings.queued and not answer["queued"]
         return float(answer["seconds"])
+
+    def is_of_today(self, row: Timing) -> bool:
+        """Was a row of an earlier run measured of the very kernel that is built now?"""
+        if "build" not in row.fingerprint:  # nothing was launched
+            return True
+        try:
+            build = self.process.call(GUEST, "build", {"planned": to_json(self.planned)}, OPEN_SECONDS)
+        except Ended:
+            return False
+        return bool(row.fingerprint["build"] == build)
 
     def finish(self) -> None:
         """The last look."""

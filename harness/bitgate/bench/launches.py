@@ -3,7 +3,7 @@ the wait for them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
 from ctypes import cast as c_cast
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ _HIP = {
     "synchronize": "hipStreamSynchronize",
     "record_event": "hipEventRecord",
     "elapsed": "hipEventElapsedTime",
+    "query_event": "hipEventQuery",
+    "last_error": "hipGetLastError",
 }
 
 OVERWRITING = 0x5A
@@ -33,10 +35,12 @@ OVERWRITING = 0x5A
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds a launch: of the device, and of the thread that launches."""
+    """Seconds a launch: of the device, and of the thread that launches. ``queued``: the device began when all launches
+    were there."""
 
     seconds: float
     host_seconds: float
+    queued: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class _TimedCalls(Structure):
         *((name, c_void_p) for name in ("record", "stream", *_HIP, "begin", "end", "overwritten")),
         ("overwritten_bytes", c_uint64),
         *((name, c_double) for name in ("seconds", "host_seconds")),
-        *((name, c_int32) for name in ("status", "hip_error")),
+        *((name, c_int32) for name in ("status", "hip_error", "queued")),
     ]
 
 
@@ -98,9 +102,10 @@ class Clock:
         launches: int,
         first: int = 0,
         overwritten: Buffer | None = None,
+        hold: Callable[[], None] | None = None,
     ) -> Sample:
         """The library called in a loop of C. ``sets`` take turns, beginning with number ``first``; ``overwritten`` is
-        written over before the first launch. KernelRefused, KernelFailed, or HipError."""
+        written over before the first launch, ``hold`` keeps that back. KernelRefused, KernelFailed, or HipError."""
         library = runner.library
         with library.prepared(problem, runner.instance, runner.options) as run:
             held = [c_buffers(run.problem.roles, one.pointers, one.workspace) for one in sets]
@@ -120,13 +125,16 @@ class Clock:
                 end=end or None,
                 overwritten=overwritten.pointer if overwritten else None,
                 overwritten_bytes=overwritten.bytes if overwritten else 0,
+                queued=hold is not None,
                 **{name: c_cast(function, c_void_p) for name, function in self.functions.items()},
             )
+            if hold is not None:
+                hold()
             if not native.library()("bitgate_timed_calls")(byref(calls), launches):
                 if calls.status != Status.OK:
                     raise library.failure(calls.status, run.record)
                 raise hip_error(calls.hip_error, "a timed launch")
-        return Sample(calls.seconds, calls.host_seconds)
+        return Sample(calls.seconds, calls.host_seconds, bool(calls.queued))
 
     def of_launches(
         self,
@@ -136,10 +144,13 @@ class Clock:
         launches: int,
         first: int = 0,
         overwritten: Buffer | None = None,
+        hold: Callable[[], None] | None = None,
     ) -> Sample:
         """The same of any kernel, launched by Python: what Python takes between two launches is in ``host_seconds``,
         and in ``seconds`` where the device waits for it."""
         call, (begin, end), stream = self.functions, self.events, c_void_p(self.device.stream)
+        if hold is not None:
+            hold()
         if overwritten is not None:
             size = c_uint64(overwritten.bytes)
             self._do("set_bytes", c_void_p(overwritten.pointer), OVERWRITING, size, stream)
@@ -152,17 +163,33 @@ class Clock:
             at = sets[number % len(sets)]
             runner.launch(problem, at.pointers, at.workspace, self.device.stream)
         launched = perf_counter()
+        queued = hold is not None and call["query_event"](c_void_p(begin)) != 0
+        if queued:
+            call["last_error"]()  # an event that is not ready counts as one
         if self.by_events:
             self._do("record_event", c_void_p(end), stream)
         self._do("synchronize", stream)
         total = perf_counter() - started
         if self.by_events:
-            milliseconds = c_float()
-            code = call["elapsed"](byref(milliseconds), c_void_p(begin), c_void_p(end))
-            if code:
-                raise hip_error(code, _HIP["elapsed"])
-            total = 1e-3 * milliseconds.value
-        return Sample(total / launches, (launched - started) / launches)
+            total = self._elapsed()
+        return Sample(total / launches, (launched - started) / launches, queued)
+
+    def between_events(self, work: Callable[[], None]) -> float:
+        """Seconds of the device; ``work`` queues what it is to do."""
+        (begin, end), stream = self.events, c_void_p(self.device.stream)
+        self._do("record_event", c_void_p(begin), stream)
+        work()
+        self._do("record_event", c_void_p(end), stream)
+        self._do("synchronize", stream)
+        return self._elapsed()
+
+    def _elapsed(self) -> float:
+        begin, end = self.events
+        milliseconds = c_float()
+        code = self.functions["elapsed"](byref(milliseconds), c_void_p(begin), c_void_p(end))
+        if code:
+            raise hip_error(code, _HIP["elapsed"])
+        return 1e-3 * milliseconds.value
 
     def _do(self, name: str, *arguments: Any) -> None:
         if code := self.functions[name](*arguments):

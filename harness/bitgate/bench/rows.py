@@ -20,6 +20,12 @@ from bitgate.verify.planned import PlannedCase
 Clocks = Mapping[str, tuple[float, float]]
 
 
+def _waits_for_launches(entrant: Entrant, stated: Mapping[str, Any], host_seconds: float, seconds: float) -> bool:
+    """Does the thread that launches set the pace?"""
+    slower = stated.get("clock") == "device events" and host_seconds >= seconds
+    return slower and (not entrant.settings.queued or entrant.unqueued > 0)
+
+
 def timed_row(entrant: Entrant, lane: Lane, target: Target, clocks: Clocks, stamp: Stamp, repro: str) -> Timing:
     """Samples are kept of what was verified to its end, and of nothing else."""
     enough = min(entrant.settings.samples, FEWEST_SAMPLES)
@@ -35,8 +41,7 @@ def timed_row(entrant: Entrant, lane: Lane, target: Target, clocks: Clocks, stam
     stated = asdict(entrant.settings) | dict(entrant.facts.get("settings", {}))
     if lane.stopped in ("behind", "budget"):
         stated["stopped"] = lane.stopped
-    by_events = stated.get("clock") == "device events"
-    if seconds and by_events and host_seconds >= median(seconds):
+    if seconds and _waits_for_launches(entrant, stated, host_seconds, median(seconds)):
         stated["launch_bound"] = True
     verdict = entrant.verdict
     return _row(

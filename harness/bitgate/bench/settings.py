@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Settings:
     """``samples``: at least so many a contender. ``batch_seconds``: a sample is as many launches as last so long.
-    ``cold``: caches are overwritten before each launch, which is then timed alone. ``rotate``: so many sets of buffers
+    ``cold``: caches are overwritten before each launch, which is then timed alone. ``queued``: launches wait until all
+    of a sample are queued, so that the device's time alone is taken. ``rotate``: so many sets of buffers
     take turns. ``budget``: seconds a shape may take, all its contenders together; what is verified counts.
     ``warm_up``: launches go on until the last of them agree within this share, for ``warm_up_seconds`` at most.
     ``reference`` is what verifies: as of ``PlannedCase``.
@@ -17,6 +18,7 @@ class Settings:
     samples: int = 20
     batch_seconds: float = 0.005
     cold: bool = False
+    queued: bool = False
     rotate: int = 1
     budget: float = 300.0
     warm_up: float = 0.02

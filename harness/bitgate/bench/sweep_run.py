@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
 from bitgate.project import Project
 from bitgate.record import Outcome, Stamp
+from bitgate.record.event import RecordError
 from bitgate.record.stamp import begin
 from bitgate.record.timing import Status, Timing, timings, write
 from bitgate.verify.planned import PlannedCase
@@ -51,7 +53,8 @@ def measure(
     progress: Say = lambda line: None,
 ) -> Iterator[Timing]:
     """The rows of every shape, those of a shape together once all of it is done; each is in the ``journal`` before it
-    is given. ``resume``: what stands there, with the same settings, is given as it is and not measured again.
+    is given. ``resume``: what stands there, with the same settings and of the kernels of today, is given as it is
+    and not measured again.
 
     UsageError for a side that has no kernel, or sources that are none. OSError where the journal cannot be written.
     """
@@ -97,7 +100,7 @@ class _Run:
         self._stamp = self._stamp.now()
         rows, entrants = self._entrants(shape)
         known = [self._known.get(row.identity) for row in [*rows, *map(self._begun, entrants)]]
-        if known and all(row is not None for row in known):
+        if known and all(row is not None for row in known) and self._are_of_today(entrants):
             self._progress(f"{place} {_called(shape)}: measured before")
             yield from (row for row in known if row is not None)
             return
@@ -191,6 +194,12 @@ class _Run:
         """A row of which only the identity is asked."""
         return timed_row(entrant, Lane(entrant.contender.side.name, entrant), self._target, {}, self._stamp, "")
 
+    def _are_of_today(self, entrants: Sequence[Entrant]) -> bool:
+        """On a device of this name, and of kernels as they are built now."""
+        known = [(entrant, self._known[self._begun(entrant).identity]) for entrant in entrants]
+        here = self._target.device_name
+        return all(row.device.get("name") == here and entrant.is_of_today(row) for entrant, row in known)
+
     def _kept(self, row: Timing) -> Timing:
         if self._journal is not None:
             write(self._journal, row)
@@ -209,13 +218,19 @@ def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kern
 
 
 def _known(journal: Path, settings: Settings) -> Mapping[tuple[Any, ...], Timing]:
-    """Rows that were measured with these settings, by identity."""
+    """Rows that were measured with these settings, by identity. A last line that was cut short goes, as what is
+    appended would end it. UsageError for a file that is no record."""
     if not journal.exists():
         return {}
     wanted = asdict(settings)
-    return {
-        row.identity: row for row in timings(journal) if wanted == {name: row.settings.get(name) for name in wanted}
-    }
+    try:
+        known = list(timings(journal))
+    except RecordError as error:
+        raise UsageError(f"--resume: {error}; mend that, or start afresh without --resume") from None
+    whole = journal.read_bytes()
+    if not whole.endswith(b"\n"):
+        os.truncate(journal, whole.rfind(b"\n") + 1)
+    return {row.identity: row for row in known if wanted == {name: row.settings.get(name) for name in wanted}}
 
 
 def _called(shape: Shape) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bitgate.bench.compare import Best, Comparison, ShapeResult
-from bitgate.operation import ProblemError, parse_case_id
+from bitgate.bench.compare import Best, Comparison, ShapeResult, mean_ratio
+from bitgate.bench.groups import grouped
 from bitgate.report.columns import columns, counted
 from bitgate.report.text import code, literal
 
@@ -21,7 +21,8 @@ class _Row(NamedTuple):
     note: str
 
 
-_NUMBERS = {"A ms", "B ms", "Shapes", "A wins", "Tie", "B wins", "Not compared"}
+MEAN = "B's time / A's"
+_NUMBERS = {"A ms", "B ms", "Shapes", "A wins", "Tie", "B wins", "Not compared", MEAN}
 _HEADER = ("Shape", "A ms", "B ms", "B vs A", "A's instance", "B's instance", "Note")
 
 
@@ -82,27 +83,28 @@ def _percent(share: float) -> str:
 
 
 def _counts(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """By what the operation counts together; in the order in which they were timed, if there is more than one."""
-    groups: dict[str, list[ShapeResult]] = {}
-    for one in comparison.shapes:
-        groups.setdefault(_group(one.case), []).append(one)
+    """By what the operation counts together, and all, if there is more than one group."""
     kinds = ["A", "tie", "B"] + ["unknown"] * any(one.winner == "unknown" for one in comparison.shapes)
     names = {"A": "A wins", "tie": "Tie", "B": "B wins", "unknown": "Not compared"}
-    rows = [(group or "others", *_count(found, kinds)) for group, found in sorted(groups.items())]
-    if len(rows) != 1 or rows[0][0] == "others":
-        rows = [*(row for row in rows if len(rows) > 1), ("all", *_count(comparison.shapes, kinds))]
-    return ("", "Shapes", *(names[kind] for kind in kinds)), rows
+    groups = grouped(comparison.shapes)
+    rows = [(group, *_count(found, kinds)) for group, found in groups.items()]
+    if len(groups) != 1:
+        rows.append(("all", *_count(comparison.shapes, kinds)))
+    return ("", "Shapes", *(names[kind] for kind in kinds), MEAN), rows
 
 
 def _count(shapes: Sequence[ShapeResult], kinds: Sequence[str]) -> tuple[str, ...]:
-    return (str(len(shapes)), *(str(sum(one.winner == kind for one in shapes)) for kind in kinds))
+    counts = (str(sum(one.winner == kind for one in shapes)) for kind in kinds)
+    return (str(len(shapes)), *counts, _mean(shapes))
 
 
-def _group(case: str) -> str:
-    try:
-        return (problem := parse_case_id(case)).operation.insight.group(problem)
-    except ProblemError:  # of an operation that is not loaded here
-        return ""
+def _mean(shapes: Sequence[ShapeResult]) -> str:
+    """``0.38 (0.21 to 0.61)``: with the least and the greatest."""
+    mean = mean_ratio(shapes)
+    if mean is None:
+        return "-"
+    ratios = [one.ratio for one in shapes if one.compared]
+    return f"{mean:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _row(one: ShapeResult) -> _Row:
@@ -130,7 +132,8 @@ def _words(comparison: Comparison) -> str:
     wanted = comparison.significance
     compared = sum(one.compared for one in comparison.shapes)
     return (
-        f"ms: the median of a launch. A winner saves at least {100 * wanted.minimum_effect:.3g} % of the slower side's"
+        f"ms: the median of a launch. {MEAN}: the geometric mean over the shapes compared, the least and the greatest."
+        f" A winner saves at least {100 * wanted.minimum_effect:.3g} % of the slower side's"
         f" time, is significant at {100 * wanted.level:.3g} % over {counted(compared, 'shape')} (exact rank test within"
         f" blocks of rounds, Benjamini-Hochberg), and the {100 * wanted.confidence:.3g} % interval, in brackets, is"
         " clear of 0."

@@ -5,22 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
+from random import Random
 from time import perf_counter
 from typing import Any
 
 from bitgate.bench.caches import overwriting_bytes
 from bitgate.bench.held import PLACEMENT, HeldSet, differing, free_all, shortage
+from bitgate.bench.hold import Hold, most_queued
 from bitgate.bench.launches import Arguments, Clock, Sample
 from bitgate.bench.settings import Settings
+from bitgate.build.errors import BuildError
 from bitgate.device.buffers import Buffer
 from bitgate.device.errors import HipError
 from bitgate.exact.fill import FillPlan, plan_fill
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
-from bitgate.kernel.errors import KernelFailed, KernelRefused
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Problem
+from bitgate.record import UNKNOWN
+from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.on_device import Data
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How
@@ -34,8 +40,14 @@ CHECKED_LAUNCHES = 4
 """Launches at the begin that are looked at one by one; fewer of a kernel that takes long."""
 CHECKED_SECONDS = 0.5
 
+LOOKED_BEHIND = 0.5
+"""The share of samples of several launches behind which one launch is looked at by itself."""
+
 MOST_LAUNCHES = 1000
 """In one sample: a device's queue is not endless."""
+
+MORE_ATTEMPTS = 2
+"""A thread that was put aside may not have queued its launches in time."""
 
 CASTS = frozenset({"kernel_finish"})
 """Launches that bring partial sums to the type of the result."""
@@ -61,6 +73,7 @@ class Timers:
         self._sets: list[tuple[Problem, FillPlan, list[HeldSet]]] = []
         self._timed: list[Timed] = []
         self._overwritten: Buffer | None = None
+        self._hold: Hold | None = None
 
     def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
         """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
@@ -70,17 +83,25 @@ class Timers:
         stated = Settings(**settings)
 
         def opened() -> dict[str, Any]:
-            timed = Timed(
-                self._session, self._clock, case, stated, digest, self._held(case, stated), self._cold(stated)
-            )
+            buffers = self._held(case, stated), self._cold(stated)
+            timed = Timed(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
             timed.begin()
             self._timed.append(timed)
             return {"number": len(self._timed) - 1, **timed.facts}
 
         return _told(self._session, opened)
 
+    def build(self, planned: dict[str, Any]) -> str:
+        """What the case's kernel is built of today, as its row's fingerprint says it."""
+        case = from_json(planned, self._session.families)
+        try:
+            self._session.runner(case.kernel)
+        except (BuildError, LibraryError):
+            return UNKNOWN
+        return self._session.fingerprint(case.kernel)["build"]
+
     def sample(self, number: int) -> dict[str, Any]:
-        """``seconds`` and ``host_seconds`` of a launch; or ``wrong``, or ``failed``."""
+        """A ``Sample``'s fields; or ``wrong``, or ``failed``."""
         return _told(self._session, lambda: vars(self._timed[number].sample()))
 
     def finish(self, number: int) -> dict[str, Any]:
@@ -123,6 +144,13 @@ class Timers:
         self._sets.append((problem, plan, sets))
         return sets
 
+    def _holding(self, settings: Settings) -> Hold | None:
+        if not settings.queued:
+            return None
+        if self._hold is None:
+            self._hold = Hold(self._session.device_tools, self._clock.between_events)
+        return self._hold
+
     def _cold(self, settings: Settings) -> Buffer | None:
         if settings.cold and self._overwritten is None:
             size = overwriting_bytes(self._session.device)
@@ -141,6 +169,7 @@ class Timed:
     digest: str
     sets: list[HeldSet]
     overwritten: Buffer | None
+    hold: Hold | None
 
     def __post_init__(self) -> None:
         self.runner: Runner = self.session.runner(self.case.kernel)
@@ -151,6 +180,7 @@ class Timed:
         self.record: DispatchRecord | None = None
         self.seconds = self.host_seconds = 0.0
         self._digest_here = ""
+        self.draw = Random(self.settings.seed)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -176,10 +206,14 @@ class Timed:
                 break
         self._warm_up()
 
-    def launch_checked(self) -> None:
-        """One launch into blank outputs. Wrong if anything but the verified result comes of it."""
+    def launch_checked(self, keeps: bool = False) -> None:
+        """One launch into blank outputs, or into such that have a part of the result still. Wrong if anything but the
+        verified result comes of it."""
         held = self._next()
-        held.blank()
+        if keeps:
+            held.blank_part(self.draw.random(), self.draw.random() < 0.5)
+        else:
+            held.blank()
         arguments = held.arguments(self.workspace)
         self._arrange()
         device = self.session.device
@@ -189,27 +223,46 @@ class Timed:
         self._check(held)
 
     def sample(self) -> Sample:
-        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be."""
+        """As ``_sample``; again, where launches were to be queued and were not in time."""
+        taken = self._sample()
+        for _ in range(MORE_ATTEMPTS if self.hold is not None else 0):
+            if taken.queued:
+                break
+            taken = self._sample()
+        return taken
+
+    def _sample(self) -> Sample:
+        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be.
+
+        A launch that finds the result of the one before in its outputs may do nothing and not be seen: so, at random,
+        one more goes into outputs of which a part is blank, which no clock sees.
+        """
         end = self.launched + self.batch
         used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
         for held in used:
             held.blank()
+        mark = before_launch(self.session.device)
         taken = self._take(self.batch)
+        left = after_launch(self.session.device, mark, {})
+        if harm := left.damage or left.crash:  # work that no clock saw, say
+            raise Wrong(f"{self._ordinal}: {harm}")
         for held in used:
             self._check(held)
+        if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
+            self.launch_checked(keeps=True)
         return taken
 
     def _warm_up(self) -> None:
         """Until the last samples agree; then a sample has as many launches as it should."""
         settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
         seconds: list[float] = []
+        most = MOST_LAUNCHES if self.hold is None else most_queued(self.record)
         alone = bool(self.case.problem.in_place) or self.overwritten is not None
         while True:
             taken = self.sample()
             seconds.append(taken.seconds)
-            self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
             wanted = ceil(settings.batch_seconds / max(taken.seconds, 1e-9))
-            batch = 1 if alone else max(1, min(MOST_LAUNCHES, wanted))
+            batch = 1 if alone else max(1, min(most, wanted))
             last = seconds[-AGREEING:]
             grown = batch > 2 * self.batch
             if not grown and len(last) == AGREEING and max(last) <= (1 + settings.warm_up) * min(last):
@@ -223,9 +276,13 @@ class Timed:
         sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
         problem, first = self.case.problem, self.launched
         self.launched += launches
+        hold = None if self.hold is None else partial(self.hold.begin, launches, self.host_seconds)
         if isinstance(self.runner, LibraryRunner):
-            return self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten)
-        return self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten)
+            taken = self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        else:
+            taken = self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
+        return taken
 
     def _next(self) -> HeldSet:
         return self.sets[self.launched % len(self.sets)]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import bitgate
-from bitgate import rooms
 from bitgate.build import artefacts as stores
 from bitgate.build import flags, prelude
 from bitgate.build.artefact import beside, folders_of
@@ -17,9 +15,9 @@ from bitgate.build.artefacts import Artefacts
 from bitgate.build.device_code import code_object
 from bitgate.build.errors import BuildError
 from bitgate.build.overlay import from_environment, quick_build
-from bitgate.build.parallel import compile_all
 from bitgate.build.paths import SourceTree
 from bitgate.build.processes import Processes
+from bitgate.build.queue import compile_lacking, lacking
 from bitgate.build.recipe import Asked, Recipe, generated, stem, units_of
 from bitgate.build.rocm import find_rocm_runtime
 from bitgate.build.toolchain import (
@@ -88,13 +86,17 @@ class Builder:
         """The platform's ``libamdhip64.so``: ours for host and nvidia, ROCm's own for amd."""
         if self.platform == "amd":
             return find_rocm_runtime()
-        folder = own_kernels() / "platforms" / self.platform / "runtime"
-        sources = sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
-        label = f"{self.platform} runtime"
-        asked = self._asked(label, RUNTIME_SONAME, sources, folder)
-        return self._library(asked, lambda: self._runtime_recipe(label, folder, sources))
+        folder, sources = self._runtime_sources
+        asked = self._asked(f"{self.platform} runtime", RUNTIME_SONAME, sources, folder)
+        return self._library(asked, self._runtime_recipe)
 
-    def _runtime_recipe(self, label: str, folder: Path, sources: Sequence[Path]) -> Recipe:
+    @property
+    def _runtime_sources(self) -> tuple[Path, list[Path]]:
+        folder = own_kernels() / "platforms" / self.platform / "runtime"
+        return folder, sorted(folder.glob("*.cpp")) + sorted(folder.glob("*.S"))
+
+    def _runtime_recipe(self) -> Recipe:
+        label, (folder, sources) = f"{self.platform} runtime", self._runtime_sources
         includes = (*self._platform_includes, folder, own_kernels() / "include")
         begin = None
         if self.platform == "host":
@@ -124,17 +126,31 @@ class Builder:
 
     def native(self) -> Path:
         """``libbitgate_native.so``: C++ of the CPU references and fills. Needs no HIP; the same on all platforms."""
-        folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
-        sources = sorted(folder.glob("*.cpp"))
-        folders = (folder, harness_kernels() / "include")
-        asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folder)
-        return self._library(asked, lambda: self._native_recipe(sources, folders))
+        folders, sources = _native_sources()
+        asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
+        return self._library(asked, self._native_recipe)
 
-    def _native_recipe(self, sources: Sequence[Path], includes: tuple[Path, ...]) -> Recipe:
+    def _native_recipe(self) -> Recipe:
+        includes, sources = _native_sources()
         compiler = find_host_compiler(self.cache)
         begin = prelude.of_host_code(compiler.kind, harness_kernels())
         units = units_of("native", sources, includes, flags.host_library(compiler.kind), compiler, prelude=begin)
         return Recipe("native", NATIVE, units, flags.host_link(compiler.kind), compiler, includes)
+
+    def ahead(self, declarations: Iterable[KernelFamily]) -> None:
+        """Compile in one queue what the runtime, the helpers and these families lack. What does not compile is told
+        when its library is asked for. Nothing is done where libraries come from a store, or sources are replaced."""
+        if self.artefacts is not None or from_environment():
+            return
+        recipes = [self._native_recipe(), *(self._recipe(one) for one in declarations if one.library is None)]
+        if self.platform != "amd":
+            recipes.insert(0, self._runtime_recipe())
+        contents, libraries = Contents(self.cache), []
+        for recipe in recipes:
+            store = UnitStore(self.cache, contents, SourceTree(self.cache, recipe.folders, {}))
+            libraries.append(lacking(recipe, store, {unit: store.lookup(unit) for unit in recipe.units}))
+        compile_lacking(libraries, self.cache, self._progress, goes_on=True)
+        contents.save()
 
     def family(
         self, declaration: KernelFamily, overlay: Mapping[str, Path] | None = None, *, race: bool = False
@@ -179,7 +195,7 @@ class Builder:
         try:
             keys = {unit: store.lookup(unit) for unit in units}
             recipe = Recipe(f"{declaration.name} {self.arch}", "", tuple(units), (), compiler, ())
-            keys |= self._compile(recipe, keys, store)
+            keys |= compile_lacking([lacking(recipe, store, keys)], self.cache, self._progress)
             contents.save()
         finally:
             tree.close()
@@ -304,7 +320,7 @@ class Builder:
             keys = {unit: store.lookup(unit) for unit in recipe.units}
             library = recipe.library(self.cache, keys)
             if library is None or not self.cache.used(library):
-                keys |= self._compile(recipe, keys, store)
+                keys |= compile_lacking([lacking(recipe, store, keys)], self.cache, self._progress)
                 library = recipe.library(self.cache, keys)
                 if library is None:
                     raise KeyboardInterrupt  # the build was stopped before every unit had its object
@@ -313,35 +329,6 @@ class Builder:
             return library
         finally:
             tree.close()
-
-    def _compile(self, recipe: Recipe, keys: Mapping[Unit, str | None], store: UnitStore) -> dict[Unit, str]:
-        todo = sorted((unit for unit in recipe.units if not store.has(unit, keys[unit])), key=_work, reverse=True)
-        if not todo:
-            return {}
-        headers = self._headers(todo, recipe)
-        threads, done, total = rooms.threads(), 0, len(headers) + len(todo)
-        self._progress(
-            f"building {recipe.label}: {len(todo)} of {len(recipe.units)} units with {recipe.compiler.name},"
-            f" {min(threads, len(todo))} at a time"
-        )
-
-        def report(unit: Unit, seconds: float) -> None:
-            nonlocal done
-            done += 1
-            self._progress(f"[{done}/{total}] {unit.label} ... {seconds:.1f} s")
-
-        return compile_all(todo, store, threads, report, headers)
-
-    def _headers(self, todo: Sequence[Unit], recipe: Recipe) -> dict[Unit, UnitStore]:
-        """The preludes to be compiled first, as they are without what an overlay replaces."""
-        plain = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
-        users = Counter(unit.header for unit in todo if unit.header is not None)
-        least = 1 if quick_build() else prelude.FEW  # many builds of few units follow each other
-        return {
-            header: plain
-            for header, count in users.items()
-            if count >= least and not plain.has(header, plain.lookup(header))
-        }
 
     def _link(self, library: Path, recipe: Recipe, objects: Sequence[Path]) -> None:
         needs: list[str] = []
@@ -368,10 +355,10 @@ class Builder:
             self.cache.prune()
 
 
-def _work(unit: Unit) -> int:
-    """What takes longest comes first, so that the last units end together: who registers more instances has the longer
-    text."""
-    return unit.source.stat().st_size if unit.text is None else len(unit.text)
+def _native_sources() -> tuple[tuple[Path, ...], list[Path]]:
+    """The folders that the helpers include from, their own first, and their files."""
+    folder = Path(bitgate.__file__).resolve().parent / "exact" / "native"
+    return (folder, harness_kernels() / "include"), sorted(folder.glob("*.cpp"))
 
 
 def _prebuilt(declaration: KernelFamily) -> Path:

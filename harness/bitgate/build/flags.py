@@ -22,10 +22,11 @@ _HOST_BY_KIND: dict[ToolchainKind, tuple[str, ...]] = {
     "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined", "-UNDEBUG"),
 }
 
-# Loops in vectors as -O3 has them; the rest of -O3 is a quarter of the compiler's time. What it brings to the matrix
-# operation, unrolling, fragment_host.hpp asks for by name.
+# What -O3 brings, unrolling and vectors, is a quarter of the compiler's time: where kernels gain by it they ask for it
+# by name (platform.hpp, fragment_host.hpp). Elsewhere vectors cost more than they bring: one that is read where its
+# parts have just been written waits for the cache.
 _KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
-    "gnu": ("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
+    "gnu": ("-O2", "-fno-tree-vectorize"),
     "clang": ("-O2",),
     "zig": ("-O2",),
 }

@@ -23,7 +23,12 @@ from bitgate.errors import UsageError
 KEEP_DAYS = 30
 """Artefacts that nobody used for this long are removed when new ones are built."""
 
-_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+_DISK_ERRORS = frozenset(
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+        *(errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG),
+    }
+)
 _serial = itertools.count()
 
 

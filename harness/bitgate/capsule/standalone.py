@@ -108,8 +108,7 @@ def _buffers(problem: Problem, inputs: dict[str, HostTensor], workspace: int, fi
             bits = poison_bits(tensor.tensor.dtype).to_bytes(tensor.tensor.dtype.bytes, "little").hex()
             yield f'Buffer {_variable(name)}("{name}", {tensor.storage.nbytes}u, "{bits}");'
         else:
-            files[f"{name}.bin"] = np.ascontiguousarray(tensor.storage).tobytes()
-            yield f'Buffer {_variable(name)}("{name}", file("{name}.bin"));'
+            yield f'Buffer {_variable(name)}("{name}", {_kept(files, name, tensor.storage)});'
     if workspace:
         yield f'Buffer {_variable(WORKSPACE)}("{WORKSPACE}", {workspace}u, "{SCRATCH_BYTES[0]:02x}");'
 
@@ -155,11 +154,11 @@ def _comparisons(problem: Problem, reference: Reference, files: dict[str, bytes]
     yield "int64_t wrong = 0;"
     for role in problem.outputs:
         expected = reference.tensors[role]
-        files[f"expected_{role}.bin"] = np.ascontiguousarray(expected.storage).tobytes()
+        read = _kept(files, f"expected_{role}", expected.storage)
         yield "{"
         yield "  Tolerance tolerance;"
         yield from (f"  {line}" for line in _tolerance(role, expected, reference, files))
-        yield f'  wrong += compare({_variable(role)}, {_tensor(expected.tensor)}, file("expected_{role}.bin"),'
+        yield f"  wrong += compare({_variable(role)}, {_tensor(expected.tensor)}, {read},"
         yield "                   tolerance, most);"
         yield "}"
     for name in problem.tensors:
@@ -183,9 +182,14 @@ def _tolerance(role: str, expected: HostTensor, reference: Reference, files: dic
             "nan": judge.nan.astype(np.uint8),
         }
         for name, array in arrays.items():
-            files[f"{role}_{name}.bin"] = np.ascontiguousarray(array).tobytes()
-            yield f'tolerance.{name} = file("{role}_{name}.bin");'
+            yield f"tolerance.{name} = {_kept(files, f'{role}_{name}', array)};"
         yield f"tolerance.largest = {float(largest(expected.tensor.dtype))!r};"
+
+
+def _kept(files: dict[str, bytes], name: str, array: NDArray[Any]) -> str:
+    """The memory of an array goes into a file; the words that read it."""
+    files[f"{name}.bin"] = data = np.ascontiguousarray(array).tobytes()
+    return f'file("{name}.bin", {len(data)}u)'
 
 
 def _tensor(tensor: Tensor) -> str:

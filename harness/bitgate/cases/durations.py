@@ -6,17 +6,16 @@ one run on a busy machine says little. They order work and fill budgets, and nev
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, isfinite
+from math import ceil
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from filelock import FileLock
@@ -28,7 +27,11 @@ from bitgate.cases.plan import PlannedItem
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.operation import Problem
+from bitgate.outside import Seconds
 from bitgate.record import Verdict
+
+_T = TypeVar("_T")
+_ENCODER = msgspec.json.Encoder()
 
 SCHEMA = 2
 
@@ -201,13 +204,16 @@ def render(machines: Mapping[str, History]) -> str:
     parts = []
     for machine, history in sorted(machines.items()):
         paces = {family: [[pace.base, pace.per_flop] for pace in history.paces[family]] for family in history.paces}
-        seconds = {key: list(samples) for key, samples in history.seconds.items()}
-        parts.append(f'{json.dumps(machine)}: {{"paces": {_lines(paces)}, "seconds": {_lines(seconds)}}}')
+        parts.append(f'{_json(machine)}: {{"paces": {_lines(paces)}, "seconds": {_lines(history.seconds)}}}')
     return f'{{"schema": {SCHEMA}, "machines": {{\n' + ",\n".join(parts) + "\n}}\n"
 
 
 def _lines(table: Mapping[str, Any]) -> str:
-    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key])}" for key in sorted(table)) + "\n}"
+    return "{\n" + ",\n".join(f"{_json(key)}: {_json(table[key])}" for key in sorted(table)) + "\n}"
+
+
+def _json(value: Any) -> str:
+    return _ENCODER.encode(value).decode()
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
@@ -262,38 +268,37 @@ def _lock_of(path: Path) -> Path:
     return folder / f"{path.stem}.{sha256(str(path.resolve()))[:8]}.lock"
 
 
+_Samples = Annotated[tuple[_T, ...], msgspec.Meta(min_length=1)]
+
+
+class _Machine(msgspec.Struct):
+    seconds: dict[str, _Samples[Seconds]]
+    paces: dict[str, _Samples[tuple[Seconds, Seconds]]]
+
+
+class _Schema(msgspec.Struct):
+    schema: int = 1
+
+
+class _Table(msgspec.Struct):
+    machines: dict[str, _Machine]
+
+
 def _read(path: Path) -> dict[str, History]:
     """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
     is said to be one and ignored: durations order work and decide nothing."""
     try:
-        document = msgspec.json.decode(path.read_bytes())
-        if document.get("schema", 1) != SCHEMA:
+        data = path.read_bytes()
+        if msgspec.json.decode(data, type=_Schema).schema != SCHEMA:
             return {}
-        return {machine: _history(entry) for machine, entry in document["machines"].items()}
+        return {name: _history(one) for name, one in msgspec.json.decode(data, type=_Table).machines.items()}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         print(f"{path}: ignored, no table of durations ({error}); it is written anew", file=sys.stderr, flush=True)
         return {}
 
 
-def _history(entry: Mapping[str, Any]) -> History:
-    return History(
-        {key: tuple(_number(sample) for sample in _some(samples)) for key, samples in entry["seconds"].items()},
-        {
-            family: tuple(Pace(_number(base), _number(per_flop)) for base, per_flop in _some(paces))
-            for family, paces in entry["paces"].items()
-        },
-    )
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
-        raise ValueError(f"{value!r} is no number of seconds")
-    return float(value)
-
-
-def _some(samples: Any) -> list[Any]:
-    if not isinstance(samples, list) or not samples:
-        raise ValueError(f"{samples!r} is no list of samples")
-    return samples
+def _history(machine: _Machine) -> History:
+    paces = {family: tuple(Pace(*pace) for pace in some) for family, some in machine.paces.items()}
+    return History(machine.seconds, paces)

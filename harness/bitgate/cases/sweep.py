@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bitgate.cases.expand import expand
 from bitgate.cases.row import Row, RowError
-from bitgate.cases.table import about, load_set, set_names
+from bitgate.cases.table import DEFAULT_SET, about, load_set, set_names
 from bitgate.errors import UsageError, near
 from bitgate.operation import Problem, ProblemError, case_id, parse_case_id
 from bitgate.project import Project
@@ -54,12 +54,12 @@ def read_sweep(text: str, project: Project) -> Sweep:
     path = _file(text, project)
     try:
         said = about(path)
-        rows = [row for name in set_names(path) for row in load_set(path, name)]
+        rows = [(name, row) for name in set_names(path) for row in load_set(path, name)]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if "title" not in said:
         raise UsageError(f"{path}: title is missing: write title = '...', what the sweep is, above its rows")
-    shapes = tuple(shape for row in rows for shape in _shapes(row))
+    shapes = tuple(shape for name, row in rows for shape in _shapes(row, "" if name == DEFAULT_SET else name))
     if not shapes:
         raise UsageError(f"{path}: no rows: write [[case]] with a name, and a case or a shape")
     for what, values in (
@@ -88,7 +88,8 @@ def _file(text: str, project: Project) -> Path:
     return known[text]
 
 
-def _shapes(row: Row) -> Iterator[Shape]:
+def _shapes(row: Row, of_set: str) -> Iterator[Shape]:
+    """Named after the row, the set if it has a name, and what sets them apart."""
     plain = Row(row.origin, row.why, row.axes, row.locked, stated=row.stated)
     steps = [*row.axes, *row.locked[0]]
     odd = [one.name for one in fields(Row) if getattr(row, one.name) != getattr(plain, one.name)]
@@ -97,7 +98,7 @@ def _shapes(row: Row) -> Iterator[Shape]:
         raise RowError(row.origin, name, "says how a problem is run; a sweep lists problems only, so remove it")
     problems = [candidate.problem for candidate in expand(row)]
     for suffix, problem in zip(_what_differs(problems), problems, strict=True):
-        yield Shape(f"{row.name} {suffix}".strip(), problem, row.origin.place)
+        yield Shape(" ".join(filter(None, (row.name, of_set, suffix))), problem, row.origin.place)
 
 
 def _what_differs(problems: list[Problem]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +16,10 @@ from bitgate import rooms
 from bitgate.bench.settings import Settings, Significance
 from bitgate.bench.side import Shape, Side
 from bitgate.cli import bench_gate
-from bitgate.cli.bench_foreign import Wanted, by_settings, listed, named_cases, notes, repeated, reports
+from bitgate.cli.bench_foreign import Wanted, by_settings, notes, repeated, reports
+from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
-from bitgate.cli.words import options_named
+from bitgate.cli.words import check_writable, options_named
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import fill_names
 from bitgate.kernel.loading import to_load, with_operations
@@ -26,6 +27,7 @@ from bitgate.operation import case_id
 from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
+from bitgate.record.key import MOST_SEED
 from bitgate.record.timing import Status, Timing
 
 if TYPE_CHECKING:
@@ -74,6 +76,9 @@ def bench(
     case_list: Annotated[
         Path | None, typer.Option("--cases", metavar="FILE", help="A list of such lines; those refused are reported.")
     ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Of all these, shapes whose name or case id matches.")
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
@@ -94,11 +99,18 @@ def bench(
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     dtype: Annotated[str | None, typer.Option(help="The sweep in these types: bf16, f16_f32_f16.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Samples of each kernel.")] = USUAL.samples,
-    budget: Annotated[float, typer.Option(min=0, help="Seconds that a shape may take, all kernels.")] = USUAL.budget,
+    budget: Annotated[
+        float, typer.Option(min=0, max=1e9, help="Seconds that a shape may take, all kernels.")
+    ] = USUAL.budget,
     cold: Annotated[bool, typer.Option("--cold", help="Overwrite the caches before each launch.")] = False,
+    queued: Annotated[
+        bool, typer.Option("--queued", help="Let a sample begin when all its launches are queued: device time alone.")
+    ] = False,
     rotate: Annotated[int, typer.Option(min=1, help="So many sets of buffers take turns.")] = USUAL.rotate,
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`: exact or decimal.")] = USUAL.fill,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order in a round.")] = USUAL.seed,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Of the data, and of the order in a round.")
+    ] = USUAL.seed,
     min_effect: Annotated[str, typer.Option(help="The least difference that counts.")] = "3%",
     level: Annotated[str, typer.Option(help="Share of false winners that a sweep may have.")] = "5%",
     gate: Annotated[
@@ -123,16 +135,19 @@ def bench(
 ) -> int:
     """Verify kernels, then time them: median and interval of a launch, TFlops, GB/s. Side B makes it a comparison.
 
-    What is not verified is never timed. Exit codes: 0 all verified and timed, 1 something was not verified (a defect),
-    2 usage or environment, 3 nothing was timed, 130 interrupted (what is done is kept: --resume).
+    What is not verified is never timed. Exit codes: 0 something was timed and nothing was wrong (what no kernel takes
+    is told), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
+    nothing compared, 130 interrupted (what is done is kept: --resume).
     """
     from bitgate.device.targets import best, named
 
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
     project = with_operations(find().loading(to_load(load)))
-    shapes, wanted, refused = _shapes(cases or [], case_list, sweep, dtype, project)
+    shapes, wanted, refused = asked_for(cases or [], case_list, sweep, dtype, only, project)
     where = named(target) if target else best()
+    if queued and where.platform == "host":
+        raise UsageError("--queued is about devices: the host's launches run on the threads that make them")
     second = _Second(compare, compare_option, compare_commit, compare_tree)
     _check_gate(gate, base, second)
     sides = (
@@ -149,7 +164,9 @@ def bench(
         wanted=tuple(wanted),
         refused=tuple(refused),
         sides=sides,
-        settings=Settings(samples=samples, budget=budget, cold=cold, rotate=rotate, fill=fill, seed=seed),
+        settings=Settings(
+            samples=samples, budget=budget, cold=cold, queued=queued, rotate=rotate, fill=fill, seed=seed
+        ),
         significance=Significance(level=_share("--level", level), minimum_effect=_share("--min-effect", min_effect)),
         target=where,
         project=project,
@@ -157,6 +174,7 @@ def bench(
         resume=resume,
         json=json_output,
     )
+    check_writable(asked.journal, markdown, plot)
     for note in notes(wanted):
         progress(note)
     rows = _measured(asked)
@@ -165,6 +183,8 @@ def bench(
         code = _gated(rows, asked, markdown)
     else:
         code = exit_code(rows)
+        if comparison is not None and code == 0 and not any(one.compared for one in comparison.shapes):
+            code = 3
         if json_output:
             print(json.dumps(_document(rows, comparison, asked, code), indent=2))
         else:
@@ -288,7 +308,7 @@ def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
 
 def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
-        progress(f"{len(suspects)} shapes are slower: they are measured again")
+        progress(f"{len(suspects)} shapes are slower, or seem to be: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
         journal = asked.journal.with_name(bench_gate.AGAIN)
         journal.unlink(missing_ok=True)
@@ -314,31 +334,6 @@ def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Aske
     if comparison is not None:
         told |= comparison.as_json()
     return {"rows": [msgspec.to_builtins(row) for row in rows], "summary": told}
-
-
-def _shapes(
-    cases: Sequence[str], case_list: Path | None, sweep: str | None, dtype: str | None, project: Project
-) -> tuple[list[Shape], list[Wanted], list[Refused]]:
-    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused."""
-    of_list, refused = listed(case_list) if case_list is not None else ([], [])
-    wanted = [*named_cases(cases), *of_list]
-    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
-    if not found:
-        first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
-        raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
-    return list({shape.problem: shape for shape in reversed(found)}.values())[::-1], wanted, refused
-
-
-def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:
-    if sweep is None:
-        if dtype is not None:
-            raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
-        return
-    from bitgate.cases.sweep import read_sweep
-
-    read = read_sweep(sweep, project)
-    for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
-        yield Shape(one.problem, one.name, read.name)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitgate.record.key import MOST_SEED
+
 if TYPE_CHECKING:
     from bitgate.history.bisect import Found
 
@@ -26,7 +28,7 @@ def bisect(
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Over family.instance.")] = "",
     target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
     fill: Annotated[str, typer.Option(help="Data, as of `bitgate verify`.")] = "",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the data.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = None,
     schedule: Annotated[str, typer.Option(help="Thread order, as of `bitgate verify`; host.")] = "",
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host.")] = False,
     reference: Annotated[str, typer.Option(help="What it is compared with, as of `bitgate verify`.")] = "",

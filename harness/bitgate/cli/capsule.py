@@ -15,6 +15,7 @@ from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.operation import case_id
 from bitgate.project_file import find
+from bitgate.record.key import MOST_SEED
 from bitgate.target_id import target_id
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
@@ -31,7 +32,7 @@ def write(
         str | None, typer.Option(help="Glob over family.instance; the first that takes the case is it.")
     ] = None,
     fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
     standalone: Annotated[

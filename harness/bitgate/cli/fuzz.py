@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitgate.record.key import MOST_SEED
+
 if TYPE_CHECKING:
     from bitgate.fuzz.failure import Shrunk
 
@@ -21,7 +23,9 @@ def fuzz(
     kernel: Annotated[
         str | None, typer.Option(metavar="GLOB", help="Glob over family.instance [default: every kernel].")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of problems, instances and data: the same ones again.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Of problems, instances and data: the same ones again.")
+    ] = 0,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,
     workers: Annotated[

@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.verify import progress
 from bitgate.cli.words import options_named, problems_named
+from bitgate.record.key import MOST_SEED
 
 if TYPE_CHECKING:
     from bitgate.fuzz.failure import Shrunk
@@ -28,7 +29,7 @@ def shrink(
     ] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     fill: Annotated[str, typer.Option(help="Data.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
     schedule: Annotated[str, typer.Option(help="Thread order on the host.")] = "forward",
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A kernel option; repeatable.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels.")] = None,

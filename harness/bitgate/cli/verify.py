@@ -33,6 +33,7 @@ from bitgate.operation.foreign import (
 from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.record import Outcome, Verdict, to_event, verdict_on
+from bitgate.record.key import MOST_SEED
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def verify(
     ] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
     fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
     schedule: Annotated[
         str, typer.Option(help="Thread order: forward, reverse, lockstep, random:N; host.")
     ] = "forward",

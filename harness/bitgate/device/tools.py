@@ -184,6 +184,10 @@ class DeviceTools:
             raise ValueError(f"more than {ANSWERS} words of answers before a read")
         return ticket
 
+    def hold(self, ticks: int) -> None:
+        """Keep the device busy for so many ticks of its clock, with nothing."""
+        self._call("hold", ticks)
+
     def _call(self, name: str, *arguments: object) -> None:
         code = self._entries[name](*arguments, self._device.stream)
         if code:

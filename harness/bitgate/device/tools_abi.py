@@ -22,7 +22,7 @@ def family() -> KernelFamily:
     return KernelFamily(
         name="device_tools",
         operations=(),
-        sources=("fill.hip.cpp", "sums.hip.cpp", "compare.hip.cpp"),
+        sources=("fill.hip.cpp", "sums.hip.cpp", "compare.hip.cpp", "hold.hip.cpp"),
         folder=folder,
         platforms=("host", "amd", "nvidia"),
         instances=(),
@@ -120,6 +120,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "weighted_sum": (_P, _P, _C, POINTER(CWeights), _P, _P),
     "differences": (_P, _P, _P, _C, c_int64, _P, _P),
     "gaps": (_P, _C, c_int64, _P, _P),
+    "hold": (c_int64, _P),
     "zones": (POINTER(Zones), c_int32, c_uint32, _P, _P),
 }
 

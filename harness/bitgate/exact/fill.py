@@ -298,21 +298,20 @@ def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[i
 _FEW_TERMS = 2
 """Integers that a result cell sums on average under ``special``."""
 _SMALL_FACTORS = 2
-"""Largest integer of the operand that is not padded: half of them are units, so that an extreme number passes as it is.
-"""
+"""Largest integer of the other operand: half of them are units, so that an extreme number passes as it is."""
 _D_SPACING = 23
 
 
 def plan_special(problem: Problem, seed: int) -> FillPlan:
-    """Small integers, few of them in the operand that the border pads, so that many a cell sums little but specials.
+    """Small integers, few of them in one operand, so that many a cell sums little but specials.
 
-    NaN and infinities stand only in that operand (x; dy for bwd_data) and in d0: where the other one holds them, a
-    kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both are right. So
-    many as leave half of the result finite.
+    NaN and infinities stand only in that operand (of convolutions x, dy for bwd_data) and in d0: where the other one
+    holds them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not, and both
+    are right. So many as leave half of the result finite.
     """
-    padded = problem.operation.exactness.padded_operand(problem)
+    endless = problem.operation.exactness.endless_operand(problem, seed)
     fills = tuple(
-        (name, _special(problem, tensor, "d" if name == "d0" else "padded" if name == padded else "other", seed))
+        (name, _special(problem, tensor, "d" if name == "d0" else "endless" if name == endless else "other", seed))
         for name, tensor in problem.tensors.items()
         if name not in problem.outputs
     )
@@ -325,9 +324,9 @@ def _special(problem: Problem, tensor: Tensor, role: str, seed: int) -> TensorFi
     factor = tensor.dtype if role == "d" else exactness.multiplicand(problem, tensor.name)
     cells = prod(n for n, stride in zip(tensor.lengths, tensor.strides, strict=True) if stride != 0)
     # One cell of an operand reaches at most the share most / cells of the result.
-    endless = {"padded": cells // (2 * most), "other": 0, "d": cells // 8}[role]
+    endless = {"endless": cells // (2 * most), "other": 0, "d": cells // 8}[role]
     chosen = _chosen(specials(tensor.dtype, factor), endless, seed)
-    few = min(1.0, _FEW_TERMS / most) if role == "padded" else 1.0
+    few = min(1.0, _FEW_TERMS / most) if role == "endless" else 1.0
     return TensorFill(
         "special",
         range=_SMALL_FACTORS if role == "other" else min(preferred(tensor.dtype), preferred(factor)),

@@ -108,11 +108,12 @@ class Campaign:
         """Build what is not built, with all cores; then the workers find it done."""
         target = named(self.setting.target)
         builder = Builder(target.platform, self._progress, arch=None if target.platform == "host" else target.name)
+        families = [family for family in self._families.values() if family.is_built]
+        builder.ahead(families)
         builder.runtime()
         builder.native()
-        for family in self._families.values():
-            if family.is_built:
-                builder.family(family)
+        for family in families:
+            builder.family(family)
         self._children = [self._spawn() for _ in range(self._workers)]
         for child in self._children:
             while not child.is_ready:

@@ -84,7 +84,7 @@ class Contraction(ABC):
     @property
     def bytes(self) -> int:
         """Each tensor moved once, without gaps."""
-        return sum(t.elements * t.dtype.bytes for t in self.tensors.values())
+        return sum(tensor.moved_bytes for tensor in self.tensors.values())
 
     @property
     def product_attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:

@@ -93,10 +93,12 @@ class Exactness:
         """The operand that zeros go to where sums would be too large: whose reduction indices more cells see."""
         return self.operands(problem)[-1]
 
-    def padded_operand(self, problem: Any) -> str:
+    def endless_operand(self, problem: Any, seed: int) -> str:
         """The operand that may hold NaN and infinities: the one that a border pads, if one does. Where the other holds
-        them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not."""
-        return self.operands(problem)[0]
+        them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not. Where
+        nothing is padded each seed has another one, as a kernel may leave out what is multiplied by a zero."""
+        operands = self.operands(problem)
+        return operands[seed % len(operands)]
 
     # ---- probes
 

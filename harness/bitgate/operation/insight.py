@@ -78,9 +78,9 @@ class Insight:
         """What follows from the problem's sizes, a line each."""
         return ()
 
-    def group(self, problem: Any) -> str:
-        """What tables of timings count it with, such as ``stride > 1``; empty: all together."""
-        return ""
+    def groups(self, problem: Any) -> tuple[str, ...]:
+        """What tables of timings count it with, coarse to fine: ``("fwd", "f16", "stride > 1")``."""
+        return (problem.operation.name,)
 
     def picture(self, problem: Any) -> str:
         """How kernels take the problem apart, as text; empty where they do not."""

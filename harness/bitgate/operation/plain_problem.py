@@ -49,4 +49,4 @@ class PlainProblem(ABC):
 
     @property
     def bytes(self) -> int:
-        return sum(tensor.elements * tensor.dtype.bytes for tensor in self.tensors.values())
+        return sum(tensor.moved_bytes for tensor in self.tensors.values())

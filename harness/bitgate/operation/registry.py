@@ -59,6 +59,8 @@ def operation_called(name: str) -> Operation:
 def parse_case_id(text: str) -> Problem:
     """The problem of a case id; what has a default may be left out. ProblemError says which part is wrong."""
     check_numbers(text)
+    if not text.isascii():  # digits of other scripts are digits to int(), and one case would have many ids
+        raise ProblemError(f"case '{text}': an id is made of a-z, 0-9 and _")
     rest = text.strip()
     by_length = sorted(operations(), key=len, reverse=True)
     name = next((name for name in by_length if rest.startswith(name + "_")), None)

@@ -37,6 +37,12 @@ class Tensor:
     def bytes(self) -> int:
         return self.space * self.dtype.bytes
 
+    @cached_property
+    def moved_bytes(self) -> int:
+        """Of its cells alone, each once: gaps are not moved, and what is broadcast is not moved again."""
+        cells = prod(length for length, stride in zip(self.lengths, self.strides, strict=True) if stride)
+        return cells * self.dtype.bytes
+
 
 def element_space(lengths: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Elements from the first to the last cell, gaps included (not those behind the last cell); 0 if empty."""

@@ -16,8 +16,6 @@ from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
 
-HYPOTHESIS = "hypothesispytest"
-
 
 class Ending:
     """Hooks of the process that answers for the run."""
@@ -47,6 +45,7 @@ class Ending:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """After the workers are gone."""
+        _spare_hypothesis(session.config)
         if self.run.plan is None or session.config.option.collectonly:
             return
         if session.shouldfail or session.shouldstop:
@@ -61,9 +60,6 @@ class Ending:
             self._learn(work)
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
-        plugins = session.config.pluginmanager
-        if "hypothesis" not in sys.modules and plugins.has_plugin(HYPOTHESIS):
-            plugins.unregister(name=HYPOTHESIS)  # it would import all of Hypothesis, to report nothing
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
     def _learn(self, work: dict[str, int]) -> None:
@@ -89,6 +85,13 @@ class Ending:
             terminalreporter.write_line(
                 "kernels ran in pytest's own process (--in-process): this run vouches for nothing"
             )
+
+
+def _spare_hypothesis(config: pytest.Config) -> None:
+    """Its plugin, where it is installed, imports all of it at the end of a run, to look for reports that no test of
+    this run has written."""
+    if "hypothesis" not in sys.modules and (plugin := config.pluginmanager.get_plugin("hypothesispytest")):
+        config.pluginmanager.unregister(plugin)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -80,6 +80,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
         ]
     arch = None if run.target.platform == "host" else run.target.name
     builder = Builder(run.target.platform, progress, arch=arch)
+    builder.ahead(families)
     builder.runtime()
     builder.native()
     keys: dict[str, str] = {}

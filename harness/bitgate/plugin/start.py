@@ -34,6 +34,7 @@ from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.record import Stamp
 from bitgate.record import stamp as stamps
+from bitgate.record.key import MOST_SEED
 
 
 def start(config: pytest.Config) -> None:
@@ -185,7 +186,7 @@ def _schedule(stated: str, target: Target) -> str:
 def _seed(stated: str | None) -> int | None:
     if stated is None or re.fullmatch(r"\d{1,18}", stated):
         return None if stated is None else int(stated)
-    raise UsageError(f"--seed {stated}: give a number from 0 up")
+    raise UsageError(f"--seed {stated}: give a number from 0 to {MOST_SEED}")
 
 
 def _timeout(stated: str | None) -> float | None:

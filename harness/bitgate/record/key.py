@@ -43,6 +43,9 @@ class Key:
         return f"{self.kernel}.{self.instance}"
 
 
+MOST_SEED = 10**18 - 1
+"""That one may ask for: a case that is repeated has seeds above its own."""
+
 FIELDS = tuple(field.name for field in fields(Key))
 
 

@@ -132,6 +132,10 @@ def _timing(line: bytes) -> Timing:
     row = shaped(Timing, parse_json(line))
     if row.schema != SCHEMA:
         raise OddInput(f"schema {row.schema}, not {SCHEMA}: written by another version of bitgate")
+    if row.status is Status.TIMED and not (row.seconds and min(row.seconds) > 0):
+        raise OddInput("timed, without a sample or with one of 0 s")
+    if row.status is Status.TIMED and row.verdict not in ("", "PASS"):
+        raise OddInput(f"timed, and its verdict is {row.verdict}: only what passes is timed")
     if len(row.rounds) != len(row.seconds):
         raise OddInput(f"{len(row.seconds)} samples of {len(row.rounds)} rounds")
     return row

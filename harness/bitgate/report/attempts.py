@@ -57,13 +57,15 @@ def settle(tries: Sequence[Try]) -> Settled:
 
 
 def _once(tries: Sequence[Try]) -> list[Try]:
-    """Without copies: what one job wrote at one time it wrote once, in however many files it stands."""
+    """Without copies: what one job wrote at one time it wrote once, in however many files it stands. What answers
+    otherwise is no copy, whatever its stamp says."""
     if len(tries) == 1:
         return list(tries)
     seen: dict[object, Try] = {}
     for number, one in enumerate(tries):
         stamp = one.verdict.run
-        seen.setdefault((stamp, one.job) if stamp and stamp.job else number, one)
+        copied = (stamp, one.job, one.verdict.green, *_answer(one.verdict))
+        seen.setdefault(copied if stamp and stamp.job else number, one)
     return list(seen.values())
 
 

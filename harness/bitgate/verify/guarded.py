@@ -36,6 +36,10 @@ class Buffers:
         self.named[name] = buffer
         return buffer
 
+    def at(self, name: str, size: int) -> Buffer:
+        """The buffer of this name, added if there is none."""
+        return self.named[name] if name in self.named else self.add(name, size)
+
     def __enter__(self) -> Buffers:
         return self
 

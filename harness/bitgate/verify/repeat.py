@@ -1,16 +1,17 @@
-"""One more launch of a case that is green, on other data: a kernel that is right twice on the same data may count its
-launches, or remember a result by the shape of its problem."""
+"""More launches of a case that is green, on other data: a kernel that is right twice on the same data may count its
+launches, or remember data or results by the shape of its problem, or by their addresses."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from bitgate.operation import Problem
 from bitgate.record import Verdict
 from bitgate.verify.evidence import Evidence, Gathering
 from bitgate.verify.judging import judge
-from bitgate.verify.running import How, Launch, run_once
-from bitgate.verify.session import reference_kind
+from bitgate.verify.running import How, Launch, LaunchResult, run_once, run_where_others_lay
+from bitgate.verify.session import Inputs, Reference, reference_kind
 
 OTHER_SEED = 1_000_003
 """Added to the case's own."""
@@ -37,23 +38,40 @@ def is_affordable(problem: Problem) -> bool:
 
 
 def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
-    """The verdict if the launch shows something wrong, of that launch alone."""
+    """The verdict if a launch shows something wrong, of that launch alone: one on other data, then one on the case's
+    own in buffers in which the others lay, as a program would have it that goes on."""
     planned, session = gathering.evidence.planned, gathering.evidence.session
-    problem = planned.problem
     seed = planned.seed + OTHER_SEED
-    inputs = session.inputs(problem, planned.kernel.instance, planned.fill, seed)
-    kind = reference_kind(problem, inputs.certificate.holds, planned.kernel.family.is_reference)
-    reference = session.reference(problem, planned.kernel.instance, planned.fill, seed, kind)
+    inputs, reference = _data(gathering, seed)
     run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
+    words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words})"
+    if verdict := _judged(gathering, inputs, reference, run, words, {"seed": seed}):
+        return verdict
+    own, wanted = _data(gathering, planned.seed)
+    run = run_where_others_lay(session.device, launch, inputs.tensors, own.tensors, wanted.tensors, how)
+    words = f"launch 5 of the same problem, where those of seed {seed} lay in the same buffers before ({how.words})"
+    return _judged(gathering, own, wanted, run, words, {})
+
+
+def _data(gathering: Gathering, seed: int) -> tuple[Inputs, Reference]:
+    planned, session = gathering.evidence.planned, gathering.evidence.session
+    problem, instance = planned.problem, planned.kernel.instance
+    inputs = session.inputs(problem, instance, planned.fill, seed)
+    kind = reference_kind(problem, inputs.certificate.holds, planned.kernel.family.is_reference)
+    return inputs, session.reference(problem, instance, planned.fill, seed, kind)
+
+
+def _judged(
+    gathering: Gathering, inputs: Inputs, reference: Reference, run: LaunchResult, words: str, facts: dict[str, Any]
+) -> Verdict | None:
     reference.settle(run)
     known = gathering.evidence = gathering.evidence.spent(run.seconds)
     if not (run.crash or run.damage or run.results):
         return None
     gathering.evidence = replace(known, inputs=inputs, reference=reference, runs=(run,))
     verdict = judge(gathering.evidence)
-    words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words}), is wrong: "
+    words = f"{words}, is wrong: "
     diagnosis = verdict.diagnosis
     if diagnosis is not None:
-        evidence = {**diagnosis.evidence, "seed": seed}
-        diagnosis = replace(diagnosis, sentence=words + diagnosis.sentence, evidence=evidence)
+        diagnosis = replace(diagnosis, sentence=words + diagnosis.sentence, evidence={**diagnosis.evidence, **facts})
     return replace(verdict, reason=words + verdict.reason, diagnosis=diagnosis)

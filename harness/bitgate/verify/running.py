@@ -124,19 +124,52 @@ def run_once(
 
     HipError if memory runs out, KernelRefused if the library refuses now."""
 
-    def prepare(buffers: Buffers) -> None:
-        shared = launch.problem.in_place
-        for name, tensor in inputs.items():
-            if name not in shared:
-                buffers.add(name, tensor.storage.nbytes).upload(tensor.storage)
-        for role, expected in reference.items():
-            lies_there = shared if role == launch.problem.result else ()
-            before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
-            buffers.add(role, expected.storage.nbytes).upload(before.storage)
-        if launch.workspace:
-            buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+    return run_prepared(
+        device, launch, lambda buffers: fill(buffers, launch, inputs, reference, how), inputs, reference, how
+    )
 
-    return run_prepared(device, launch, prepare, inputs, reference, how)
+
+def run_where_others_lay(
+    device: Device,
+    launch: Launch,
+    others: Mapping[str, HostTensor],
+    inputs: Mapping[str, HostTensor],
+    reference: Mapping[str, HostTensor],
+    how: How,
+) -> LaunchResult:
+    """The same, in buffers in which the kernel has just worked on ``others``: nothing is looked at of that launch but
+    whether it lived."""
+    before = LaunchResult(how)
+
+    def prepare(buffers: Buffers) -> None:
+        fill(buffers, launch, others, reference, how)
+        how.arrange(device)
+        execute(device, launch, buffers.named, before)
+        fill(buffers, launch, inputs, reference, how)
+
+    run = run_prepared(device, launch, prepare, inputs, reference, how)
+    run.crash, run.damage = before.crash or run.crash, before.damage or run.damage
+    return run
+
+
+def fill(
+    buffers: Buffers,
+    launch: Launch,
+    inputs: Mapping[str, HostTensor],
+    reference: Mapping[str, HostTensor],
+    how: How,
+) -> None:
+    """Inputs, and poison in the outputs and the workspace; buffers that are not there yet are added."""
+    shared = launch.problem.in_place
+    for name, tensor in inputs.items():
+        if name not in shared:
+            buffers.at(name, tensor.storage.nbytes).upload(tensor.storage)
+    for role, expected in reference.items():
+        lies_there = shared if role == launch.problem.result else ()
+        before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
+        buffers.at(role, expected.storage.nbytes).upload(before.storage)
+    if launch.workspace:
+        buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
 
 
 def run_prepared(

@@ -52,7 +52,11 @@ template <> BITGATE_HD inline bf16 narrow<bf16>(float value) {
   const uint32_t bits = bits_as<uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) // NaN: keep it one, quiet
     return {static_cast<uint16_t>(bits >> 16 | 0x40u)};
+#if defined(BITGATE_PLATFORM_NVIDIA)
+  return {bits_as<uint16_t>(__float2bfloat16_rn(value))};
+#else
   return {static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16)};
+#endif
 }
 
 // Nearest integer, ties to even, saturated to -128..127; NaN becomes 0.

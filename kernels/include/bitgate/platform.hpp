@@ -43,6 +43,14 @@
 #define BITGATE_HAS_WAVE(size) ((size) == 64)
 #endif
 
+// Threads of a block, and blocks that a compute unit is to hold at once: NVIDIA's compiler makes do with as
+// many registers. Others take the second number for waves; they find their own.
+#if defined(BITGATE_PLATFORM_NVIDIA)
+#define BITGATE_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#else
+#define BITGATE_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads)
+#endif
+
 // Functions used on both sides.
 #define BITGATE_HD __host__ __device__
 // A part that several kernels share: inlined into each on a GPU, a function of its own on the host, where
@@ -52,15 +60,24 @@
 #else
 #define BITGATE_SHARED_PART __device__ __forceinline__
 #endif
-// At most so many rounds of a loop at once, where a compiler would unroll it whole, move its loads to the
-// front and run out of registers.
+// BITGATE_UNROLL: at most so many rounds of a loop at once, where a compiler for GPUs would unroll it whole,
+// move its loads to the front and run out of registers. BITGATE_NO_LOOP: so few rounds that straight code is
+// better, which the host's compiler does not see by itself.
+#define BITGATE_PRAGMA(text) _Pragma(#text)
 #if defined(BITGATE_PLATFORM_HOST)
 #define BITGATE_UNROLL(rounds)
+#define BITGATE_NO_LOOP(rounds) BITGATE_PRAGMA(GCC unroll rounds)
 #else
 #define BITGATE_UNROLL(rounds) BITGATE_PRAGMA(unroll rounds)
-#define BITGATE_PRAGMA(text) _Pragma(#text)
+#define BITGATE_NO_LOOP(rounds)
 #endif
 namespace bitgate {
+// May a thread leave out what it does for nothing? On a GPU the others of its wave would wait for it.
+#if defined(BITGATE_PLATFORM_HOST)
+inline constexpr bool branches_are_cheap = true;
+#else
+inline constexpr bool branches_are_cheap = false;
+#endif
 // Kernel arguments that are loaded once more, here: a compiler for AMD loads them all when a kernel starts,
 // and keeps them in scalar registers until their last use.
 template <class T> BITGATE_HD inline const T& loaded_here(const T& arguments) {

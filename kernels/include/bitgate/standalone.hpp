@@ -38,7 +38,8 @@ template <class Error> void check(Error error, const char* call) {
     stop(std::string(call) + ": " + BITGATE_GPU(GetErrorString)(error));
 }
 
-inline Bytes file(const char* name) {
+// A file of so many bytes: one that was cut is read by nobody.
+inline Bytes file(const char* name, size_t size) {
   std::FILE* stream = std::fopen(name, "rb");
   if (stream == nullptr)
     stop(std::string(name) + ": cannot be opened; run this in the folder of the data");
@@ -48,6 +49,9 @@ inline Bytes file(const char* name) {
   if (std::fread(bytes.data(), 1, bytes.size(), stream) != bytes.size())
     stop(std::string(name) + ": cannot be read");
   std::fclose(stream);
+  if (bytes.size() != size)
+    stop(std::string(name) + ": " + std::to_string(bytes.size()) + " bytes, not " + std::to_string(size) +
+         ": it was changed; unpack or write this folder again");
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
+#include <cmath>
 #include <cstdlib>
 
 namespace {
@@ -12,7 +13,8 @@ using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
     {"turns", "int", "0", "of a loop that only takes time", 0, 1000000000},
-    {"harm", "nothing,wrong,past,input,stops,abort", "nothing", "what it does beside its work"},
+    {"harm", "nothing,wrong,past,input,stops,rests,skips,late,abort", "nothing",
+     "what it does beside its work"},
     {"from", "int", "1", "the first launch that does it", 1, 1000000000},
     {"until", "int", "1000000000", "the last one", 1, 1000000000},
     {"on", "second,first,both", "second", "the instance that does it"},
@@ -43,13 +45,20 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   auto* const out = static_cast<float*>(buffers.out);
   if (does("abort"))
     std::abort();
-  if (does("stops")) {
+  // Neither looks wrong where the launch before has left the result.
+  const bool rests = does("rests") && launches % 2;
+  const bool skips = does("skips") && std::isfinite(out[0]);
+  if (does("stops") || rests || skips) {
     std::snprintf(context.record.path, sizeof context.record.path, "naive");
     context.record.launches = 1;
     bitgate::note_gemms(context.record, 1, 1);
     return;
   }
+  const hipStream_t callers = context.stream;
+  if (does("late") && hipStreamCreateWithFlags(&context.stream, hipStreamNonBlocking) != hipSuccess)
+    std::abort();
   naive_conv::run<Types>(request, buffers, context);
+  context.stream = callers;
   if (const int64_t turns = stated.integer("turns"))
     bitgate::launch(context, "take_time", take_time, one, one, 0, out, turns);
   if (does("wrong"))

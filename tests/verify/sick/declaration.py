@@ -24,6 +24,7 @@ ILLNESSES = (
     "record",
     "third",
     "cached",
+    "kept",
 )
 DISAGREEMENTS = ("more", "less")
 

@@ -35,11 +35,14 @@ struct TimedCalls {
   int32_t (*synchronize)(void*);
   int32_t (*record_event)(void*, void*);
   int32_t (*elapsed)(float*, void*, void*);
-  void *begin, *end; // events, or null
-  void* overwritten; // before the first launch, or null
+  int32_t (*query_event)(void*);
+  int32_t (*last_error)(); // and forgets it: an event that is not ready counts as one
+  void *begin, *end;       // events, or null
+  void* overwritten;       // before the first launch, or null
   uint64_t overwritten_bytes;
   double seconds, host_seconds; // a launch
   int32_t status, hip_error;    // of the call that failed
+  int32_t queued;               // asked: had the device not begun when the last launch was queued? 1 if so
 };
 
 // 1 if every call succeeded.
@@ -70,6 +73,8 @@ extern "C" BITGATE_EXPORT int32_t bitgate_timed_calls(TimedCalls* calls, int64_t
     if (i < unhindered_launches)
       unhindered = Clock::now();
   }
+  if (calls->queued && (calls->queued = calls->query_event(calls->begin) != 0))
+    calls->last_error();
   if (by_events && !fine(calls->record_event(calls->end, calls->stream)))
     return 0;
   if (!fine(calls->synchronize(calls->stream)))

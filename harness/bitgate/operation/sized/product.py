@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -31,3 +32,8 @@ class Product(Form):
         operands = ",".join("".join(self.axes[role]) for role in self.operands)
         subscripts = f"{operands}->{''.join(self.axes[self.result])}"
         return np.asarray(np.einsum(subscripts, *(arrays[role] for role in self.operands)))
+
+    def terms(self, lengths: Mapping[str, tuple[int, ...]]) -> int:
+        """From the lengths alone: a problem may be one that no memory holds."""
+        found = {name: n for role in self.operands for name, n in zip(self.axes[role], lengths[role], strict=True)}
+        return prod(n for name, n in found.items() if name not in self.axes[self.result])

@@ -44,7 +44,7 @@ class ConvolutionExactness(ContractionExactness):
             return "out" if problem.k >= problem.c else "in"
         return "wei"
 
-    def padded_operand(self, problem: ConvProblem) -> str:
+    def endless_operand(self, problem: ConvProblem, seed: int) -> str:
         return "out" if problem.direction is Pass.BWD_DATA else "in"
 
     def met(self, problem: ConvProblem, hot: str, one: Index, cell: Index) -> Index | None:

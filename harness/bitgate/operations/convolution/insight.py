@@ -63,9 +63,9 @@ class ConvolutionInsight(Insight):
     def derived(self, problem: ConvProblem) -> tuple[str, ...]:
         return (f"output {'x'.join(map(str, problem.output))}",)
 
-    def group(self, problem: ConvProblem) -> str:
+    def groups(self, problem: ConvProblem) -> tuple[str, ...]:
         """With strides the sub-GEMMs of backward data are several, and rows are read with gaps."""
-        return "stride > 1" if problem.strided else "stride 1"
+        return problem.operation.name, str(problem.dtypes), "stride > 1" if problem.strided else "stride 1"
 
     def picture(self, problem: ConvProblem) -> str:
         return drawing.picture(problem)

@@ -20,6 +20,16 @@ inline Axis axis_of(const ConvShape& shape, int axis) {
           narrow(shape.stride[axis]), narrow(shape.dilation[axis]), narrow(shape.left_pad[axis])};
 }
 
+// 0 <= i < length in one comparison.
+BITGATE_HD __forceinline__ bool is_within(int32_t i, int32_t length) {
+  return static_cast<uint32_t>(i) < static_cast<uint32_t>(length);
+}
+
+// Does output cell o read input cell o, and nothing else?
+inline bool is_identity(const Axis& axis) {
+  return axis.filter == 1 && axis.stride == 1 && axis.input == axis.output;
+}
+
 // What an instance may take for granted. A wrong assertion gives wrong bits, so check_specialisation refuses
 // it.
 enum class Specialisation {

@@ -55,4 +55,18 @@ BITGATE_HD __forceinline__ void write_vector(Element* to, const Element (&values
   write_chunk(to, bits_as<Chunk<sizeof values>>(values));
 }
 
+// Sums that only pass, where rows of the result lie `apart` evenly: the first `count` rows of the tile, the
+// thread's first vector to `to`.
+template <class Cover, int pitch, class Sum, class Element>
+BITGATE_HD __forceinline__ void write_even_rows(const Sum* tile, int thread, int32_t count, int64_t apart,
+                                                Element* to) {
+  const Sum* sums = tile + lds_place<Cover, pitch>(thread, 0);
+  for (int pass = 0; pass < Cover::passes; ++pass, sums += Cover::rows * pitch, to += Cover::rows * apart)
+    if (Cover::row(thread, pass) < count) {
+      Element values[Cover::vector];
+      round_vector(sums, values);
+      write_vector(to, values);
+    }
+}
+
 } // namespace bitgate::implicit_gemm

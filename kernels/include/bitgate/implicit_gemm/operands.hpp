@@ -22,13 +22,23 @@ template <int passes> struct RowsOfA {
 };
 
 // Of the rows of `Cover` from `first` on, in the images from `first_image` on. `cell_at(axis, position)`: the
-// coordinate at tap 0. Of a row past M the first coordinate is `outside`, so that it lies outside at every
-// tap: flags would take two scalar registers each.
+// coordinate at tap 0; where rows lie `apart` evenly there is one tap, and 0 stands for all positions. Of a
+// row past M the first coordinate is `outside`, so that it lies outside at every tap: flags would take two
+// scalar registers each.
 template <class Cover, int32_t outside, class Geometry, class CellAt>
 __device__ __forceinline__ RowsOfA<Cover::passes> rows_of_a(const Geometry& geometry, const Layout& layout,
-                                                            int64_t first, int group, int32_t first_image,
-                                                            int thread, CellAt cell_at) {
+                                                            int64_t apart, int64_t first, int group,
+                                                            int32_t first_image, int thread, CellAt cell_at) {
   RowsOfA<Cover::passes> rows;
+  if (apart != 0) {
+    const int32_t count = rows_from(geometry, first, Cover::passes * Cover::rows);
+    const int64_t corner = offset_of(layout, {group, first_image}) + first * apart;
+    for (int pass = 0; pass < Cover::passes; ++pass) {
+      const int32_t row = Cover::row(thread, pass);
+      rows.row[pass] = {corner + row * apart, {row < count ? 0 : outside, 0, 0}};
+    }
+    return rows;
+  }
   Row at = row_at(geometry, first + Cover::row(thread, 0));
   const Row step = digits_of(geometry, Cover::rows);
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
@@ -42,18 +52,24 @@ __device__ __forceinline__ RowsOfA<Cover::passes> rows_of_a(const Geometry& geom
   return rows;
 }
 
-// Where a thread's vector of a pass lies in a tile that is stored as it lies in memory.
-template <class Cover, int pitch> BITGATE_HD __forceinline__ int lds_place(int thread, int pass) {
-  return Cover::row(thread, pass) * pitch + Cover::column(thread);
-}
-
-// What there is to read at an address, zeros at none.
+// What lies at an address, or zeros.
 template <class Factor, int Count, class Element>
-BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_or_clear(const Element* from) {
+BITGATE_HD __forceinline__ ChunkOf<Factor, Count> read_or_clear(bool is_there, const Element* from) {
   ChunkOf<Factor, Count> chunk = {};
-  if (from != nullptr)
+  if (is_there)
     chunk = read_factors<Factor, Count>(from);
   return chunk;
+}
+
+// What a thread will read of the step after this one, as far as that goes on at the same pace: other threads
+// run until then. A GPU hides the way to memory by itself.
+template <int passes, class Element>
+BITGATE_HD __forceinline__ void expect_reads([[maybe_unused]] const Element* first,
+                                             [[maybe_unused]] int64_t pace) {
+#if defined(BITGATE_PLATFORM_HOST)
+  for (int pass = 0; pass < passes; ++pass)
+    __builtin_prefetch(first + pass * pace);
+#endif
 }
 
 // A thread's vectors of a tile to LDS, as they lie in memory.

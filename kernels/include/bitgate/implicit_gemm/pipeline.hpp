@@ -7,8 +7,7 @@
 //     next()                goes to the following step
 //     store(stage, tiles)   writes it into LDS
 //
-//     visit_a(visit), visit_b(visit)   for a ring: visit(pass, where the thread's vector lies, or
-//     null)
+//     visit_a(visit), visit_b(visit)   for a ring: visit(pass, is the thread's vector there, where it lies)
 //
 // Depth 1: fetch, store, multiply, one step after the other. Depth 2: while a step is multiplied, the next
 // one is already on its way to registers; LDS holds one step all the same. A ring: LDS holds as many steps as
@@ -42,6 +41,7 @@ template <int Depth, bool TurnedA, bool TurnedB, class Tiling> struct Ring : Til
   using Tile = typename Tiling::Tile;
   using FactorA = typename Tiling::FactorA;
   using FactorB = typename Tiling::FactorB;
+  using CoverA = RingCover<typename Tiling::CoverA>;
   static constexpr int depth = Depth;
   static constexpr bool ring = true;
   static constexpr bool turned_a = TurnedA, turned_b = TurnedB;
@@ -67,6 +67,19 @@ template <class Tiling> constexpr int depth_of() {
 }
 
 template <class Tiling> inline constexpr bool is_ring = requires { Tiling::ring; };
+
+// Blocks of a ring that a compute unit with 64 Ki registers and 228 KiB of LDS can hold at once, where a
+// thread has 96 registers beside its sums; of others at least one.
+template <class Tiling> constexpr int blocks_at_once() {
+  if constexpr (is_ring<Tiling>) {
+    constexpr int sums = Tiling::Tile::M * Tiling::Tile::N / Tiling::block;
+    constexpr int by_registers = 65536 / (Tiling::block * (sums + 96)),
+                  by_lds = 228 * 1024 / (static_cast<int>(sizeof(typename Tiling::Lds)) + 1024);
+    return by_registers < by_lds ? by_registers : by_lds;
+  } else {
+    return 1;
+  }
+}
 // Has it kernels of their own for reductions of one step, and of more?
 template <class Tiling>
 inline constexpr bool has_main_loop_kernels = depth_of<Tiling>() == 2 && !is_ring<Tiling>;
@@ -81,6 +94,8 @@ struct Slice {
 // Slice `index` of `slices`: equal ones from the front, so that the last may be shorter, and those behind it
 // empty.
 BITGATE_HD inline Slice slice_of(int32_t steps, int32_t slices, int32_t index) {
+  if (slices == 1)
+    return {0, steps};
   const int32_t length = steps / slices + (steps % slices != 0);
   const int64_t first = static_cast<int64_t>(length) * index, rest = steps - first;
   if (rest <= 0)
@@ -154,18 +169,26 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
   multiply_step<Tiling>(tiles, thread, sums); // the last one
 }
 
+// Are the factors of the next multiplication loaded while the present ones are multiplied? Where a thread has
+// registers for both.
+#if defined(BITGATE_PLATFORM_NVIDIA)
+inline constexpr bool loads_factors_ahead = true;
+#else
+inline constexpr bool loads_factors_ahead = false;
+#endif
+
 // Step i lies in place i % depth of the ring. The barrier of a step says that it is complete, and that all
 // waves are done with the step before, whose place the one that is started then takes.
 template <class Tiling, MainLoop, class Source>
-  requires is_ring<Tiling>
+  requires(is_ring<Tiling> && !loads_factors_ahead)
 __device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
                                        Sums<Tiling>& sums) {
   constexpr int ahead = Tiling::depth - 1;
-  Transfer<Tiling, Source> transfer;
+  Transfer<Tiling, Source> transfer(lds.steps, source.thread_of());
   for (int32_t step = 0; step < ahead; ++step) {
     if (step < count) {
-      transfer.start(source, lds.steps[step]);
-      transfer.land(source, lds.steps[step]);
+      transfer.start(source, step);
+      transfer.land(source, step);
       source.next();
     }
     transfer.close();
@@ -176,10 +199,10 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
     __syncthreads(); // the step is complete, the one before is free
     const bool has_more = step + ahead < count;
     if (has_more)
-      transfer.start(source, lds.steps[place_ahead]);
+      transfer.start(source, place_ahead);
     compute<Tiling>(lds.steps[place], thread, sums);
     if (has_more) {
-      transfer.land(source, lds.steps[place_ahead]);
+      transfer.land(source, place_ahead);
       source.next();
     }
     transfer.close();
@@ -187,6 +210,53 @@ __device__ __forceinline__ void reduce(Source& source, int32_t count, typename T
     place_ahead = place_ahead == ahead ? 0 : place_ahead + 1;
   }
   __syncthreads(); // the ring is free
+}
+
+// The same with factors ahead. The barrier stands before the last multiplication of a step: its factors have
+// been loaded, so that its place is free, and those of the next step come while it runs.
+template <class Tiling, MainLoop, class Source>
+  requires(is_ring<Tiling> && loads_factors_ahead)
+__device__ __forceinline__ void reduce(Source& source, int32_t count, typename Tiling::Lds& lds, int thread,
+                                       Sums<Tiling>& sums) {
+  constexpr int ahead = Tiling::depth - 1, each_k = Tiling::FragmentExtent::K;
+  static_assert(Tiling::Tile::K % (2 * each_k) == 0, "factors alternate between two places");
+  Transfer<Tiling, Source> transfer(lds.steps, source.thread_of());
+  Factors<Tiling> factors[2];
+  const auto await = [&] {
+    transfer.template await<ahead - 1>();
+    __syncthreads(); // the next step is complete, the factors of this one are loaded
+  };
+  for (int32_t step = 0; step < ahead; ++step) {
+    if (step < count) {
+      transfer.start(source, step);
+      if (step + 1 < count)
+        source.next();
+    }
+    transfer.close();
+  }
+  await();
+  load_factors<Tiling>(lds.steps[0], 0, thread, factors[0]);
+  int place = 0, place_ahead = ahead;
+  for (int32_t step = 0; step < count; ++step) {
+    const bool has_more = step + ahead < count;
+    if (has_more)
+      transfer.start(source, place_ahead);
+    transfer.close();
+    place_ahead = place_ahead == ahead ? 0 : place_ahead + 1;
+    BITGATE_UNROLL(8)
+    for (int k = 0; k < Tiling::Tile::K; k += each_k) {
+      const bool is_last = k + each_k == Tiling::Tile::K;
+      if (is_last) {
+        place = place == ahead ? 0 : place + 1;
+        await();
+      }
+      load_factors<Tiling>(lds.steps[place], is_last ? 0 : k + each_k, thread, factors[k / each_k % 2 ^ 1]);
+      multiply_factors<Tiling>(factors[k / each_k % 2], sums);
+    }
+    if (step + ahead + 1 < count)
+      source.next();
+  }
+  __syncthreads(); // all factors are loaded: the ring is free
 }
 
 // The sums of `count` steps, at least one, from where the source stands.

@@ -27,6 +27,33 @@ template <class Geometry> BITGATE_HD inline int64_t rows_of(const Geometry& geom
          range_of(geometry.axis[1]).length * range_of(geometry.axis[2]).length;
 }
 
+// The rows that there are from one on, at most `most`.
+template <class Geometry>
+BITGATE_HD __forceinline__ int32_t rows_from(const Geometry& geometry, int64_t first, int32_t most) {
+  const int64_t rest = rows_of(geometry) - first;
+  return rest < most ? static_cast<int32_t>(rest) : most;
+}
+
+// How far apart rows lie whose cells follow each other evenly, so that row m lies at m times that; else 0.
+// `image` and `position` are elements from one to the next.
+template <class Geometry>
+BITGATE_HD inline int64_t even_rows(const Geometry& geometry, int64_t image,
+                                    const int64_t (&position)[axes]) {
+  int64_t rows = 1, apart = 0;
+  bool is_even = true;
+  const auto follow = [&](int64_t length, int64_t stride) {
+    if (length == 1)
+      return;
+    apart = rows == 1 ? stride : apart;
+    is_even &= stride == rows * apart;
+    rows *= length;
+  };
+  for (int axis = axes - 1; axis >= 0; --axis)
+    follow(range_of(geometry.axis[axis]).length, position[axis]);
+  follow(geometry.images, image);
+  return is_even ? apart : 0;
+}
+
 // Row m: the last axis is fastest. GPUs divide 64 bits step by step, 32 bits several times as fast.
 template <class Geometry, class Index> BITGATE_HD inline Row row_at(const Geometry& geometry, Index m) {
   if constexpr (sizeof(Index) > sizeof(int32_t))
@@ -54,6 +81,7 @@ template <class Geometry> BITGATE_HD inline Row digits_of(const Geometry& geomet
 template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Row& row, const Row& digits) {
   int32_t carry = 0;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     row.position[axis] += digits.position[axis] + carry;
@@ -70,30 +98,51 @@ struct Walk {
 };
 
 // What moves a walk on by a number of rows: in elements, and those that each axis adds where it begins again.
+// Rows that lie apart evenly need no positions: each counts as an image.
 struct Pace {
+  bool is_even;
+  int32_t images;
   Row digits;
   int64_t offset;
   int64_t restart[axes];
+  bool along_last; // axis alone, until that begins again
 };
 
 // `image` and `position` are elements from one to the next.
 template <class Geometry>
 BITGATE_HD inline Pace pace_of(const Geometry& geometry, int rows, int64_t image,
                                const int64_t (&position)[axes]) {
-  Pace pace{digits_of(geometry, rows), 0, {}};
+  Pace pace{false, geometry.images, digits_of(geometry, rows), 0, {}, false};
   pace.offset = pace.digits.image * image;
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t before = axis == 0 ? image : position[axis - 1];
     pace.offset += pace.digits.position[axis] * position[axis];
     pace.restart[axis] = before - range_of(geometry.axis[axis]).length * position[axis];
   }
+  const Row& digits = pace.digits;
+  pace.along_last = (digits.image | digits.position[0] | digits.position[1]) == 0;
   return pace;
+}
+
+// The same of rows that lie `apart` evenly, and row m of them.
+template <class Geometry>
+BITGATE_HD inline Pace even_pace_of(const Geometry& geometry, int rows, int64_t apart) {
+  return {true, static_cast<int32_t>(rows_of(geometry)), {rows, {}}, rows * apart, {}, false};
+}
+BITGATE_HD __forceinline__ Walk even_walk_at(int32_t m, int64_t apart) {
+  return {{m, {}}, m * apart};
+}
+
+BITGATE_HD __forceinline__ void advance(Walk& walk, const Pace& pace) {
+  walk.row.image += pace.digits.image;
+  walk.offset += pace.offset;
 }
 
 template <class Geometry>
 BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, const Pace& pace) {
   int32_t carry = 0;
   walk.offset += pace.offset;
+  BITGATE_NO_LOOP(3)
   for (int axis = axes - 1; axis >= 0; --axis) {
     const Range range = range_of(geometry.axis[axis]);
     int32_t& position = walk.row.position[axis];
@@ -101,6 +150,8 @@ BITGATE_HD __forceinline__ void advance(const Geometry& geometry, Walk& walk, co
     carry = position >= range.begin + range.length;
     position -= carry ? range.length : 0;
     walk.offset += carry ? pace.restart[axis] : 0;
+    if (branches_are_cheap && axis == axes - 1 && pace.along_last && !carry)
+      return;
   }
   walk.row.image += pace.digits.image + carry;
 }

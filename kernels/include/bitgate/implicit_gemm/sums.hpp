@@ -75,6 +75,28 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
   });
 }
 
+// What a wave multiplies of one fragment's k.
+template <class Tiling> struct Factors {
+  typename Tiling::Fragment::OperandA rows[Tiling::repeat_m];
+  typename Tiling::Fragment::OperandB columns[Tiling::repeat_n];
+};
+
+template <class Tiling>
+__device__ __forceinline__ void load_factors(const typename Tiling::Operands& tiles, int k, int thread,
+                                             Factors<Tiling>& factors) {
+  using Extent = typename Tiling::FragmentExtent;
+  for (int i = 0; i < Tiling::repeat_m; ++i)
+    load_rows<Tiling>(tiles.a, wave_row<Tiling>(thread) + i * Extent::M, k, factors.rows[i]);
+  for (int j = 0; j < Tiling::repeat_n; ++j)
+    load_columns<Tiling>(tiles.b, k, wave_column<Tiling>(thread) + j * Extent::N, factors.columns[j]);
+}
+template <class Tiling>
+__device__ __forceinline__ void multiply_factors(const Factors<Tiling>& factors, Sums<Tiling>& sums) {
+  for (int i = 0; i < Tiling::repeat_m; ++i)
+    for (int j = 0; j < Tiling::repeat_n; ++j)
+      Tiling::Fragment::multiply(factors.rows[i], factors.columns[j], sums.fragment[i][j]);
+}
+
 // The sums of the waves whose rows belong to a round, as one tile of Tiling::rows rows in LDS.
 template <class Tiling>
 __device__ __forceinline__ void store_sums(const Sums<Tiling>& sums, int round, int thread,

@@ -29,6 +29,12 @@ template <int A_, int B_, int C_> struct Vectors {
 template <int Bytes> struct alignas(Bytes) [[gnu::may_alias]] Chunk {
   uint64_t words[Bytes / 8];
 };
+#if defined(BITGATE_PLATFORM_HOST)
+// Two words that are written one by one and read as one would wait for the cache.
+template <> struct alignas(16) [[gnu::may_alias]] Chunk<16> {
+  uint64_t words __attribute__((vector_size(16)));
+};
+#endif
 template <> struct alignas(4) [[gnu::may_alias]] Chunk<4> {
   uint32_t words[1];
 };
@@ -82,6 +88,23 @@ template <int Rows, int Columns, int Vector, int Block> struct Cover {
   static BITGATE_HD int column(int thread) { return thread % lanes * Vector; }
   static BITGATE_HD int row(int thread, int pass) { return thread / lanes + pass * rows; }
 };
+
+// The same for a ring, whose rows lie 16 bytes more than their length apart. Of rows of 64 bytes LDS takes
+// two at once, which must not be neighbours: these meet in a bank, rows that are four apart do not.
+template <class Rows> struct RingCover : Rows {
+  static BITGATE_HD int row(int thread, int pass) {
+    const int row = Rows::row(thread, pass);
+    if constexpr (Rows::lanes == 4 && Rows::rows % 8 == 0)
+      return row / 8 * 8 + row % 2 * 4 + row % 8 / 2;
+    else
+      return row;
+  }
+};
+
+// Where a thread's vector of a pass lies in a tile that is stored as it lies in memory.
+template <class Cover, int pitch> BITGATE_HD __forceinline__ int lds_place(int thread, int pass) {
+  return Cover::row(thread, pass) * pitch + Cover::column(thread);
+}
 
 // Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as. By their
 // codes, so that a kernel's symbol says them: bitgate.build.matrix_check looks for them there.

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "fp_environment.hpp"
 #include "thread_variables.hpp"
 
 namespace bitgate_host {
@@ -21,16 +20,27 @@ RawFault noStack() {
   return fault;
 }
 
+// Divides only where it must: a block may take no longer than a division.
+uint3 placeIn(const dim3& grid, uint64_t number) {
+  if (number < grid.x)
+    return {static_cast<unsigned>(number), 0, 0};
+  const uint64_t row = number / grid.x;
+  return {static_cast<unsigned>(number - row * grid.x), static_cast<unsigned>(row % grid.y),
+          static_cast<unsigned>(row / grid.y)};
+}
+
 } // namespace
 
 void BlockRunner::begin(const Launch& l) {
   launch = &l;
   count = l.block.x * l.block.y * l.block.z;
+  blocks = static_cast<uint64_t>(l.grid.x) * l.grid.y * l.grid.z;
   laneShift = static_cast<unsigned>(std::countr_zero(l.waveSize));
   ldsPeak = 0;
   wavesFirst = l.schedule.wavesFirst();
   prepareRecords();
   watchRaces();
+  environment = FpEnvironment();
   thread_variables::blockDim = l.block;
   thread_variables::gridDim = l.grid;
   thread_variables::warpSize = static_cast<int>(l.waveSize);
@@ -45,7 +55,7 @@ void BlockRunner::end() {
 void BlockRunner::prepareRecords() {
   const dim3 &now = launch->block, &before = preparedFor.block;
   if (preparedFor.waveSize == launch->waveSize && before.x == now.x && before.y == now.y &&
-      before.z == now.z && !waveOpsCounted)
+      before.z == now.z && !waveOpsCounted && !recordsCounted)
     return;
   for (unsigned t = 0; t < count; ++t) {
     ThreadRecord& record = records[t];
@@ -54,7 +64,7 @@ void BlockRunner::prepareRecords() {
     record.waveOps = record.waveOpHash = 0;
     record.index = {threadAt(t), 0};
   }
-  waveOpsCounted = false;
+  waveOpsCounted = recordsCounted = false;
   preparedFor = {now, launch->waveSize};
 }
 
@@ -63,11 +73,17 @@ uint3 BlockRunner::threadAt(unsigned linear) const {
   return {linear % dim.x, linear / dim.x % dim.y, linear / (dim.x * dim.y)};
 }
 
-bool BlockRunner::run(uint64_t number) {
-  const dim3& grid = launch->grid;
+bool BlockRunner::run(uint64_t from, uint64_t to, const std::atomic<bool>& stop) {
+  for (uint64_t i = from; i < to && !stop.load(std::memory_order_relaxed); ++i)
+    if (!runBlock(launch->schedule.block(i, blocks)))
+      return false;
+  return true;
+}
+
+// Part of its caller: a block ends by a jump to here, and a return behind it is predicted wrongly.
+inline bool BlockRunner::runBlock(uint64_t number) {
   blockNumber = number;
-  blockAt = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
-             static_cast<unsigned>(number / (static_cast<uint64_t>(grid.x) * grid.y))};
+  blockAt = placeIn(launch->grid, number);
   thread_variables::blockIdx = blockAt;
   lds.beginBlock(launch->placement, launch->poison, launch->ldsLimit);
   if (launch->poison && !launch->shared->empty())
@@ -84,12 +100,11 @@ bool BlockRunner::run(uint64_t number) {
   done = 0;
   waited = false;
   raw.kind = bitgateFaultNone;
-  spunFor = 0;
+  spunFor.store(0, std::memory_order_relaxed);
   stacks.reset();
   startStretch();
   uniform = races ? Uniform::No : Uniform::Starting;
 
-  const FpEnvironment environment;
   enter(static_cast<unsigned>(next()));
   entered = stacks.take();
   if (!entered) {

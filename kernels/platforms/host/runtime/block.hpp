@@ -10,6 +10,7 @@
 
 #include "fault.hpp"
 #include "fiber.hpp"
+#include "fp_environment.hpp"
 #include "hip/host_detail/abi.hpp"
 #include "lds.hpp"
 #include "race.hpp"
@@ -44,8 +45,9 @@ public:
 
   // Called before the first block of a launch on this OS thread.
   void begin(const Launch& launch);
-  // Runs one block to its end; false when it faulted (the fault has been raised).
-  bool run(uint64_t block);
+  // Runs blocks `from` to `to` of the schedule's order, each to its end, until `stop`; false when one faulted
+  // (the fault has been raised).
+  bool run(uint64_t from, uint64_t to, const std::atomic<bool>& stop);
   void end();
   size_t ldsUsed() const { return ldsPeak; }
 
@@ -111,6 +113,7 @@ private:
     Stack* stack;
   };
 
+  bool runBlock(uint64_t number);
   static void fiberMain(void* self);
   Turns freshTurns() const;
   void endTurns();
@@ -161,7 +164,7 @@ private:
   bool wavesFirst = false; // the launch's schedule
 
   const Launch* launch = nullptr;
-  uint64_t blockNumber = 0;
+  uint64_t blocks = 0, blockNumber = 0;
   uint3 blockAt{};
   unsigned count = 0; // threads of a block
   unsigned laneShift = 0;
@@ -175,7 +178,8 @@ private:
   struct {
     dim3 block{0, 0, 0};
     unsigned waveSize = 0;
-  } preparedFor; // what the records say
+  } preparedFor;               // what the records say
+  bool recordsCounted = false; // wave operations
   struct {
     int schedule = -1;
     unsigned count = 0;
@@ -194,8 +198,9 @@ private:
   };
   std::unique_ptr<RaceWatch> races; // null where they are not watched
   size_t ldsPeak = 0;
-  ThreadRecord outside{};   // where the OS thread goes on when the block has ended
-  Stack* entered = nullptr; // the fresh one that is about to run
+  FpEnvironment environment; // before the launch
+  ThreadRecord outside{};    // where the OS thread goes on when the block has ended
+  Stack* entered = nullptr;  // the fresh one that is about to run
   volatile bool running = false;
   volatile uint64_t switches = 0, arrivals = 0;
   volatile bool inCallback = false; // of an instrumented kernel: not to be left in the middle

@@ -61,7 +61,8 @@ void BlockRunner::completeWave(Wave& wave, unsigned number) {
     cursor = std::min(position[first], position[std::min(first + launch->waveSize, count) - 1]);
 }
 
-// The lanes of each wave must have counted the same operations: lane 0 performs them for all.
+// The lanes of each wave must have counted the same operations: lane 0 performs them for all. Where none has
+// counted since they were compared there is nothing to compare.
 bool BlockRunner::waveOpsAgree() {
   if (!waveOpsCounted)
     return true;
@@ -74,6 +75,8 @@ bool BlockRunner::waveOpsAgree() {
     if (differs)
       return disagree(first);
   }
+  waveOpsCounted = false;
+  recordsCounted = true;
   return true;
 }
 

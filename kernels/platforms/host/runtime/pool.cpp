@@ -54,11 +54,9 @@ struct LaunchJob final : Job {
     FaultScope scope;
     BlockRunner& runner = blockRunner();
     runner.begin(launch);
-    const auto goesOn = [this] { return !faulted.load(std::memory_order_relaxed); };
-    for (uint64_t from; goesOn() && (from = begun.fetch_add(part)) < blocks;)
-      for (uint64_t i = from; goesOn() && i < std::min(from + part, blocks); ++i)
-        if (!runner.run(launch.schedule.block(i, blocks)))
-          faulted = true;
+    for (uint64_t from; !faulted.load(std::memory_order_relaxed) && (from = begun.fetch_add(part)) < blocks;)
+      if (!runner.run(from, std::min(from + part, blocks), faulted))
+        faulted = true;
     size_t used = runner.ldsUsed(), most = ldsUsed.load();
     while (most < used && !ldsUsed.compare_exchange_weak(most, used)) {
     }

@@ -46,7 +46,7 @@ BITGATE_HD __forceinline__ void fetch_tile(const Matrix<Element>& matrix, int32_
   const int32_t column = first_column + Cover::column(thread);
   for (int pass = 0; pass < Cover::passes; ++pass) {
     const int32_t row = first_row + Cover::row(thread, pass);
-    chunks[pass] = {};
+    chunks[pass] = ChunkOf<Factor, Cover::vector>{};
     if (row < matrix.rows && column < matrix.columns)
       chunks[pass] = read_factors<Factor, Cover::vector>(matrix.cells + row * matrix.stride + column);
   }

@@ -92,6 +92,8 @@ template <class Tiling> struct Steps {
   const typename Tiling::ElementB* w_tap;
 
   BITGATE_HD __forceinline__ void start_at(int32_t step) {
+    if (step == 0) // without divisions
+      return find_cells();
     const int32_t steps_a_tap = steps_of_tap(geometry, Tiling::Tile::K);
     first_k = step % steps_a_tap * Tiling::Tile::K;
     int32_t tap = step / steps_a_tap;
@@ -123,7 +125,7 @@ template <class Tiling> struct Steps {
       bool inside = true;
       for (int axis = 0; axis < axes; ++axis) {
         const int32_t o = row.at[axis] - tap.shift[axis];
-        inside &= (o >= 0) & (o < geometry.axis[axis].output); // no branch
+        inside &= is_within(o, geometry.axis[axis].output); // no branch
       }
       cells[pass] = inside ? row.offset - tap.dy_offset : -1;
     }
@@ -132,33 +134,38 @@ template <class Tiling> struct Steps {
   BITGATE_HD __forceinline__ int thread_of() const { return place.thread; }
 
   BITGATE_HD __forceinline__ void fetch(Stage& stage) const {
-    visit_a(
-        [&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<FactorA, Vector::A>(from); });
-    visit_b(
-        [&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<FactorB, Vector::B>(from); });
+    visit_a([&stage](int pass, bool is_there, const auto* from) {
+      stage.a[pass] = read_or_clear<FactorA, Vector::A>(is_there, from);
+    });
+    visit_b([&stage](int pass, bool is_there, const auto* from) {
+      stage.b[pass] = read_or_clear<FactorB, Vector::B>(is_there, from);
+    });
   }
 
   // Rows of dy, channels first_k .. first_k + Tile::K, none outside.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) const {
     const int32_t k = first_k + CoverA::column(place.thread);
+    const auto* from = dy + k;
     for (int pass = 0; pass < CoverA::passes; ++pass) {
       const int64_t cell = cells[pass];
-      const typename Tiling::ElementA* from = nullptr;
+      bool is_there = false;
       if (cell >= 0 && k < geometry.k)
-        from = dy + cell + k;
-      visit(pass, from);
+        is_there = true;
+      visit(pass, is_there, from + cell);
     }
   }
 
   // The same channels of one tap of w, columns c, none outside.
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) const {
     const int32_t c = place.first_column + CoverB::column(place.thread);
-    for (int pass = 0; pass < CoverB::passes; ++pass) {
-      const int32_t k = first_k + CoverB::row(place.thread, pass);
-      const typename Tiling::ElementB* from = nullptr;
+    int32_t k = first_k + CoverB::row(place.thread, 0);
+    const auto* from = (w_tap + offset_of(geometry.w, {.row = k}) + c);
+    const int64_t next_row = offset_of(geometry.w, {.row = CoverB::rows});
+    for (int pass = 0; pass < CoverB::passes; ++pass, k += CoverB::rows, from += next_row) {
+      bool is_there = false;
       if (k < geometry.k && c < geometry.c)
-        from = (w_tap + offset_of(geometry.w, {.row = k}) + c);
-      visit(pass, from);
+        is_there = true;
+      visit(pass, is_there, from);
     }
   }
 
@@ -194,6 +201,12 @@ __device__ __forceinline__ void epilogue(const typename Tiling::Sum* tile, const
   const int32_t c = place.first_column + column;
   if (c >= geometry.c)
     return;
+  if (geometry.op.kind == BITGATE_PASS && geometry.apart_dx != 0 && geometry.split_k == 1) {
+    const int64_t first = place.first_row + Cover::row(place.thread, 0);
+    auto* to = dx + offset_of(geometry.dx, {place.group, place.first_image}) + first * geometry.apart_dx + c;
+    const int32_t count = rows_from(geometry, place.first_row, Cover::passes * Cover::rows);
+    return write_even_rows<Cover, Tiling::pitch_c>(tile, place.thread, count, geometry.apart_dx, to);
+  }
   Row at = row_at(geometry, place.first_row + Cover::row(place.thread, 0));
   const Row step = digits_of(geometry, Cover::rows);
   for (int pass = 0; pass < Cover::passes; ++pass, advance(geometry, at, step)) {
@@ -227,7 +240,7 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
   if (slice.count == 0)
     return;
   const auto rows = rows_of_a<typename Tiling::CoverA, -1>(
-      geometry, geometry.dy, place.first_row, place.group, place.first_image, place.thread,
+      geometry, geometry.dy, geometry.apart_dy, place.first_row, place.group, place.first_image, place.thread,
       [](const Axis&, int32_t position) { return position; });
   const auto* w_group = w + offset_of(geometry.w, {place.group});
   Steps<Tiling> steps{geometry, gemm, place, rows, dy, w_group, {}, 0, {}, nullptr};
@@ -244,7 +257,7 @@ BITGATE_SHARED_PART void run_tile(const typename Tiling::ElementA* dy, const typ
 
 // Flat path: one sub-GEMM a launch.
 template <class Tiling, MainLoop loop>
-__global__ void __launch_bounds__(Tiling::block)
+__global__ void BITGATE_LAUNCH_BOUNDS(Tiling::block, blocks_at_once<Tiling>())
     kernel_flat(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
                 const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                 SubGemm gemm) {
@@ -254,7 +267,7 @@ __global__ void __launch_bounds__(Tiling::block)
 // Grouped path: the blocks of up to max_bucket sub-GEMMs stand in a row; each finds the one that it belongs
 // to. Their reductions differ in length, so some may run one step where others run many.
 template <class Tiling, MainLoop loop>
-__global__ void __launch_bounds__(Tiling::block)
+__global__ void BITGATE_LAUNCH_BOUNDS(Tiling::block, blocks_at_once<Tiling>())
     kernel_grouped(const typename Tiling::ElementA* dy, const typename Tiling::ElementB* w,
                    const typename Tiling::ElementC* d, typename Tiling::ElementC* dx, Geometry geometry,
                    Bucket bucket) {

@@ -34,6 +34,8 @@ struct Geometry {
   int32_t split_k; // slices of each reduction
   Axis axis[axes];
   Layout dy, w, dx, d;
+  // How far apart rows lie evenly (even_rows): in dy of one tap, and in dx where each row has its cell.
+  int64_t apart_dy, apart_dx;
   Elementwise op;
 };
 
@@ -117,6 +119,13 @@ inline Geometry make_geometry(const ConvShape& shape, int64_t images, int split_
     geometry.axis[axis] = make_axis(shape, axis);
   geometry.dy = shape.y, geometry.w = shape.w, geometry.dx = shape.x, geometry.d = d;
   geometry.op = op;
+  bool is_each_dy = true, is_each_dx = true;
+  for (const Axis& axis : geometry.axis) {
+    is_each_dy &= axis.filter == 1 && axis.begin == 0 && axis.length == axis.output;
+    is_each_dx &= axis.stride == 1 && axis.begin == axis.left_pad && axis.length == axis.input;
+  }
+  geometry.apart_dy = is_each_dy ? even_rows(geometry, geometry.dy.row, geometry.dy.spatial) : 0;
+  geometry.apart_dx = is_each_dx ? even_rows(geometry, geometry.dx.row, geometry.dx.spatial) : 0;
   return geometry;
 }
 

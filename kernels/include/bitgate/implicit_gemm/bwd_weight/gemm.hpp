@@ -50,6 +50,9 @@ public:
   using CoverA = Cover<Tile::K, Tile::M, Vector::A, Threads>;
   using CoverB = Cover<Tile::K, Tile::N, Vector::B, Threads>;
   using Stage = OperandStage<Variant, CoverA, CoverB>;
+  // Rings take rows that lie evenly apart without walking from position to position. Loops that hold what
+  // they load in registers have none left for a second way.
+  static constexpr bool has_even_way = is_ring<Variant>;
 
   BITGATE_HD __forceinline__ Source(const Geometry& geometry, const Place& place, int32_t first_term,
                                     int thread, const typename Variant::ElementA* dy,
@@ -59,9 +62,15 @@ public:
     const int32_t n = place.first_column + CoverB::column(thread);
     const Layout& y = geometry.dy;
     dy_ = k < geometry.k ? dy + offset_of(y, {place.group}) + k : nullptr;
-    a_.row = row_at(geometry, first_term + CoverA::row(thread, 0));
-    a_.offset = offset_of(y, cell_of(0, a_.row.image, a_.row.position));
-    pace_a_ = pace_of(geometry, CoverA::rows, y.row, y.spatial);
+    const int32_t term_a = first_term + CoverA::row(thread, 0);
+    if (has_even_way && geometry.apart_dy != 0) {
+      a_ = even_walk_at(term_a, geometry.apart_dy);
+      pace_a_ = even_pace_of(geometry, CoverA::rows, geometry.apart_dy);
+    } else {
+      a_.row = row_at(geometry, term_a);
+      a_.offset = offset_of(y, cell_of(0, a_.row.image, a_.row.position));
+      pace_a_ = pace_of(geometry, CoverA::rows, y.row, y.spatial);
+    }
     x_ = nullptr;
     if (n >= columns_of(geometry))
       return;
@@ -69,7 +78,13 @@ public:
     x_ = x + offset_of(geometry.x, {place.group}) + column.c;
     for (int axis = 0; axis < axes; ++axis)
       shift_[axis] = column.f[axis] * geometry.axis[axis].dilation;
-    b_.row = row_at(geometry, first_term + CoverB::row(thread, 0));
+    const int32_t term_b = first_term + CoverB::row(thread, 0);
+    if (has_even_way && geometry.apart_x != 0) {
+      b_ = even_walk_at(term_b, geometry.apart_x);
+      pace_b_ = even_pace_of(geometry, CoverB::rows, geometry.apart_x);
+      return;
+    }
+    b_.row = row_at(geometry, term_b);
     b_.offset = x_offset(b_.row);
     int64_t strides[axes];
     for (int axis = 0; axis < axes; ++axis)
@@ -79,23 +94,48 @@ public:
 
   BITGATE_HD __forceinline__ int thread_of() const { return thread_; }
 
-  BITGATE_HD __forceinline__ void fetch(Stage& stage) {
-    visit_a([&stage](int pass, const auto* from) { stage.a[pass] = read_or_clear<A, Vector::A>(from); });
-    visit_b([&stage](int pass, const auto* from) { stage.b[pass] = read_or_clear<B, Vector::B>(from); });
+  BITGATE_SHARED_PART void fetch(Stage& stage) {
+    visit_a([&stage](int pass, bool is_there, const auto* from) {
+      stage.a[pass] = read_or_clear<A, Vector::A>(is_there, from);
+    });
+    visit_b([&stage](int pass, bool is_there, const auto* from) {
+      stage.b[pass] = read_or_clear<B, Vector::B>(is_there, from);
+    });
   }
 
   // Of terms past the end and cells in the padding there is none. Both leave their walks at the next step.
   template <class Visit> BITGATE_HD __forceinline__ void visit_a(Visit visit) {
-    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, a_, pace_a_)) {
-      const bool is_term = (dy_ != nullptr) & (a_.row.image < geometry_.images);
-      visit(pass, is_term ? dy_ + a_.offset : nullptr);
+    if (has_even_way && pace_a_.is_even) {
+      for (int pass = 0; pass < CoverA::passes; ++pass, advance(a_, pace_a_))
+        visit(pass, (dy_ != nullptr) & (a_.row.image < pace_a_.images), dy_ + a_.offset);
+      return;
     }
+    if (branches_are_cheap && dy_ == nullptr)
+      return visit_nothing<CoverA::passes>(dy_, visit);
+    Walk at = a_;
+    BITGATE_UNROLL(walks_a)
+    for (int pass = 0; pass < CoverA::passes; ++pass, advance(geometry_, at, pace_a_)) {
+      const bool is_term = (dy_ != nullptr) & (at.row.image < pace_a_.images);
+      visit(pass, is_term, dy_ + at.offset);
+    }
+    a_ = at;
   }
   template <class Visit> BITGATE_HD __forceinline__ void visit_b(Visit visit) {
-    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, b_, pace_b_)) {
-      const bool is_cell = is_inside(b_.row) & (x_ != nullptr) & (b_.row.image < geometry_.images);
-      visit(pass, is_cell ? x_ + b_.offset : nullptr);
+    if (has_even_way && pace_b_.is_even) {
+      for (int pass = 0; pass < CoverB::passes; ++pass, advance(b_, pace_b_))
+        visit(pass, (x_ != nullptr) & (b_.row.image < pace_b_.images), x_ + b_.offset);
+      return;
     }
+    if (branches_are_cheap && x_ == nullptr)
+      return visit_nothing<CoverB::passes>(x_, visit);
+    Walk at = b_;
+    BITGATE_UNROLL(walks_b)
+    for (int pass = 0; pass < CoverB::passes; ++pass, advance(geometry_, at, pace_b_)) {
+      const bool is_cell = is_inside(at.row) & (x_ != nullptr) & (at.row.image < pace_b_.images);
+      visit(pass, is_cell, x_ + at.offset);
+    }
+    b_ = at;
+    expect_reads<CoverB::passes>(x_ + at.offset, pace_b_.offset);
   }
   BITGATE_HD __forceinline__ void next() {}
 
@@ -109,6 +149,11 @@ public:
   }
 
 private:
+  template <int passes, class Pointer, class Visit>
+  static BITGATE_HD __forceinline__ void visit_nothing(Pointer null, Visit visit) {
+    for (int pass = 0; pass < passes; ++pass)
+      visit(pass, false, null);
+  }
   BITGATE_HD __forceinline__ int32_t x_at(const Row& term, int axis) const {
     return input_at<Variant::special>(geometry_.axis[axis], term.position[axis]) + shift_[axis];
   }
@@ -122,12 +167,18 @@ private:
   // False where the tap falls into the padding.
   BITGATE_HD __forceinline__ bool is_inside(const Row& term) const {
     bool inside = true;
-    for (int axis = 0; axis < axes && !is_pointwise(Variant::special); ++axis) {
-      const int32_t i = x_at(term, axis);
-      inside &= (i >= 0) & (i < geometry_.axis[axis].input); // no branch
+    if constexpr (!is_pointwise(Variant::special)) {
+      BITGATE_NO_LOOP(3)
+      for (int axis = 0; axis < axes; ++axis)
+        inside &= is_within(x_at(term, axis), geometry_.axis[axis].input); // no branch
     }
     return inside;
   }
+
+  // Rounds of a loop over walks at once. Where the visit is a copy that runs by itself one will do: nvcc
+  // would make unrolled walks part of the main loop for even rows, too.
+  static constexpr bool is_rolled = is_ring<Variant> && loads_factors_ahead;
+  static constexpr int walks_a = is_rolled ? 1 : CoverA::passes, walks_b = is_rolled ? 1 : CoverB::passes;
 
   const Geometry& geometry_;
   int thread_;
@@ -148,8 +199,8 @@ BITGATE_HD __forceinline__ Slice slice_of_block(const Geometry& geometry, const 
 // ---- where sums go
 // -------------------------------------------------------------------------------------------------
 
-// Cells of the first Rows rows of the tile in vectors along c: visit(row of dw, column n, sums). Thread of
-// Threads.
+// Cells of the first Rows rows of the tile in vectors along c: visit(row of dw, column n, what it stands for,
+// sums). Thread of Threads.
 template <class Variant, int Threads, int Rows = Variant::Tile::M, class Visit>
 __device__ __forceinline__ void for_each_vector(const typename Variant::Sum* tile, const Geometry& geometry,
                                                 const Place& place, int thread, Visit visit) {
@@ -158,11 +209,12 @@ __device__ __forceinline__ void for_each_vector(const typename Variant::Sum* til
   const int32_t n = place.first_column + column;
   if (n >= columns_of(geometry))
     return;
+  const Column at = column_at(geometry, n);
   for (int pass = 0; pass < CoverC::passes; ++pass) {
     const int row = CoverC::row(thread, pass);
     const int32_t k = place.first_row + row;
     if (k < geometry.k)
-      visit(k, n, tile + row * Variant::pitch_c + column);
+      visit(k, n, at, tile + row * Variant::pitch_c + column);
   }
 }
 
@@ -173,9 +225,7 @@ struct ResultCell {
 };
 
 template <class Variant>
-__device__ __forceinline__ ResultCell result_cell(const Geometry& geometry, const Place& place, int32_t k,
-                                                  int32_t n) {
-  const Column column = column_at(geometry, n);
+__device__ __forceinline__ ResultCell result_cell(const Place& place, int32_t k, const Column& column) {
   Cell cell = cell_of(place.group, k, column.f);
   if constexpr (Variant::merge > 1)
     cell.group += k, cell.row = 0;
@@ -199,8 +249,9 @@ store_result(const typename Variant::Sum* tile, const Geometry& geometry, const 
   constexpr int vector = Variant::Vector::C;
   static_assert(Variant::merge == 1 || vector == 1, "merged groups keep single cells");
   for_each_vector<Variant, Threads, Rows>(
-      tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-        const ResultCell at = result_cell<Variant>(geometry, place, k, n);
+      tile, geometry, place, thread,
+      [&](int32_t k, int32_t, const Column& column, const typename Variant::Sum* sums) {
+        const ResultCell at = result_cell<Variant>(place, k, column);
         if (!at.is_kept)
           return;
         typename Variant::ElementC values[vector];
@@ -218,8 +269,9 @@ __device__ __forceinline__ void add_to_result(const typename Variant::Sum* tile,
   constexpr int vector = Variant::Vector::C;
   if constexpr (sizeof(C) > 1)
     for_each_vector<Variant, Threads, Rows>(
-        tile, geometry, place, thread, [&](int32_t k, int32_t n, const typename Variant::Sum* sums) {
-          const ResultCell at = result_cell<Variant>(geometry, place, k, n);
+        tile, geometry, place, thread,
+        [&](int32_t k, int32_t, const Column& column, const typename Variant::Sum* sums) {
+          const ResultCell at = result_cell<Variant>(place, k, column);
           if (!at.is_kept)
             return;
           C values[vector];
@@ -234,7 +286,7 @@ __device__ __forceinline__ void store_partial(const float* tile, const Geometry&
                                               int thread, float* workspace) {
   constexpr int vector = Variant::Vector::C;
   for_each_vector<Variant, Threads, Variant::rows>(
-      tile, geometry, place, thread, [&](int32_t k, int32_t n, const float* sums) {
+      tile, geometry, place, thread, [&](int32_t k, int32_t n, const Column&, const float* sums) {
         Layout rows = packed_layout(geometry.k, columns_of(geometry));
         Cell cell{place.group, k, n};
         if constexpr (Variant::merge > 1) {
@@ -282,7 +334,7 @@ template <class Variant> __device__ __forceinline__ Place place_of_round(const P
 
 // One stage: sums go to dw.
 template <class Variant, MainLoop loop>
-__global__ void __launch_bounds__(Variant::block)
+__global__ void BITGATE_LAUNCH_BOUNDS(Variant::block, blocks_at_once<Variant>())
     kernel_to_result(const typename Variant::ElementA* dy, const typename Variant::ElementB* x,
                      const typename Variant::ElementC* d, typename Variant::ElementC* dw, Geometry geometry) {
   using Lds = typename Variant::Lds;
@@ -305,7 +357,7 @@ __global__ void __launch_bounds__(Variant::block)
 
 // First of two stages: sums go to the workspace.
 template <class Variant, MainLoop loop>
-__global__ void __launch_bounds__(Variant::block)
+__global__ void BITGATE_LAUNCH_BOUNDS(Variant::block, blocks_at_once<Variant>())
     kernel_to_workspace(const typename Variant::ElementA* dy, const typename Variant::ElementB* x,
                         float* workspace, Geometry geometry) {
   using Lds = typename Variant::Lds;

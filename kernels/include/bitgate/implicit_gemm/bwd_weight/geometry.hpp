@@ -18,6 +18,8 @@ struct Geometry {
   int32_t slices;       // split-K
   Axis axis[axes];
   Layout dy, w, x, d;
+  // How far apart terms lie evenly (even_rows): in dy, and in x of one tap that neither strides nor pads.
+  int64_t apart_dy, apart_x;
   Elementwise op;
 };
 
@@ -44,6 +46,11 @@ inline Geometry make_geometry(const ConvShape& shape, int merge, const Elementwi
     geometry.axis[axis] = axis_of(shape, axis);
   geometry.dy = shape.y, geometry.w = shape.w, geometry.x = shape.x, geometry.d = d;
   geometry.op = op;
+  bool is_pointwise = true;
+  for (const Axis& axis : geometry.axis)
+    is_pointwise &= is_identity(axis);
+  geometry.apart_dy = even_rows(geometry, geometry.dy.row, geometry.dy.spatial);
+  geometry.apart_x = is_pointwise ? even_rows(geometry, geometry.x.row, geometry.x.spatial) : 0;
   return geometry;
 }
 

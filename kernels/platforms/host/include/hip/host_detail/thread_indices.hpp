@@ -13,10 +13,16 @@ private:
   [[no_unique_address]] mutable Nothing changes;
 };
 static_assert(sizeof(ThreadIndex) == sizeof(uint3));
+
+// What dim3 is not, as it has a constructor: a constant that the compiler reads once for all threads.
+struct Extent : uint3 {
+  operator dim3() const { return {x, y, z}; }
+};
+static_assert(sizeof(Extent) == sizeof(dim3));
 } // namespace bitgate_host
 
 BITGATE_THREAD_VARIABLE(const bitgate_host::ThreadIndex, threadIdx);
 BITGATE_THREAD_VARIABLE(const uint3, blockIdx);
-BITGATE_THREAD_VARIABLE(const dim3, blockDim);
-BITGATE_THREAD_VARIABLE(const dim3, gridDim);
+BITGATE_THREAD_VARIABLE(const bitgate_host::Extent, blockDim);
+BITGATE_THREAD_VARIABLE(const bitgate_host::Extent, gridDim);
 BITGATE_THREAD_VARIABLE(const int, warpSize);

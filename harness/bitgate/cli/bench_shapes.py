@@ -1,0 +1,60 @@
+"""Which shapes a command line of ``bitgate bench`` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from bitgate.bench.side import Shape
+from bitgate.cli.bench_foreign import Wanted, listed, named_cases
+from bitgate.errors import UsageError
+from bitgate.operation import Problem, case_id
+from bitgate.operation.foreign import Refused
+from bitgate.project import Project
+
+
+def asked_for(
+    cases: Sequence[str],
+    case_list: Path | None,
+    sweep: str | None,
+    dtype: str | None,
+    only: str | None,
+    project: Project,
+) -> tuple[list[Shape], list[Wanted], list[Refused]]:
+    """What is to be timed, each problem once, how lines want that, and the lines of a list that are refused.
+
+    UsageError where nothing is left, or a sweep or list cannot be read.
+    """
+    of_list, refused = listed(case_list) if case_list is not None else ([], [])
+    wanted = [*named_cases(cases), *of_list]
+    found = [*(Shape(one.problem) for one in wanted), *_swept(sweep, dtype, project)]
+    if not found:
+        first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
+        raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
+    shapes = list({shape.problem: shape for shape in reversed(found)}.values())[::-1]
+    if only is not None:
+        shapes = _matching(shapes, only)
+        kept: set[Problem] = {shape.problem for shape in shapes}
+        wanted = [one for one in wanted if one.problem in kept]
+    return shapes, wanted, refused
+
+
+def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[Shape]:
+    if sweep is None:
+        if dtype is not None:
+            raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
+        return
+    from bitgate.cases.sweep import read_sweep
+
+    read = read_sweep(sweep, project)
+    for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
+        yield Shape(one.problem, one.name, read.name)
+
+
+def _matching(shapes: Sequence[Shape], glob: str) -> list[Shape]:
+    found = [one for one in shapes if fnmatch(one.name, glob) or fnmatch(case_id(one.problem), glob)]
+    if not found:
+        names = [one.name or case_id(one.problem) for one in shapes]
+        raise UsageError(f"--only '{glob}' matches none of {len(names)} shapes, such as {', '.join(names[:3])}")
+    return found
