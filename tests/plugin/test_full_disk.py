@@ -13,7 +13,7 @@ LIMIT = """    import resource
     gate(planned)"""
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_a_record_that_can_grow_no_more(suites: Any, workers: str) -> None:
     suites.write(module=("    gate(planned)", LIMIT))
     done = suites.run(workers)

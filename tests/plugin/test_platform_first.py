@@ -51,7 +51,7 @@ def by_kernel(suites: Any) -> tuple[dict[str, Outcome], list[Outcome]]:
     return probes, [v.outcome for v in last.values() if v.key.kernel != "platform_probe"]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_probes_come_first(probed: Any, workers: str) -> None:
     suites = probed()
     assert suites.run(workers).returncode == 0
@@ -59,7 +59,7 @@ def test_probes_come_first(probed: Any, workers: str) -> None:
     assert kernels == ["platform_probe"] * 6 + ["naive_conv"] * 6
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_behind_a_red_probe_nothing_runs(probed: Any, workers: str) -> None:
     suites = probed(RED)
     finished = suites.run(workers)

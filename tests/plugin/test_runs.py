@@ -166,7 +166,7 @@ def test_what_the_user_must_mend_ends_with_2_and_one_line(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2", "--processes=2"])
 def test_an_interrupted_run_keeps_what_it_has(suites: Any, number: signal.Signals, workers: str) -> None:
     last = "f64_nhwgc_g2"
     suites.write(module=("gate):", f'gate):\n    "{last}" in planned.case and time.sleep(100)'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,46 @@ def test_a_verdict_that_waited_for_its_caller_is_not_late(kernels: CaseProcess) 
     assert kernels.verify(planned("none"), SOON).outcome is Outcome.PASS
 
 
-def test_nothing_begins_in_a_process_that_is_not_ready_for_it() -> None:
+def test_a_process_that_is_not_open_yet_begins_when_it_is() -> None:
     with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
         process.ahead(planned("abort"))
         assert process.verify(planned("none")).outcome is Outcome.PASS
+
+
+def test_several_wait_in_line_and_each_has_its_own_verdict(kernels: CaseProcess) -> None:
+    line = ["none", "wrong", "idle", "none"]
+    assert all(kernels.ahead(planned(illness)) for illness in line)
+    verdicts = [kernels.verify(planned(illness)) for illness in line]
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.MISMATCH, Outcome.MISMATCH, Outcome.PASS]
+    assert kernels.in_line == 0
+
+
+def test_who_kills_the_process_takes_nobody_in_line_along(kernels: CaseProcess) -> None:
+    for illness in ("abort", "none", "wrong"):
+        kernels.ahead(planned(illness))
+    assert kernels.verify(planned("abort")).outcome is Outcome.CRASHED
+    assert kernels.in_line == 0
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
+    assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
+
+
+def test_one_in_line_has_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the one before it took."""
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "100")
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as kernels:
+        assert kernels.ahead(planned("none"), SOON)
+        assert kernels.ahead(planned("none"), SOON)
+        time.sleep(1.1 * SOON)
+        assert kernels.ahead(planned("hang"), SOON)
+        outcomes = [kernels.verify(planned(illness)).outcome for illness in ("none", "none", "hang")]
+    assert outcomes == [Outcome.PASS, Outcome.PASS, Outcome.HUNG]
+
+
+@pytest.mark.parametrize(("illness", "outcome"), [("none", Outcome.PASS), ("abort", Outcome.CRASHED)])
+def test_it_rings_when_a_verdict_is_there(kernels: CaseProcess, illness: str, outcome: Outcome) -> None:
+    kernels.ahead(planned(illness))
+    while not kernels.is_ready():
+        assert select.select([kernels.bell], [], [], 60.0)[0]
+    assert kernels.verify(planned(illness)).outcome is outcome
+    assert kernels.is_ready()
+    assert kernels.bell == -1

@@ -35,10 +35,11 @@ def content_of(library: Path) -> str:
 
 
 _last: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
-"""What a file of hashes held in which state: a process asks for a dozen libraries, and each time for it."""
+"""What a file held in which state: a process asks for a dozen libraries, and each time for their hashes."""
 
 
-def _remembered(cache: Cache, path: Path) -> dict[str, Any]:
+def remembered(cache: Cache, path: Path) -> dict[str, Any]:
+    """``cache.read_json``, read once as long as the file stays the same."""
     try:
         stat = path.stat()
     except OSError:
@@ -59,7 +60,7 @@ class Contents:
         self._cache = cache
         self._overlay = dict(overlay or {})
         self._memo_path = cache.folder / "hashes.json"
-        self._memo = _remembered(cache, self._memo_path)
+        self._memo = remembered(cache, self._memo_path)
         self._new: dict[str, list[object]] = {}
         self._seen: dict[str, str | None] = {}
 

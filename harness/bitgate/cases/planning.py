@@ -64,6 +64,28 @@ class Setting:
         """Every instance, with no option named."""
         return tuple(Kernel(family, instance) for family in self.families.values() for instance in family.instances)
 
+    @cached_property
+    def _found(self) -> dict[tuple[str, ...], tuple[Kernel, ...]]:
+        return {}
+
+    def matching(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
+        """The instances that some of the globs match; all, if there are none. Kept: rows share their globs."""
+        if globs not in self._found:
+            found = tuple(kernel for kernel in self.kernels if not globs or _matches(kernel, globs))
+            self._found[globs] = found
+        return self._found[globs]
+
+    @cached_property
+    def _meant(self) -> dict[tuple[str, ...], tuple[Kernel, ...]]:
+        return {}
+
+    def meant(self, globs: tuple[str, ...]) -> tuple[Kernel, ...]:
+        """Those that a row with these globs means, and this run."""
+        if globs not in self._meant:
+            meant = [kernel for kernel in self.matching(globs) if _is_meant(kernel, bool(globs), self)]
+            self._meant[globs] = tuple(kernel for kernel in meant if not self.kernel or _matches(kernel, self.globs))
+        return self._meant[globs]
+
     def lets_run(self, family: KernelFamily) -> bool:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
 
@@ -146,9 +168,7 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
         or not any(kernel.instance.fits(setting.target) for kernel in named)
     ):
         return  # a row that names instances of another wave size only is not for this target
-    meant = [kernel for kernel in named if _is_meant(kernel, row, setting)]
-    if setting.kernel:
-        meant = [kernel for kernel in meant if _matches(kernel, setting.globs)]
+    meant = setting.meant(row.kernels)
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
     takes_some = any(setting.lets_run(kernel.family) for kernel in named)
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
@@ -219,14 +239,14 @@ def is_ours(row: Row) -> bool:
     return ours().holds(row.origin.path)
 
 
-def _is_meant(kernel: Kernel, row: Row, setting: Setting) -> bool:
+def _is_meant(kernel: Kernel, is_named: bool, setting: Setting) -> bool:
     """Of the target; and a row that names no kernel is not for references and probes."""
     family, instance = kernel.family, kernel.instance
     return (
         setting.lets_run(family)
         and setting.platform in family.platforms
         and instance.fits(setting.target)
-        and (bool(row.kernels) or not (family.is_reference or family.is_probe))
+        and (is_named or not (family.is_reference or family.is_probe))
     )
 
 
@@ -331,13 +351,12 @@ def _keywords(problem: Problem, kernel: Kernel, row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _named(row: Row, setting: Setting) -> list[Kernel]:
+def _named(row: Row, setting: Setting) -> Sequence[Kernel]:
     """The instances that the row names, or all; RowError if it names a kernel or an option that there is not."""
-    kernels = setting.kernels
     for glob in row.kernels:
-        if not any(_matches(kernel, (glob,)) for kernel in kernels):
+        if not setting.matching((glob,)):
             raise RowError(row.origin, "kernels", _no_kernel(glob, setting))
-    named = [kernel for kernel in kernels if not row.kernels or _matches(kernel, row.kernels)]
+    named = setting.matching(row.kernels)
     for name, values in row.options.items():
         option = next((option for kernel in named if (option := kernel.family.option(name))), None)
         if option is None:

@@ -31,7 +31,7 @@ def run(
     tier: Annotated[str, typer.Option(help="smoke, or regression, which contains it [the project's first].")] = "",
     target: Annotated[str, typer.Option(help="host, gfx942 ... Default: the best one present.")] = "",
     select: Annotated[str, typer.Option(metavar="FILE", help="Only the ids in FILE, one a line.")] = "",
-    workers: str = typer.Option("auto", "-n", metavar="N", help="Processes; auto: one a GPU or core; 0: none."),
+    workers: str = typer.Option("auto", "-n", metavar="N", help="Processes of kernels; auto: one a GPU or core."),
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results and run what is not green yet.")] = False,
     race: Annotated[bool, typer.Option("--race", help="Watch each access for races; host only.")] = False,
     kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance.")] = "",
@@ -75,7 +75,8 @@ def run(
     stated |= {"--shard": [shard], "--plan": [plan]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
     arguments += [f"{name}={value}" for name, values in stated.items() for value in values if value]
-    arguments += ["--resume"] * resume + ["--race"] * race + [f"-n{workers}", "-q", *QUIET, "-p", PLUGIN]
+    arguments += ["--resume"] * resume + ["--race"] * race + ["-n0", f"--processes={workers}"]
+    arguments += ["-q", *QUIET, "-p", PLUGIN]
     keeper = Keeper()
     with _libraries_from(artefacts, fetch_only), _talking_on_stderr(as_json):
         code = int(pytest.main(arguments, plugins=[keeper]))

@@ -17,6 +17,8 @@ GUARD_BYTES = 4096
 CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
+_SMALL = 1 << 20
+"""Up to here a call costs more than the bytes between the guards, which are to be filled anyway."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ class Buffer:
         self._base = self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
-        for begin, end in self.zones():
+        whole = (self._base, self._base + self._extent)
+        for begin, end in [whole] if self._extent <= _SMALL else self.zones():
             check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
 
     def _find_damage(self) -> GuardDamage | None:

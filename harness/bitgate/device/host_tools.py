@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from ctypes import c_uint8, memset
-from dataclasses import replace
+from ctypes import c_uint8, memmove, memset
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.device.buffers import Buffer
 from bitgate.exact import native
@@ -18,6 +20,17 @@ from bitgate.operation.host_tensor import GAP_PATTERN, HostTensor, has_gaps
 
 _WORD = 2**64
 
+KEPT_BYTES, LARGEST_KEPT = 1 << 28, 1 << 24
+"""Of filled operands: each is made once for all kernels and launches of a problem, which follow each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An operand's memory as it was filled, gaps included, and the sums over it."""
+
+    storage: NDArray[np.uint8]
+    sums: tuple[int, int]
+
 
 class HostTools:
     """``Tools`` without kernels of their own: several times as fast as device code on CPU threads. Questions are
@@ -25,24 +38,49 @@ class HostTools:
 
     def __init__(self) -> None:
         self._answers: list[int] = []
+        self._made: OrderedDict[tuple[Tensor, TensorFill, int], Made] = OrderedDict()
+        self.kept_bytes = 0
+        self._filled: dict[int, tuple[int, int]] = {}
+        """What the memory at an address summed to when it was filled."""
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind not in ("hot", "distinct", "stated")  # those need the problem, not the tensor alone
 
     def fill(self, data: int, tensor: Tensor, fill: TensorFill, seed: int) -> None:
-        write_tensor(_blank(data, tensor), fill, seed)
+        if tensor.bytes > LARGEST_KEPT:
+            write_tensor(_blank(data, tensor), fill, seed)
+            return
+        made = self._made_once(tensor, fill, seed)
+        memmove(data, made.storage.ctypes.data, tensor.bytes)
+        self._filled[data] = made.sums
+
+    def _made_once(self, tensor: Tensor, fill: TensorFill, seed: int) -> Made:
+        key = tensor, fill, seed
+        made = self._made.get(key)
+        if made is None:
+            storage = np.empty(tensor.bytes, np.uint8)
+            address = storage.ctypes.data
+            write_tensor(_blank(address, tensor), fill, seed)
+            made = self._made[key] = Made(storage, native.digest_sums_at(address, _flat(tensor)))
+            self.kept_bytes += tensor.bytes
+            while self.kept_bytes > KEPT_BYTES:
+                self.kept_bytes -= self._made.popitem(last=False)[1].storage.nbytes
+        self._made.move_to_end(key)
+        return made
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         _blank(data, tensor).bits[...] = tensor.dtype.bits.type(bits)
 
     def clear(self) -> None:
         self._answers = []
+        self._filled.clear()
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
-        return self._answer(*native.digest_sums(_there(data, tensor), first))
+        return self._answer(*native.digest_sums_at(data, tensor, first))
 
-    def memory(self, data: int, tensor: Tensor) -> int:
-        return self._answer(*native.digest_sums(_there(data, _flat(tensor))))
+    def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
+        sums = self._filled.get(data) if untouched else None
+        return self._answer(*(sums or native.digest_sums_at(data, _flat(tensor))))
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         ours, theirs = (_there(data, tensor).logical.reshape(-1)[begin:] for data in (result, reference))

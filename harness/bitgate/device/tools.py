@@ -58,8 +58,9 @@ class Tools(Protocol):
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
         """Ask for the two sums of ``exact.digest``; the first cell is number ``first`` of what it is a block of."""
 
-    def memory(self, data: int, tensor: Tensor) -> int:
-        """Ask for two sums over a tensor's memory, gaps included: equal if no bit of it changed."""
+    def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
+        """Ask for two sums over a tensor's memory, gaps included: equal if no bit of it changed. ``untouched``: nothing
+        has run since it was filled, so they may be known."""
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         """Ask how two tensors differ from logical index ``begin`` on."""
@@ -128,7 +129,7 @@ class DeviceTools:
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
         return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
-    def memory(self, data: int, tensor: Tensor) -> int:
+    def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
         return self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:

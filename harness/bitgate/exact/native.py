@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bitgate import rooms
 from bitgate.build.builder import Builder
-from bitgate.operation import DTYPES, Dtype, Elementwise
+from bitgate.operation import DTYPES, Dtype, Elementwise, Tensor
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.operation.measure import Measure
 
@@ -36,11 +36,13 @@ class TensorView(Structure):
 
     @classmethod
     def of(cls, host: HostTensor) -> TensorView:
-        tensor = host.tensor
-        rank = len(tensor.lengths)
-        view = cls(host.storage.ctypes.data, tensor.dtype.code, tensor.dtype.bytes, rank)
-        view.lengths[:rank] = tensor.lengths
-        view.strides[:rank] = tensor.strides
+        return cls.at(host.storage.ctypes.data, host.tensor)
+
+    @classmethod
+    def at(cls, address: int, tensor: Tensor) -> TensorView:
+        """The tensor at an address of this process."""
+        view = cls.from_buffer_copy(_blank_view(tensor))
+        view.data = address
         return view
 
     @classmethod
@@ -50,6 +52,15 @@ class TensorView(Structure):
         view.data += rows.start * view.strides[axis] * view.element_bytes
         view.lengths[axis] = rows.stop - rows.start
         return view
+
+
+@lru_cache(maxsize=256)
+def _blank_view(tensor: Tensor) -> TensorView:
+    rank = len(tensor.lengths)
+    view = TensorView(0, tensor.dtype.code, tensor.dtype.bytes, rank)
+    view.lengths[:rank] = tensor.lengths
+    view.strides[:rank] = tensor.strides
+    return view
 
 
 class WindowView(Structure):
@@ -126,8 +137,14 @@ def _table(code: int) -> Any:
     return None if values is None else values.ctypes.data_as(_F)
 
 
-def _threads(threads: int | None) -> int:
-    return rooms.threads() if threads is None else threads
+WORTH_A_THREAD = 1 << 16
+"""Elements, as in native/parallel.hpp: a smaller tensor is one thread's, whatever is allowed."""
+
+
+def _threads(threads: int | None, tensor: Tensor) -> int:
+    if threads is None:
+        return rooms.threads() if tensor.elements > WORTH_A_THREAD else 1
+    return threads
 
 
 def fill_integers(
@@ -135,19 +152,24 @@ def fill_integers(
 ) -> None:
     """Fill with ``counter.integers``; ``table`` holds -range .. range in the tensor's dtype (used up to 2 bytes)."""
     library()("bitgate_fill_integers")(
-        byref(TensorView.of(host)), stream, range_, keep, table.ctypes.data, _threads(threads)
+        byref(TensorView.of(host)), stream, range_, keep, table.ctypes.data, _threads(threads, host.tensor)
     )
 
 
 def fill_reals(host: HostTensor, stream: int, threads: int | None = None) -> bool:
     """Fill with ``counter.real32`` or ``real64``; False if the dtype has to be rounded in Python."""
-    return bool(library()("bitgate_fill_reals")(byref(TensorView.of(host)), stream, _threads(threads)))
+    return bool(library()("bitgate_fill_reals")(byref(TensorView.of(host)), stream, _threads(threads, host.tensor)))
 
 
 def digest_sums(host: HostTensor, first: int = 0, threads: int | None = None) -> tuple[int, int]:
     """``counter.digest_sums`` of a whole tensor, which may itself be a block that starts at index ``first``."""
+    return digest_sums_at(host.storage.ctypes.data, host.tensor, first, threads)
+
+
+def digest_sums_at(address: int, tensor: Tensor, first: int = 0, threads: int | None = None) -> tuple[int, int]:
+    """The same of a tensor at an address of this process."""
     sums = (c_uint64 * 2)()
-    library()("bitgate_digest_sums")(byref(TensorView.of(host)), first, sums, _threads(threads))
+    library()("bitgate_digest_sums")(byref(TensorView.at(address, tensor)), first, sums, _threads(threads, tensor))
     return sums[0], sums[1]
 
 
@@ -167,7 +189,7 @@ def differences(a: HostTensor, b: HostTensor, threads: int | None = None) -> Dif
         )
     count, first = c_int64(), c_int64()
     library()("bitgate_differences")(
-        byref(TensorView.of(a)), byref(TensorView.of(b)), byref(count), byref(first), _threads(threads)
+        byref(TensorView.of(a)), byref(TensorView.of(b)), byref(count), byref(first), _threads(threads, a.tensor)
     )
     return Differences(count.value, first.value)
 
@@ -191,7 +213,7 @@ def measure(host: HostTensor, keep: tuple[int, ...] = (), threads: int | None = 
         byref(largest),
         byref(nonzeros),
         byref(fractions),
-        _threads(threads),
+        _threads(threads, tensor),
     )
     return Measure(largest.value, nonzeros.value, fractions.value, sums)
 
@@ -282,6 +304,7 @@ __all__ = [
     "count_differences",
     "differences",
     "digest_sums",
+    "digest_sums_at",
     "fill_integers",
     "fill_reals",
     "gather",

@@ -8,6 +8,7 @@ kernels/include/bitgate/float8.hpp says the same in C++.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -35,6 +36,7 @@ def rounded(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     return result
 
 
+@lru_cache(maxsize=32)
 def largest(dtype: Dtype) -> float:
     """The largest finite number of a type."""
     if not dtype.is_float:

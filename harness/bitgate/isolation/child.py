@@ -97,6 +97,16 @@ class Child(Endable):
             self._inbox += os.read(self._answers, 1)
         return not self._inbox and self._process.poll() is None
 
+    @property
+    def is_alive(self) -> bool:
+        """False once the child has ended."""
+        return self._open and self._process.poll() is None
+
+    @property
+    def bell(self) -> int:
+        """A descriptor that can be read when there is something for ``hears``."""
+        return self._selector.fileno()
+
     def ask(self, question: Mapping[str, Any], seconds: float, note: Callable[[Any], None] | None = None) -> Any:
         """The child's answer. Ended if it ends, is stopped, talks gibberish or takes longer; it is gone then.
 
@@ -105,7 +115,8 @@ class Child(Endable):
         return self.answer(self.put(question, seconds), note)
 
     def put(self, question: Mapping[str, Any], seconds: float) -> Asked:
-        """Ask, and do something else meanwhile; ``answer`` before the next question. Ended as ``ask``."""
+        """Ask, and do something else meanwhile. Several questions may be under way: they are answered in their order.
+        Ended as ``ask``."""
         asked = Asked(secrets.token_hex(8), seconds, time.monotonic() + seconds)
         try:
             self._send(json.dumps({"nonce": asked.nonce, **question}).encode() + b"\n")
@@ -135,6 +146,29 @@ class Child(Endable):
         except (Ended, KeyboardInterrupt):
             self.end()
             raise
+
+    def hears(self, asked: Asked, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
+        """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
+        of it for a while, so has it been stopped?"""
+        try:
+            while not self._has_answer(asked, note):
+                if not self._take_in(0.0):
+                    return time.monotonic() >= asked.deadline or (silent and bool(self._stopped_by()))
+        except Ended:
+            pass  # ``answer`` meets it again
+        return True
+
+    def _has_answer(self, asked: Asked, note: Callable[[Any], None] | None) -> bool:
+        """Is a line there that is no note on the way to the answer?"""
+        prefix = b'{"nonce":"%s","note":' % asked.nonce.encode()
+        while (end := self._inbox.find(b"\n")) >= 0:
+            if not self._inbox.startswith(prefix):
+                return True
+            line = bytes(self._inbox[:end])
+            del self._inbox[: end + 1]
+            if note is not None and isinstance(said := _parsed(line), dict):
+                note(said.get("note"))
+        return False
 
     def end(self) -> None:
         """End the child and everything that it has started. A second call does nothing."""
@@ -172,17 +206,19 @@ class Child(Endable):
             self._wait(deadline, seconds)
         line, _, rest = self._inbox.partition(b"\n")
         self._inbox = bytearray(rest)
-        try:
-            return json.loads(line)
-        except (ValueError, RecursionError):
-            return None
+        return _parsed(line)
 
     def _wait(self, deadline: float, seconds: float) -> None:
         """Until something has arrived in the inbox. Raises Ended."""
         left = deadline - time.monotonic()
         if left <= 0:
             raise self._late(seconds)
-        ready = {key.fd for key, _ in self._selector.select(min(left, LOOK_SECONDS))}
+        if not self._take_in(min(left, LOOK_SECONDS)) and (stopped := self._stopped_by()):
+            raise Ended(f"its process was stopped by {stopped}", hung=True)
+
+    def _take_in(self, seconds: float) -> bool:
+        """Hear what the child says and prints within so many seconds; False if it is nothing. Raises Ended."""
+        ready = {key.fd for key, _ in self._selector.select(seconds)}
         if self._printed in ready:
             self._drain()
         if self._answers in ready:
@@ -192,8 +228,7 @@ class Child(Endable):
             self._inbox += data
         elif self._death in ready or (self._death < 0 and self._process.poll() is not None):
             raise self._end_of_it()
-        elif not ready and (stopped := self._stopped_by()):
-            raise Ended(f"its process was stopped by {stopped}", hung=True)
+        return bool(ready)
 
     def _stopped_by(self) -> str:
         state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
@@ -231,6 +266,14 @@ class Child(Endable):
         if status < 0:
             return Ended(f"its process died of {signal_name(-status)}", status=status)
         return Ended(f"its process ended with exit code {status} and no verdict", status=status)
+
+
+def _parsed(line: bytes | bytearray) -> Any:
+    """A line of the channel; None if it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _descriptor_of(process: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.cache import Cache
-from bitgate.cache.content import Contents, sha256
+from bitgate.cache.content import Contents, remembered, sha256
 from bitgate.isolation.child import Child, Ended, signal_name
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
@@ -54,7 +54,7 @@ def _facts(path: Path, runtime: Path | None, cache: Cache) -> dict[str, Any]:
     parts = (path, runtime, own_rules)
     key = sha256(*(contents.of(str(part.resolve())) or "" for part in parts if part), str(abi.SIZES))
     memo = cache.folder / "probes.json"
-    known = cache.read_json(memo)
+    known = remembered(cache, memo)
     if isinstance(known.get(key), dict):
         return dict(known[key])
     facts = _probe(path, runtime)

@@ -23,6 +23,7 @@ from bitgate.plugin.ask import MARK, Ask, value_of
 from bitgate.plugin.record import begin
 from bitgate.plugin.run import Run, as_pytest_error
 from bitgate.plugin.sharding import own_cases
+from bitgate.project import Project
 from bitgate.verify.planned import PlannedCase
 
 PARAMETER = "bitgate_test"
@@ -35,6 +36,8 @@ class Collecting:
         self.run = run
         self.errors: list[UsageError] = []
         self.planned: dict[tuple[str, str, str], list[PlannedCase]] = {}
+        self._told: Project | None = None
+        """The project whose tolerated gaps are known."""
         self.hoped: dict[tuple[str, str], None] = {}
         """Loaded family and suite, in order."""
 
@@ -65,7 +68,9 @@ class Collecting:
             rows = load_set(ask.table, ask.set_name)
             self.run.known_bugs.add_suite(ask.suite, ask.table)
             self.run.known_bugs.add_project(self.run.project)
-            self.run.tolerated = tolerated_by(self.run.project, self.run.target.name)
+            if self._told is not self.run.project:  # a table may have loaded something
+                self._told = self.run.project
+                self.run.tolerated = tolerated_by(self._told, self.run.target.name)
             ask.check(rows)
             self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
         return self.planned[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -59,6 +60,7 @@ class Ending:
             self._learn(work)
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
+        gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
     def _learn(self, work: dict[str, int]) -> None:
         """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""

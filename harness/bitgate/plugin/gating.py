@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,12 +19,15 @@ from bitgate.plugin.collecting import planned_test
 from bitgate.plugin.dispatch_assertion import assert_dispatch
 from bitgate.plugin.probe_gate import ProbeGate
 from bitgate.plugin.record import build, stand_in
-from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error
+from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error, progress
 from bitgate.plugin.watchdog import Watchdog
 from bitgate.record import Diagnosis, Outcome, Verdict, append
 from bitgate.report.cells import cell_lines
 from bitgate.report.result import sentence_of
 from bitgate.verify.planned import PlannedCase
+
+if TYPE_CHECKING:  # the first verdict brings it in, not each collection
+    from bitgate.plugin.abreast import Lanes, Question
 
 HUNG_STATUS = 86
 """A worker that ends itself because a case hung."""
@@ -49,6 +52,7 @@ class Gating:
         self.item: pytest.Item
         self.next: pytest.Item | None = None
         """The test that runs, and the one behind it."""
+        self.lanes: Lanes | None = None
 
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
@@ -106,25 +110,69 @@ class Gating:
         with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
-            kernels = self.run.kernels
+            kernels = self.lanes or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
-            if self.next is not None and (following := self._following(self.next)) is not None:
-                kernels.ahead(following, self.run.patience(following), by=_name_of(_judge_of(self.next)) or BITS)
+            if self.next is not None and (following := self._expected(self.next)) is not None:
+                kernels.ahead(following.planned, following.seconds, by=following.by)
             return verdict
 
-    def _following(self, item: pytest.Item) -> PlannedCase | None:
-        """The case that the next test will ask about, as far as that is known."""
+    def _expected(self, item: pytest.Item) -> Question | None:
+        """What a test that comes will ask, as far as that is known."""
+        from bitgate.plugin.abreast import Question
+        from bitgate.verify.process import BITS
+
         test = planned_test(item)
         if test is None or test.nobody or self.run.is_probe(test) or self.probe_gate.obstacle(test):
             return None
-        return self._of_test(test, item.nodeid)
+        planned = self._of_test(test, item.nodeid)
+        return Question(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
         return replace(test, test=node_id, repeated=node_id in self.run.repeated)
 
     def pytest_unconfigure(self) -> None:
+        if self.lanes is not None:
+            self.lanes.end()
         if "kernels" in vars(self.run):
             self.run.kernels.end()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Processes come up while tests are collected."""
+        if not self.run.processes or session.config.option.collectonly:
+            return
+        from bitgate.plugin.abreast import Lanes, environments
+        from bitgate.plugin.leases import Leases
+
+        own = environments(Leases(self.run.target), self.run.processes)
+        openings = [replace(self.run.opening, environment=environment) for environment in own]
+        self.lanes = Lanes(openings, self._expected, progress)
+        self.lanes.spawn()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
+        if self.lanes is None or session.testsfailed:
+            return None
+        with as_pytest_error():
+            self.lanes.start(self.run.opening)
+        items = session.items
+        probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
+        self._run_tests(session, iter(probes))
+        self._run_tests(session, self.lanes.order([item for item in items if item not in set(probes)]))
+        return True
+
+    def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
+        """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""
+        item = next(items, None)
+        while item is not None:
+            following = next(items, None)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+            item = following
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:

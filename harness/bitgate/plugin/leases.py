@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 
+from bitgate import rooms
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.target_id import runs_on
@@ -93,6 +94,18 @@ def _names(platform: str) -> list[str]:
 
         return [architecture for architecture, _ in nvidia.devices()]
     return []
+
+
+AUTO = "auto"
+
+
+def count(target: Target, stated: str = AUTO) -> int:
+    """How many processes run kernels: as many as stated; ``auto``: one a GPU, on the host one a core. UsageError."""
+    if stated == AUTO:
+        return len(devices(target).tokens) or rooms.threads()
+    if not stated.isdecimal():
+        raise UsageError(f"--processes {stated}: write a number, or {AUTO}")
+    return int(stated)
 
 
 class Leases:

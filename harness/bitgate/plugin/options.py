@@ -47,6 +47,14 @@ def add(parser: pytest.Parser) -> None:
         action="store_true",
         help="Run kernels in pytest's own process, for debuggers; such a run never ends with 0",
     )
+    add(
+        "--processes",
+        dest="bitgate_processes",
+        default="0",
+        metavar="N",
+        help="Kernels run in N processes side by side, tests in this one; auto: one a GPU or core. Cheaper than -n,"
+        " whose workers run whole tests",
+    )
     add("--select", dest="bitgate_select", metavar="FILE", help="Only the ids in FILE, one a line")
     add("--shard", dest="bitgate_shard", default="", metavar="I/N", help="Only the I-th of N parts of the tier")
     add("--plan", dest="bitgate_plan", default="", metavar="FILE", help="What bitgate ci plan wrote: who runs what")
@@ -89,6 +97,7 @@ def explain(error: pytest.UsageError, arguments: Sequence[str]) -> int:
         "--select",
         "--race",
         "--in-process",
+        "--processes",
         "--shard",
         "--plan",
         "--case-durations",

@@ -32,7 +32,7 @@ from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
-    from bitgate.verify.process import CaseProcess, ThisProcess
+    from bitgate.verify.process import CaseProcess, Opening, ThisProcess
 
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
@@ -76,6 +76,8 @@ class Run:
     shard: Shard | None = None
     whole: RunPlan | None = None
     """The plan of all targets and shards, if the run was given one."""
+    processes: int = 0
+    """In which kernels run side by side; 0: one, and cases begin as their tests come up."""
     in_process: bool = False
     """Kernels run in this process, for debuggers: nothing can be vouched for then."""
     builds_ahead: bool = True
@@ -111,11 +113,17 @@ class Run:
     @cached_property
     def kernels(self) -> CaseProcess | ThisProcess:
         """The process that kernels run in, started at the first verdict."""
-        from bitgate.verify.process import CaseProcess, Opening, ThisProcess
+        from bitgate.verify.process import CaseProcess, ThisProcess
+
+        return (ThisProcess if self.in_process else CaseProcess)(self.opening, progress=progress)
+
+    @property
+    def opening(self) -> Opening:
+        """What a process of kernels is opened with, once all is collected."""
+        from bitgate.verify.process import Opening
 
         suites = {row_of(test).origin.path.parent.parent for test in self.tests.values()}
-        opening = Opening(self.target.name, self.project, suites=tuple(sorted(suites)), repeats_all=False)
-        return (ThisProcess if self.in_process else CaseProcess)(opening, progress=progress)
+        return Opening(self.target.name, self.project, suites=tuple(sorted(suites)), repeats_all=False)
 
     @cached_property
     def earlier(self) -> tuple[PlannedItem, ...]:

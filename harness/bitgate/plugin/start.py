@@ -73,6 +73,7 @@ def _decide(config: pytest.Config) -> Run:
     project = _project(config)
     _select_tier(option, project)
     timeout = _timeout(option.bitgate_case_timeout)
+    processes = leases.count(target, option.bitgate_processes)
     shard, whole = sharding.stated(option.bitgate_shard, option.bitgate_plan)
     select = _selection(option.bitgate_select)
     setting = Setting(
@@ -99,6 +100,7 @@ def _decide(config: pytest.Config) -> Run:
         timeout=timeout,
         resume=option.bitgate_resume,
         in_process=option.bitgate_in_process,
+        processes=0 if worker_input or option.bitgate_in_process or _has_workers(option) else processes,
         select=select,
         record_start=worker_input.get("bitgate_record_start", 0),
         worker=worker_input.get("workerid", "main"),
@@ -107,7 +109,7 @@ def _decide(config: pytest.Config) -> Run:
         stamp=_stamp(shard, bool(worker_input)),
         shard=shard,
         whole=whole,
-        builds_ahead=not option.maxfail or bool(worker_input) or _has_workers(option),
+        builds_ahead=not option.maxfail or bool(worker_input) or _has_workers(option) or processes > 0,
     )
 
 

@@ -13,10 +13,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from bitgate import rooms
 from bitgate.device import targets
+from bitgate.plugin import leases
 from bitgate.plugin.blackbox import BlackBox
-from bitgate.plugin.leases import Leases, devices
+from bitgate.plugin.leases import Leases
 from bitgate.plugin.record import stand_in
 from bitgate.plugin.run import BROKEN, Run, as_pytest_error
 from bitgate.record import Outcome, append
@@ -123,7 +123,7 @@ def count(config: pytest.Config) -> int:
     stated = config.option.bitgate_target
     with as_pytest_error():
         target = targets.named(stated) if stated else targets.best()
-        return len(devices(target).tokens) or rooms.threads()
+        return leases.count(target)
 
 
 def stop(config: pytest.Config, why: str) -> None:

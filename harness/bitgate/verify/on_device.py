@@ -138,7 +138,7 @@ def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: Ho
         if name not in shared:
             buffer = buffers.add(name, tensors[name].bytes)
             data.put(tools, buffer, tensors[name])
-            before[name] = tools.memory(buffer.pointer, tensors[name])
+            before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
         buffer, output = buffers.add(role, tensors[role].bytes), tensors[role]
         if shared and role == problem.result:

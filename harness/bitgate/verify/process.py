@@ -7,6 +7,7 @@ hung or was changed is replaced.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,10 +21,11 @@ from bitgate.isolation.child import Asked, Child, Ended, Output
 from bitgate.isolation.endable import Endable
 from bitgate.project import Project, ours
 from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
+from bitgate.verify.ahead import Ahead
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
-from bitgate.verify.server import ENTRY, Hear, from_json, judged, open_session, to_json
+from bitgate.verify.server import ENTRY, Hear, from_json, judged, open_session, to_json, to_prepare, to_verify
 from bitgate.verify.session import Session
 
 TIME_LIMIT = 600.0
@@ -62,32 +64,6 @@ class Opening:
         }
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """A case that a child has begun before its verdict was asked for."""
-
-    planned: PlannedCase
-    by: str
-    asked: Asked
-    started: float
-
-    def is_of(self, planned: PlannedCase, by: str) -> bool:
-        return self.by == by and to_json(self.planned) == to_json(planned)
-
-
-def _question(
-    planned: PlannedCase, seconds: float, by: str, dump: Path | None = None, trace: bool = False
-) -> dict[str, Any]:
-    return {
-        "ask": "verify",
-        "planned": to_json(planned),
-        "by": by,
-        "dump": str(dump.absolute()) if dump else "",
-        "trace": trace,
-        "seconds": seconds,
-    }
-
-
 def to_stderr(data: bytes) -> None:
     """What kernels print is not on stdout, where answers of commands are."""
     sys.stderr.write(data.decode(errors="replace"))
@@ -95,7 +71,8 @@ def to_stderr(data: bytes) -> None:
 
 
 class CaseProcess(Endable):
-    """Started when the first case comes, replaced when one has spent it; end it, or use it in a ``with``.
+    """Started when the first case comes, or before; replaced when one has spent it. End it, or use it in a
+    ``with``.
 
     ``progress`` hears of builds, ``output`` what kernels print.
     """
@@ -107,7 +84,9 @@ class CaseProcess(Endable):
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
-        self._ahead: Ahead | None = None
+        self._opening: Asked | None = None
+        self._line: deque[Ahead] = deque()
+        self._is_new = False
         self._number = 0
         self._is_suspect = False
         """Has a case broken the device's context, or its process, since the canary last passed?"""
@@ -118,7 +97,8 @@ class CaseProcess(Endable):
             child, self._child = self._child, None
             child.end()
         self._prepared.clear()
-        self._ahead = None
+        self._line.clear()
+        self._opening = None
 
     def verify(
         self,
@@ -134,10 +114,10 @@ class CaseProcess(Endable):
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
-        ahead, running = self._ahead, self._child
-        if ahead is not None and running is not None and ahead.is_of(planned, by) and not dump and trace is None:
-            self._ahead = None
-            return self._answered(running, ahead.asked, planned, ahead.started)
+        if self._line and self._line[0].is_of(planned, by) and not dump and trace is None:
+            self._settle()
+            if self._line:
+                return self._first_in_line()
         self._forget()
         if broken := self._broken.get(planned.key.kernel):
             return self._ended(planned, Outcome.CRASHED, broken, started)
@@ -147,41 +127,98 @@ class CaseProcess(Endable):
         if isinstance(child, Ended):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
-        question = _question(planned, seconds, by, dump, trace is not None)
+        question = to_verify(planned, seconds, by, dump, trace is not None)
         try:
             asked = child.put(question, seconds)
         except Ended as ended:
             return self._died(planned, ended, started)
         return self._answered(child, asked, planned, started, trace)
 
-    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> None:
-        """Let the child begin with a case while the caller is busy with the verdict on the one before; the next
-        ``verify`` fetches it, if it is about this case. Its deadline runs from now on. Nothing happens where something
-        has to be prepared first, or is broken: then the case begins when its verdict is asked for."""
+    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
+        """Let the child begin with a case while the caller is busy with the verdicts on those before; each ``verify``
+        fetches the next one, if it is about that case. Its time counts from when nothing is before it any more. False,
+        and nothing happens, where its library or the device is not sound: then the case begins when its verdict is
+        asked for."""
         family, instance, _ = planned.kernel.names
-        part = (family, instance, planned.raced)
-        child = self._child
-        if child is None or self._ahead or self._is_suspect or part not in self._prepared or not child.is_usable:
-            return
+        if self._is_suspect or family in self._broken:
+            return False
+        part, prepare = (family, instance, planned.raced), None
         try:
-            asked = child.put(_question(planned, seconds, by), seconds)
+            child = self._started()
+            if part not in self._prepared:
+                prepare = child.put(to_prepare(*part), OPEN_SECONDS)
+                self._prepared.add(part)
+            asked = child.put(to_verify(planned, seconds, by), seconds)
         except Ended:
             self._replace()
-            return
-        self._ahead = Ahead(planned, by, asked, perf_counter())
+            return False
+        self._line.append(Ahead(planned, by, asked, prepare))
+        return True
 
-    def _forget(self) -> None:
-        """Nobody wants to know what began ahead: the verdict is waited for, and is none."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is None or (child := self._child) is None:
+    @property
+    def in_line(self) -> int:
+        """How many cases have begun ahead, or will."""
+        return len(self._line)
+
+    @property
+    def bell(self) -> int:
+        """A descriptor that can be read when something has come of what has begun ahead; -1 if nothing will."""
+        return self._child.bell if self._child is not None and self._line else -1
+
+    def is_ready(self, *, silent: bool = False) -> bool:
+        """Would ``verify`` of what is first in line come at once? ``silent``: nothing was heard for a while."""
+        child = self._child
+        if child is None or not self._line:
+            return True
+        if self._opening is not None and not child.hears(self._opening, self._hear, silent=silent):
+            return False
+        if (prepare := self._line[0].prepare) is not None:
+            if self._opening is None and not child.hears(prepare, self._hear, silent=silent):
+                return False
+            try:
+                self._settle()
+            except UsageError:
+                return True  # which the verdict's caller is to hear
+        return not self._line or child.hears(self._line[0].asked, self._hear, silent=silent)
+
+    def _settle(self) -> None:
+        """Hear that the process is open and the library of the first in line loaded. Nothing is left in line if that
+        has ended the process. UsageError if it cannot be opened."""
+        if self._opening is not None:
+            self._opened()
+            self._line[0].starts()
+        ahead, child = self._line[0], self._child
+        if ahead.prepare is None or child is None:
             return
         try:
-            answer = child.answer(ahead.asked, self._hear)
-        except (Ended, UsageError, RuntimeError):
-            self._replace()
-            return
-        if not isinstance(answer, dict) or answer.get("spent", True):
-            self._replace()
+            child.answer(ahead.prepare, self._hear)
+        except Ended as ended:
+            self.end()
+            self._breaks(ahead.planned, ended)
+        else:
+            ahead.prepare = None
+            ahead.starts()
+
+    def _first_in_line(self) -> Verdict:
+        ahead, child = self._line.popleft(), self._child
+        assert child is not None
+        try:
+            return self._answered(child, ahead.asked, ahead.planned, ahead.started)
+        finally:
+            if self._line:
+                self._line[0].starts()
+
+    def _forget(self) -> None:
+        """Nobody wants to know what began ahead: the verdicts are waited for, and are none."""
+        while self._line:
+            try:
+                self._settle()
+                if self._line and self._child is not None:
+                    answer = self._child.answer(self._line.popleft().asked, self._hear)
+                    if not isinstance(answer, dict) or answer.get("spent", True):
+                        self._replace()
+            except (Ended, UsageError, RuntimeError):
+                self._replace()
 
     def _answered(
         self, child: Child, asked: Asked, planned: PlannedCase, started: float, trace: Hear | None = None
@@ -248,33 +285,61 @@ class CaseProcess(Endable):
         part = (family, instance, planned.raced)
         if part in self._prepared:
             return child
-        question = {"ask": "prepare", "family": family, "instance": instance, "race": planned.raced}
         try:
-            child.ask(question, OPEN_SECONDS, self._hear)
+            child.ask(to_prepare(*part), OPEN_SECONDS, self._hear)
         except Ended as ended:
             self.end()
-            self._broken[family] = f"while its library was loaded: {ended.reason}"
-            return Ended(self._broken[family], hung=ended.hung)
+            return Ended(self._breaks(planned, ended), hung=ended.hung)
         self._prepared.add(part)
         return child
 
-    def _opened(self) -> Child:
-        if self._child is not None and self._child.is_usable:
-            return self._child
+    def _breaks(self, planned: PlannedCase, ended: Ended) -> str:
+        """Loading its library has ended the process: no other is started for it."""
+        self._broken[planned.key.kernel] = f"while its library was loaded: {ended.reason}"
+        return self._broken[planned.key.kernel]
+
+    def spawn(self) -> None:
+        """Let a process come up that knows nothing yet: ``opening`` may still be changed but for its environment."""
         self.end()
-        child = Child(ENTRY, self._output, environment=self.opening.environment)
-        try:
-            child.ask({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS, self._hear)
-        except Ended as ended:
-            raise UsageError(
-                f"the process for kernels of {self.opening.target} does not start: {ended.reason}: see bitgate doctor"
-            ) from None
-        except BaseException:
-            child.end()
-            raise
-        self._child = child
+        self._child = Child(ENTRY, self._output, environment=self.opening.environment)
+        self._is_new = True
         self._number += 1
+
+    def start(self) -> None:
+        """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
+        try:
+            self._started()
+        except Ended as ended:
+            raise self._does_not_start(ended) from None
+
+    def _started(self) -> Child:
+        child = self._child
+        if child is None or not (child.is_alive if self._line or self._opening else child.is_usable):
+            self.spawn()
+        child = self._child
+        assert child is not None
+        if self._is_new:
+            self._is_new = False
+            self._opening = child.put({"ask": "open", **self.opening.as_json()}, OPEN_SECONDS)
         return child
+
+    def _opened(self) -> Child:
+        try:
+            child = self._started()
+            if self._opening is not None:
+                opening, self._opening = self._opening, None
+                child.answer(opening, self._hear)
+        except Ended as ended:
+            self.end()
+            raise self._does_not_start(ended) from None
+        except BaseException:
+            self.end()
+            raise
+        return child
+
+    def _does_not_start(self, ended: Ended) -> UsageError:
+        target = self.opening.target
+        return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
     def _hear(self, note: Any, trace: Hear | None = None) -> None:
         if isinstance(note, dict) and "progress" in note:
@@ -311,8 +376,9 @@ class ThisProcess(Endable):
     def end(self) -> None:
         """Nothing to end."""
 
-    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> None:
+    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
         """One process does one thing at a time."""
+        return False
 
     @cached_property
     def _session(self) -> Session:

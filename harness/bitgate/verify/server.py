@@ -49,6 +49,25 @@ def to_json(planned: PlannedCase) -> dict[str, Any]:
     return {**planned.key.fields(), **{name: getattr(planned, name) for name in BESIDE_THE_KEY}}
 
 
+def to_verify(
+    planned: PlannedCase, seconds: float, by: str, dump: Path | None = None, trace: bool = False
+) -> dict[str, Any]:
+    """The question for a verdict."""
+    return {
+        "ask": "verify",
+        "planned": to_json(planned),
+        "by": by,
+        "dump": str(dump.absolute()) if dump else "",
+        "trace": trace,
+        "seconds": seconds,
+    }
+
+
+def to_prepare(family: str, instance: str, race: bool) -> dict[str, Any]:
+    """The question that has a kernel's library loaded."""
+    return {"ask": "prepare", "family": family, "instance": instance, "race": race}
+
+
 def from_json(document: Mapping[str, Any], families: Mapping[str, KernelFamily]) -> PlannedCase:
     """UsageError for a family, instance or option that there is not."""
     key = Key.of(document)

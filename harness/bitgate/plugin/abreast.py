@@ -1,0 +1,181 @@
+"""Kernels in several processes side by side, their tests in one: each process is given cases of problems of its own
+before their tests ask for the verdicts, and tests run in the order in which verdicts come."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from bitgate import rooms
+from bitgate.errors import UsageError
+from bitgate.isolation.child import LOOK_SECONDS
+from bitgate.isolation.endable import Endable
+from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.leases import Leases
+from bitgate.record import Verdict
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening, Say
+from bitgate.verify.server import to_json
+
+DEEP, LONG = 8, 0.2
+"""So many cases, or so many estimated seconds, are given to a process ahead: it is not to wait for a test."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the test behind ``item`` will ask."""
+
+    item: pytest.Item
+    planned: PlannedCase
+    seconds: float
+    by: str
+
+
+Expect = Callable[[pytest.Item], "Question | None"]
+"""What a test will ask; None if it asks for no verdict, or nobody knows."""
+
+
+@dataclass(eq=False)
+class Lane:
+    """A process, the questions that it was given, and the tests of its problem that come next."""
+
+    process: CaseProcess
+    given: deque[Question] = field(default_factory=deque)
+    coming: deque[pytest.Item] = field(default_factory=deque)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.given) >= DEEP or sum(question.planned.seconds for question in self.given) > LONG
+
+    def give(self, question: Question) -> None:
+        self.given.append(question)
+        self.process.ahead(question.planned, question.seconds, by=question.by)
+
+    def give_again(self) -> None:
+        """A process that was replaced knows nothing of what its predecessor was given."""
+        if self.given and not self.process.in_line:
+            for question in self.given:
+                self.process.ahead(question.planned, question.seconds, by=question.by)
+
+
+class Lanes(Endable):
+    """The processes of a run as one, for ``Gating``; ``order`` says which test is next."""
+
+    def __init__(self, openings: Sequence[Opening], expect: Expect, progress: Say) -> None:
+        self._lanes = [Lane(CaseProcess(opening, progress=progress)) for opening in openings]
+        self._expect = expect
+        self._problems: deque[deque[pytest.Item]] = deque()
+        self._silent: deque[pytest.Item] = deque()
+        """Tests that need no verdict to run."""
+        self._verdicts: dict[str, tuple[Question, Verdict | Exception]] = {}
+        self._unforeseen: set[str] = set()
+        """Test functions that ask for something else than was expected: nothing is made for the rest of their tests."""
+
+    def start(self, opening: Opening) -> None:
+        """Let all processes open their target. UsageError if one cannot."""
+        for lane in self._lanes:
+            lane.process.opening = replace(opening, environment=lane.process.opening.environment)
+            lane.process.start()
+
+    def spawn(self) -> None:
+        """Let all processes come up, whatever they will have to open."""
+        for lane in self._lanes:
+            lane.process.spawn()
+
+    def end(self) -> None:
+        for lane in self._lanes:
+            lane.process.end()
+
+    def verify(self, planned: PlannedCase, seconds: float, *, by: str) -> Verdict:
+        """The verdict that came, if it is the one that is asked for; else one is made while the caller waits."""
+        question, verdict = self._verdicts.pop(planned.test, (None, None))
+        if question is None or verdict is None:
+            return self._lanes[0].process.verify(planned, seconds, by=by)
+        if question.by != by or to_json(question.planned) != to_json(planned):
+            self._unforeseen.add(_function(planned.test))
+            return self._lanes[0].process.verify(planned, seconds, by=by)
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict
+
+    def ahead(self, planned: PlannedCase, seconds: float, *, by: str) -> None:
+        """Each process is kept busy, whatever comes next here."""
+        self._give()
+
+    def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+        """The tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin first,
+        so that no process is left alone with them at the end."""
+        self._problems = deque(by_problem(items) if len(self._lanes) > 1 else [deque(items)])
+        while True:
+            self._give()
+            if self._silent:
+                yield self._silent.popleft()
+            elif busy := [lane for lane in self._lanes if lane.given]:
+                yield self._next_of(busy)
+            else:
+                return
+
+    def _give(self) -> None:
+        for lane in self._lanes:
+            lane.give_again()
+            while not lane.is_full and (item := self._coming(lane)) is not None:
+                question = None if _function(item.nodeid) in self._unforeseen else self._expect(item)
+                if question is None:
+                    self._silent.append(item)
+                else:
+                    lane.give(question)
+
+    def _coming(self, lane: Lane) -> pytest.Item | None:
+        if not lane.coming and self._problems:
+            lane.coming = self._problems.popleft()
+        return lane.coming.popleft() if lane.coming else None
+
+    def _next_of(self, busy: Sequence[Lane]) -> pytest.Item:
+        lane = _first_ready(busy)
+        question = lane.given.popleft()
+        try:
+            verdict: Verdict | Exception = lane.process.verify(question.planned, question.seconds, by=question.by)
+        except (UsageError, RuntimeError) as error:
+            verdict = error
+        self._verdicts[question.planned.test] = question, verdict
+        return question.item
+
+
+def _first_ready(lanes: Sequence[Lane]) -> Lane:
+    """The one whose verdict has come, or is not coming by itself. Of several the one with the fewest tests behind it:
+    it is the first to run dry."""
+    silent = False
+    while True:
+        ready = [lane for lane in lanes if lane.process.is_ready(silent=silent)]
+        if ready:
+            return min(ready, key=lambda lane: len(lane.given))
+        silent = not select.select([lane.process.bell for lane in lanes], [], [], LOOK_SECONDS)[0]
+
+
+def _function(node_id: str) -> str:
+    return node_id.partition("[")[0]
+
+
+def by_problem(items: Sequence[pytest.Item]) -> list[deque[pytest.Item]]:
+    """Tests of one problem together: its inputs and references are then made once. The dearest come first, and before
+    them all tests that ask for no verdict."""
+    problems: dict[str, deque[pytest.Item]] = {}
+    seconds: dict[str, float] = {"": float("inf")}
+    for item in items:
+        test = planned_test(item)
+        name = test.case if test else ""
+        problems.setdefault(name, deque()).append(item)
+        seconds[name] = seconds.get(name, 0.0) + (test.seconds if test else 0.0)
+    return [problems[name] for name in sorted(problems, key=lambda name: -seconds[name])]
+
+
+def environments(leases: Leases, count: int) -> list[dict[str, str]]:
+    """Of each process: its own GPU, where there are some; its share of the threads."""
+    threads = str(max(1, rooms.threads() // count))
+    lent = [leases.lend(str(number)) for number in range(count)]
+    return [{**os.environ, "BITGATE_THREADS": threads, **({name: token} if name else {})} for name, token in lent]

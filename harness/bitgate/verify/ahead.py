@@ -1,0 +1,30 @@
+"""A case that a child has begun, or will, before its verdict is asked for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+from bitgate.isolation.child import Asked
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.server import to_json
+
+
+@dataclass
+class Ahead:
+    """``prepare``: the question before it, by which its library is loaded, as long as that has no answer."""
+
+    planned: PlannedCase
+    by: str
+    asked: Asked
+    prepare: Asked | None = None
+    started: float = field(default_factory=perf_counter)
+
+    def is_of(self, planned: PlannedCase, by: str) -> bool:
+        return self.by == by and to_json(self.planned) == to_json(planned)
+
+    def starts(self) -> None:
+        """Nothing is before it any more: from now on its time counts."""
+        self.started = perf_counter()
+        self.asked = replace(self.asked, deadline=time.monotonic() + self.asked.seconds)

@@ -1,0 +1,110 @@
+"""Kernels in several processes and their tests in one: the verdicts are those of a plain run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitgate.device.targets import Target
+from bitgate.plugin.abreast import environments
+from bitgate.plugin.leases import Leases, count
+
+SICK = Path(__file__).parents[1] / "verify" / "sick" / "declaration.py"
+TWO = "--processes=2"
+
+NO_CASE = """
+def test_of_no_case():
+    open("order", "a").write("no case" + chr(10))
+"""
+LAWS = ("gate(planned)", "from bitgate.verify.laws import judge_by_laws; gate(planned, by=judge_by_laws)")
+NOTING = ("    gate(planned)", "    open('order', 'a').write(planned.case + chr(10))\n    gate(planned)")
+
+
+def comparable(suites: Any) -> list[tuple[Any, ...]]:
+    return sorted((v.test, v.key, v.outcome, v.reason, v.digest) for v in suites.verdicts)
+
+
+@pytest.mark.parametrize("processes", ["1", "2", "7"])
+def test_the_verdicts_are_those_of_a_plain_run(suites: Any, processes: str) -> None:
+    assert suites.run().returncode == 0
+    plain = comparable(suites)
+    done = suites.run(f"--processes={processes}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert comparable(suites) == plain
+    assert suites.junit.tests == len(plain) == 6
+
+
+def test_tests_of_one_problem_follow_each_other(suites: Any) -> None:
+    both = 'dtypes = "f32"\npass = ["bwd_data", "fwd"]\nfills = ["exact", "decimal"]\nseeds = [0, 1]'
+    suites.write(('pass = "bwd_data"\ndtypes = ["f32", "f64"]', both), module=NOTING)
+    assert suites.run("--processes=1").returncode == 0
+    cases = (suites.folder / "order").read_text().split()
+    assert len(cases) == 24
+    assert sum(case != before for case, before in zip(cases[1:], cases, strict=False)) == len(set(cases)) - 1
+
+
+def test_a_test_of_no_case_has_its_turn(suites: Any) -> None:
+    suites.write(more=NO_CASE)
+    done = suites.run(TWO)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (suites.folder / "order").read_text() == "no case\n"
+    assert len(suites.verdicts) == 6
+
+
+def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
+    suites.write(module=LAWS)
+    assert suites.run(TWO).returncode == 0
+    assert {verdict.reference for verdict in suites.verdicts} == {"laws"}
+
+
+def test_a_kernel_that_kills_its_process_costs_its_case_only(suites: Any) -> None:
+    """Those that were given to the process behind it are given to the next one."""
+    suites.write()
+    table = suites.folder / "suites" / "toy" / "cases.toml"
+    sick = '\n[[case]]\nname = "sick"\npass = "fwd"\nkernels = "sick*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
+    table.write_text(table.read_text() + sick + 'layouts = "nwgc"\nwhy = "dies"\n')
+    for illness, outcome in (("abort", "CRASHED"), ("wrong", "MISMATCH")):
+        done = suites.run(TWO, f"--load={SICK}", "--kernel=*", "--option", f"illness={illness}")
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, said
+        assert suites.outcomes == [outcome] + ["PASS"] * 6, said
+
+
+def test_it_stops_at_the_first_red_test(suites: Any) -> None:
+    suites.write(module=("gate(planned)", "gate(planned), 1 / 0"))
+    assert suites.run(TWO, "-x").returncode == 1
+    assert len(suites.verdicts) == 1
+
+
+def test_what_ran_is_not_run_again(suites: Any) -> None:
+    suites.write(module=("gate(planned)", "gate(planned), 'f64' in planned.case and 1 / 0"))
+    assert suites.run(TWO).returncode == 1
+    suites.write()
+    done = suites.run(TWO, "--resume")
+    assert done.returncode == 0
+    assert re.search(r"3 passed, 3 deselected", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("stated", ["some", "-1", "1.5"])
+def test_a_number_that_is_none_ends_with_2(run_here: Any, stated: str) -> None:
+    code, output = run_here(f"--processes={stated}")
+    assert code == 2
+    assert f"--processes {stated}: write a number, or auto" in output
+
+
+def test_each_process_has_its_own_device_and_its_share_of_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_THREADS", "7")
+    gpu = Target("gfx90a", "amd", "hardware", "a GPU")
+    monkeypatch.setattr("bitgate.device.targets.amd_names", lambda: ["gfx90a"] * 3)
+    for variable in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        monkeypatch.delenv(variable, raising=False)
+    own = environments(Leases(gpu), 3)
+    assert [one["ROCR_VISIBLE_DEVICES"] for one in own] == ["0", "1", "2"]
+    assert {one["BITGATE_THREADS"] for one in own} == {"2"}
+    assert count(gpu) == 3
+    host = Target("host", "host", "cpu", "CPU")
+    assert count(host) == 7
+    assert "ROCR_VISIBLE_DEVICES" not in environments(Leases(host), 1)[0]
