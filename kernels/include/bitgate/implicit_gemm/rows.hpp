@@ -12,7 +12,7 @@ struct Range {
   int32_t begin, length;
 };
 
-BITGATE_HD __forceinline__ Range range_of(const Axis& axis) {
+BITGATE_HD __forceinline__ constexpr Range range_of(const Axis& axis) {
   return {0, axis.output};
 }
 
@@ -37,8 +37,8 @@ BITGATE_HD __forceinline__ int32_t rows_from(const Geometry& geometry, int64_t f
 // How far apart rows lie whose cells follow each other evenly, so that row m lies at m times that; else 0.
 // `image` and `position` are elements from one to the next.
 template <class Geometry>
-BITGATE_HD inline int64_t even_rows(const Geometry& geometry, int64_t image,
-                                    const int64_t (&position)[axes]) {
+BITGATE_HD constexpr int64_t even_rows(const Geometry& geometry, int64_t image,
+                                       const int64_t (&position)[axes]) {
   int64_t rows = 1, apart = 0;
   bool is_even = true;
   const auto follow = [&](int64_t length, int64_t stride) {
