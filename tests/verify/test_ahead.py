@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bitgate.kernel.registry import families
@@ -94,6 +95,17 @@ def test_who_kills_the_process_takes_nobody_in_line_along(kernels: CaseProcess) 
     assert kernels.in_line == 0
     assert kernels.verify(planned("none")).outcome is Outcome.PASS
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
+
+
+def test_one_that_kills_a_process_before_anybody_has_heard_that_it_is_open() -> None:
+    with CaseProcess(Opening("host", ours().loading([SICK]))) as process:
+        for illness in ("abort", "none"):
+            process.ahead(planned(illness))
+        while any(child.status() != psutil.STATUS_ZOMBIE for child in psutil.Process().children()):
+            time.sleep(0.05)
+        assert process.is_ready()
+        assert process.verify(planned("abort")).outcome is Outcome.CRASHED
+        assert process.verify(planned("none")).outcome is Outcome.PASS
 
 
 def test_one_in_line_has_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:

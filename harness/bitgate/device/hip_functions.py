@@ -22,6 +22,7 @@ CALLED = (
     "hipEventCreate",
     "hipEventDestroy",
     "hipEventElapsedTime",
+    "hipEventQuery",
     "hipEventRecord",
     "hipEventSynchronize",
     "hipFree",

@@ -184,11 +184,13 @@ class CaseProcess(Endable):
     def _settle(self) -> None:
         """Hear that the process is open and the library of the first in line loaded. Nothing is left in line if that
         has ended the process. UsageError if it cannot be opened."""
-        if self._opening is not None:
-            self._opened()
-            self._line[0].starts()
         ahead, child = self._line[0], self._child
-        if ahead.prepare is None or child is None:
+        if child is None:
+            return
+        if self._opening is not None:
+            self._hear_of_opening(child)
+            ahead.starts()
+        if ahead.prepare is None:
             return
         try:
             child.answer(ahead.prepare, self._hear)
@@ -326,16 +328,25 @@ class CaseProcess(Endable):
     def _opened(self) -> Child:
         try:
             child = self._started()
-            if self._opening is not None:
-                opening, self._opening = self._opening, None
-                child.answer(opening, self._hear)
+        except Ended as ended:
+            self.end()
+            raise self._does_not_start(ended) from None
+        self._hear_of_opening(child)
+        return child
+
+    def _hear_of_opening(self, child: Child) -> None:
+        """It may have ended since, by a library that it was to load: that is no matter of its opening."""
+        if self._opening is None:
+            return
+        opening, self._opening = self._opening, None
+        try:
+            child.answer(opening, self._hear)
         except Ended as ended:
             self.end()
             raise self._does_not_start(ended) from None
         except BaseException:
             self.end()
             raise
-        return child
 
     def _does_not_start(self, ended: Ended) -> UsageError:
         target = self.opening.target

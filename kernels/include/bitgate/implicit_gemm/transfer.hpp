@@ -22,8 +22,8 @@ template <class T> __device__ __forceinline__ uint32_t lds_address(const T* plac
   return address;
 }
 
-// 16 bytes from global memory to LDS, zeros where there are none to read. Through L1: blocks of a compute unit
-// often share an operand, and what L2 delivers is what bounds large tiles.
+// 16 bytes from global memory to LDS, zeros where there are none to read. Through L1: blocks of a compute
+// unit often share an operand, and what L2 delivers is what bounds large tiles.
 template <class T> __device__ __forceinline__ void copy_or_clear(uint32_t to, bool is_there, const T* from) {
   const int bytes = is_there ? 16 : 0;
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 16, %2;"
