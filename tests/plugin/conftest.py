@@ -135,8 +135,15 @@ class Suites:
         return JUnitXml.fromfile(str(self.out / "junit.xml"))
 
 
+def forget_modules() -> None:
+    """Of another test's folder, or another form of this one's: they have the same names."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "suites"]:
+        del sys.modules[name]
+
+
 @pytest.fixture
 def suites(tmp_path: Path) -> Suites:
+    forget_modules()
     return Suites(tmp_path).write()
 
 
@@ -149,8 +156,7 @@ def run_here(
     monkeypatch.setenv("BITGATE_OUT", str(suites.folder / "out"))
 
     def _run(*arguments: str) -> tuple[int, str]:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "suites"]:
-            monkeypatch.delitem(sys.modules, name)  # another test's folder, or another module of this one
+        forget_modules()
         plain = ["-p", "no:faulthandler", "--import-mode=importlib", "--rootdir=."]
         capsys.readouterr()
         gc.freeze()  # it ends with five full collections: what the tests before it have left is not looked through
