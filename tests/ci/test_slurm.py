@@ -16,7 +16,7 @@ from slurm_bed import SlurmBed, lacking, slurm_bed
 from tasks import task_of, until, wait
 
 from bitgate.ci import task as tasks
-from bitgate.ci.executor import State, Task
+from bitgate.ci.executor import State, Status, Task
 from bitgate.ci.executors import executor
 from bitgate.ci.executors.slurm import Handle, Slurm
 from bitgate.errors import UsageError
@@ -116,6 +116,15 @@ def test_cancelled_here_or_by_somebody_else(slurm: Slurm, tmp_path: Path) -> Non
     slurm.cancel(handles[1:])
     assert [status.state for status in wait(slurm, handles).values()] == [State.CANCELLED] * 2
     slurm.cancel(handles)  # what is over is left alone
+
+
+def test_a_run_that_died_of_a_signal_before_its_wrapper_had_it_is_what_slurm_says(slurm: Slurm, tmp_path: Path) -> None:
+    task = at("gfx942", tmp_path / "t", FOREVER)
+    handles = begun(slurm, task)
+    tasks.leave(task.folder, Status(State.ENDED, 143, "n1", "its process died of SIGTERM"))
+    assert slurm.poll(handles)[handles[0]].state is State.RUNNING
+    slurm.cancel(handles)
+    assert slurm.poll(handles)[handles[0]].state is State.CANCELLED
 
 
 def test_preempted_by_work_that_goes_first(slurm: Slurm, tmp_path: Path) -> None:

@@ -81,6 +81,14 @@ def test_who_ends_the_wrapper_ends_the_run_in_order(tmp_path: Path, number: sign
     assert "in order" in _said(task)
 
 
+def test_who_ends_both_at_once_may_be_heard_by_the_run_first(tmp_path: Path) -> None:
+    task = task_of(tmp_path / "a1", "(sleep 0.05; kill -TERM $PPID) & kill -TERM $$")
+    assert _run(task) == 143
+    status = tasks.ended(task.folder)
+    assert status
+    assert (status.state, status.exit_code) == (State.CANCELLED, 143)
+
+
 def test_a_run_out_of_time_ends_in_order(tmp_path: Path) -> None:
     task = task_of(tmp_path / "a1", ORDERLY, minutes=3 / 60)
     _run(task)

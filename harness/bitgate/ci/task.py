@@ -33,10 +33,14 @@ TASK, PROCESS, LOG, EXIT = "task.json", "process.json", "log.txt", "exit.json"
 GRACE_SECONDS = 25.0
 """For a run to end in order; Slurm gives 30 between its SIGTERM and SIGKILL."""
 
+TOLD_SECONDS = 0.3
+"""An engine tells the run and its wrapper at once to end: so long after the run's death the wrapper may hear of it."""
+
 MARK = "BITGATE_TASK"
 """Environment variable with the task's folder, by which its processes are known when the wrapper is gone."""
 
-_WAKERS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_ENDERS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_WAKERS = {signal.SIGCHLD, *_ENDERS}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -186,6 +190,9 @@ def _watch(process: subprocess.Popen[bytes], deadline: float) -> State:
             process.terminate()
         elif not caught:
             break
+    in_order = 0 <= (process.returncode or 0) <= 128
+    if state is State.ENDED and not in_order and signal.sigtimedwait(_ENDERS, TOLD_SECONDS):
+        state = State.CANCELLED
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

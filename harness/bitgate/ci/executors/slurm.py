@@ -279,8 +279,9 @@ def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
 
 
 def _is_last_word(said: Status) -> bool:
-    """Not where a signal ended it: Slurm knows whose that was."""
-    return said.state is not State.CANCELLED and said.exit_code != 137
+    """Not where a signal ended it: Slurm knows whose that was. It tells the run and its wrapper at once, and the run
+    may be dead of it before the wrapper has heard."""
+    return said.state is not State.CANCELLED and (said.exit_code or 0) <= 128
 
 
 def _as_its_files_say(handle: Handle, reason: str) -> Status:
