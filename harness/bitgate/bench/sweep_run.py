@@ -23,7 +23,7 @@ from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import Accumulation
+from bitgate.operation import Accumulation, case_id
 from bitgate.project import Project
 from bitgate.record import Outcome, Stamp
 from bitgate.record.event import RecordError
@@ -121,7 +121,7 @@ class _Run:
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
         self._clocks.begin()
-        seed = self._settings.seed
+        seed = f"{self._settings.seed} {shape.name} {case_id(shape.problem)}"  # no order is that of all shapes
         play(running, self._settings.samples, left, seed, lambda number: self._clocks.look())
         for entrant in entrants:
             entrant.finish()
