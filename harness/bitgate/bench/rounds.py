@@ -1,6 +1,6 @@
-"""Rounds: in each every contender gives one sample, so that a drift of the machine hits all alike. The order is drawn, and
-the next round has it the other way round: who follows whom may cost time, and must cost all of them as often. Nothing
-here knows what a sample is of."""
+"""Rounds: in each every contender gives one sample, so that a drift of the machine hits all alike. The order is drawn,
+and the next round has it the other way round: who follows whom may cost time, and must cost all of them as often.
+Nothing here knows what a sample is of."""
 
 from __future__ import annotations
 
