@@ -156,6 +156,7 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
         pytest.param(
             "skips", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="sees_its_result_there_already"
         ),
+        pytest.param("peeks", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="looks_at_its_ends"),
         pytest.param(
             "late",
             30,
