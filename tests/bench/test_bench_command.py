@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
+from bitgate.project_file import read
 from bitgate.record.timing import Status, Timing, timings
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
@@ -388,6 +390,20 @@ def test_a_tree_is_no_base_of_itself(owner: Path, base: str) -> None:
         f"--base {base}: is this very tree, which is no slower than itself: name another"
         f" {'commit' if base == 'HEAD' else 'checkout'}\n"
     )
+
+
+@pytest.mark.parametrize("base", ["main", "origin/main", "HEAD~1", "fast"])
+def test_a_branch_as_a_base_is_where_this_one_left_it(owner: Path, base: str, tmp_path: Path) -> None:
+    """What others did there since is not put down to the change. A clone of a forge knows the branch as its origin's."""
+    git(owner, "tag", "fast", "HEAD~1")
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(owner), str(clone)], check=True)
+    git(clone, "checkout", "--quiet", "--detach", "fast")
+    git(clone, "branch", "--quiet", "-D", "main")
+    (clone / "notes.txt").write_text("of the change")
+    committed(clone, "a change")
+    side, _ = sides(read(clone / "bitgate.toml"), base, None, {}, lambda line: None)
+    assert side.build == git(owner, "rev-parse", "fast").strip()
 
 
 def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
