@@ -393,8 +393,11 @@ def test_a_tree_is_no_base_of_itself(owner: Path, base: str) -> None:
 
 
 @pytest.mark.parametrize("base", ["main", "origin/main", "HEAD~1", "fast"])
-def test_a_branch_as_a_base_is_where_this_one_left_it(owner: Path, base: str, tmp_path: Path) -> None:
-    """What others did there since is not put down to the change. A clone of a forge knows the branch as its origin's."""
+def test_a_branch_as_a_base_is_where_this_one_left_it(
+    owner: Path, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others did there since is not put down to the change. A forge's clone knows the branch as its origin's."""
+    monkeypatch.setenv("BITGATE_CACHE", str(tmp_path / "cache"))
     git(owner, "tag", "fast", "HEAD~1")
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(owner), str(clone)], check=True)
