@@ -111,6 +111,22 @@ def test_python_launches_what_has_no_library(bench: Bench, monkeypatch: pytest.M
     assert {(row["status"], row["settings"]["loop"]) for row in rows} == {("timed", "Python")}, done.stdout
 
 
+@pytest.mark.parametrize(("launches", "status"), [(0, "not verified"), (30, "failed")], ids=["at_once", "later"])
+def test_python_that_raises_is_a_kernel_that_fails(tmp_path: Path, launches: int, status: str) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(Path(__file__).parents[1] / "project" / "scaled_rows", project)
+    file = project / "kernels" / "rows" / "declaration.py"
+    begin = "    def launch(self, problem, buffers, workspace, stream):\n"
+    counted = f"        LEFT.pop() if len(LEFT) > {1000 - launches} else {{}}['worn out']\n"
+    text = file.read_text().replace(begin, begin + counted)
+    file.write_text(text.replace("@dataclass", "LEFT = list(range(1000))\n\n\n@dataclass"))
+    done = bitgate(project, "bench", "scaled_rows_f16_f32_f16_r5c33_rows", "--target", "host", "--samples=3", "--json")
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (done.returncode, row["status"], row["seconds"]) == (1, status, []), done.stderr
+    assert re.search(r"it raised declaration.py:\d+: KeyError: 'worn out'", row["reason"])
+    assert "Traceback" not in done.stderr
+
+
 def test_a_slower_option_loses(bench: Bench) -> None:
     slower = ("--compare-option", "turns=1000000")
     code, said, rows = bench(CASE, "--kernel", "*.first", *slower, "--samples", "20", "--json")
