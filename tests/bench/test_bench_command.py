@@ -249,6 +249,7 @@ def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
     [
         ([], "no case to time; name a case, or a sweep with --sweep"),
         ([CASE, "--plot", "x.svg"], "say what side B is"),
+        (["probe_platform"], "probe_platform: has no result that a time could be held to; bitgate verify runs it"),
         ([CASE, "--min-effect", "300%"], "give a share below 1, as 3% or 0.03"),
         ([CASE, "--dtype", "bf16"], "--dtype is about a sweep's problems"),
         ([CASE, "--fill", "exakt"], "did you mean 'exact'"),
