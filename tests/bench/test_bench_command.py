@@ -448,7 +448,7 @@ def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     done = bitgate(owner, *words, "--base=HEAD~1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "red: 1 slower" in done.stdout
-    assert "1 shapes are slower, or seem to be: they are measured again" in done.stderr
+    assert "1 shapes have a winner, or seem slower: they are measured again" in done.stderr
     assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
 
 
