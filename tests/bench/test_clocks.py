@@ -47,6 +47,8 @@ def test_an_older_board_has_other_files(tmp_path: Path) -> None:
 def test_the_cores_of_a_host(tmp_path: Path) -> None:
     cores = {f"sys/devices/system/cpu/cpu{n}/cpufreq/scaling_cur_freq": f"{2_000_000 + n * 1000}" for n in range(3)}
     assert host(tree(tmp_path, cores)) == {"cpu_mhz": 2001.0}
+    load = {"proc/loadavg": "7.50 3.10 2.00 5/310 4711\n"}
+    assert host(tree(tmp_path, load)) == {"cpu_mhz": 2001.0, "load": 2.5}
 
 
 def test_a_line_of_nvidia_smi() -> None:

@@ -162,6 +162,12 @@ def test_a_launch_that_takes_longer_than_its_kernel_is_told() -> None:
     assert compare(rows, QUICK).shapes[0].note == "B is bound by its launches"
 
 
+@pytest.mark.parametrize(("load", "told"), [((0.2, 1.1), False), ((3.9, 4.4), True)])
+def test_a_host_that_others_keep_busy_is_told(load: tuple[float, float], told: bool) -> None:
+    (shape,) = compare([row(side, [1e-3] * 8, clocks={"load": load}) for side in "AB"], Significance()).shapes
+    assert ("others keep the machine busy: 3.9 threads a core want to run" in shape.note) == told
+
+
 def test_names_apart_are_shapes_apart() -> None:
     rows = [row(side, noise(place), name=name) for name in ("L61", "again") for place, side in enumerate("AB")]
     assert [one.name for one in compare(rows, QUICK).shapes] == ["L61", "again"]

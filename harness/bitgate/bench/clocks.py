@@ -123,10 +123,14 @@ def amd(root: Path) -> Mapping[str, float]:
 
 
 def host(root: Path) -> Mapping[str, float]:
-    """``cpu_mhz``: the mean of all cores."""
-    files = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
-    values = [int(text) for path in files if (text := _text(path)).isdecimal()]
-    return {"cpu_mhz": sum(values) / len(values) / 1e3} if values else {}
+    """``cpu_mhz``: the mean of all cores; ``load``: threads of the last minute that wanted one, a core."""
+    cores = root / "sys/devices/system/cpu"
+    values = [
+        int(text) for path in cores.glob("cpu[0-9]*/cpufreq/scaling_cur_freq") if (text := _text(path)).isdecimal()
+    ]
+    found = {"cpu_mhz": sum(values) / len(values) / 1e3} if values else {}
+    count, wanted = len(list(cores.glob("cpu[0-9]*"))), re.match(r"\d+\.\d+", _text(root / "proc/loadavg"))
+    return found | ({"load": round(float(wanted[0]) / count, 3)} if count and wanted else {})
 
 
 def _first_of(folder: Path, names: tuple[str, ...], unit: float) -> float | None:

@@ -25,6 +25,9 @@ from bitgate.record.timing import Status, Timing
 LEAST_ROUNDS = 6
 """Judged by fewer, nothing is significant in a sweep of ten shapes."""
 
+CROWDED = 1.5
+"""Threads a core, more than kernels on the host have by themselves: one side may find a core free, the other not."""
+
 SIDES = ("A", "B")
 
 Winner = Literal["A", "tie", "B", "unknown"]
@@ -164,6 +167,8 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     why = _why_not(a, b, len(judging))
     if why or a is None or b is None:
         return replace(unknown, note="; ".join(filter(None, [why, note])))
+    busy = min(one.row.clocks.get("load", (0.0, 0.0))[0] for one in (a, b))
+    crowd = [f"others keep the machine busy: {busy:.1f} threads a core want to run"] * (busy > CROWDED)
     bound = [f"{one.row.side} is bound by its launches" for one in (a, b) if one.row.settings.get("launch_bound")]
     blocks = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
     ratio, low, high = _ratio(blocks, significance)
@@ -176,7 +181,7 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
         p=rank_test(kept),
         least_p=least_chance(kept),
         winner="tie",
-        note="; ".join([*bound, note]).strip("; "),
+        note="; ".join([*crowd, *bound, note]).strip("; "),
     )
 
 
