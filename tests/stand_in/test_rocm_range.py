@@ -117,7 +117,7 @@ def nobody_verifies(environment: dict[str, str], folder: str, tell: int) -> NoRe
     """In a process of its own, which is root's no more once all modules are there: nobody may not read them."""
     try:
         os.environ.clear()
-        os.environ.update(environment | {"BITGATE_SYSTEM_ROOT": "/absent"})
+        os.environ.update(environment | {"BITGATE_SYSTEM_ROOT": folder})
         os.chdir(folder)
         sys.stderr = io.StringIO()
         run(["verify", "--target", "gfx942", CASE])

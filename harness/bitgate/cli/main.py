@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from bitgate import __version__
+from bitgate import __version__, variables
 from bitgate.errors import UsageError
 
 # name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
@@ -87,6 +87,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; prints one line for every error that is the user's to mend."""
     try:
+        if not {"-h", "--help", "--version"} & set(arguments):
+            variables.check()
         code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except UsageError as error:
