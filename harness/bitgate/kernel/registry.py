@@ -189,6 +189,9 @@ def _instance_faults(instance: Instance) -> Iterator[str]:
                 yield f"instance '{instance.name}': write dtypes '{spelling}' as '{written}'"
         except ValueError as error:
             yield f"instance '{instance.name}': {error}"
+    for length, size in instance.tiles.items():
+        if not isinstance(size, int) or size < 1:
+            yield f"instance '{instance.name}': tiles: {length} is {size!r}: give a number from 1 up"
     known = {layout for operation in operations().values() for layout in operation.layouts}
     for layout in instance.layouts:
         if layout not in known:

@@ -41,6 +41,10 @@ class SizedSpace(Space):
             _ = problem.tensors  # without an optional tensor there may be a type too many: no such problem
         return problem
 
+    def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
+        """Nobody says which of its lengths M, N and K are: an instance names them in ``tiles``."""
+        return {}
+
     def typed(self, problem: SizedProblem, dtypes: TensorTypes) -> SizedProblem:
         """The problem itself where there are not as many tensors as types: optional ones may be absent."""
         return replace(problem, dtypes=dtypes) if len(dtypes.names) in (1, len(problem.untyped)) else problem

@@ -128,6 +128,12 @@ class Space:
         names = [column_of(choice.name) for choice in choices(self.quantities)]
         return {name: COMMON[name] for name in names if name in COMMON}
 
+    def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
+        """Of a kernel's tile (M, N, K): the name of a length -> how many of it one tile takes."""
+        from bitgate.operation.space.quantity import lengths
+
+        return {length.name: tile[length.tile] for length in lengths(self.quantities) if length.tile is not None}
+
     @property
     def readers(self) -> tuple[TableReader, ...]:
         """Of files in which other teams keep its cases."""
