@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -206,6 +207,17 @@ def test_who_does_not_take_it_says_why(bench: Bench) -> None:
     assert "split_k" in rows[0].reason
 
 
+def test_what_no_kernel_computes_is_not_left_out(bench: Bench) -> None:
+    """Not in silence: a sweep may have other operations than the kernels."""
+    backward = "bwd_data_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s2x2_d1x1_p1x1_q1x1"
+    refusal = "operation: no kernel of this side computes bwd_data, only fwd"
+    code, said, rows = bench(backward)
+    assert (code, [(row.case, row.status, row.reason) for row in rows]) == (3, [(backward, Status.REFUSED, refusal)])
+    code, said, _ = bench(CASE, backward, "--kernel", "*.first", "--compare", "*.second")
+    assert code == 0, said
+    assert re.search(rf"{backward} .* A and B not timed; A: .*{re.escape(refusal)}", said)
+
+
 def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
     code, said, (row,) = bench(CASE, "--kernel", "*.first", "--rotate", "100000000")
     assert (code, row.status, row.seconds) == (3, Status.REFUSED, ()), said
@@ -224,6 +236,7 @@ def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
         ([CASE, "--base", "HEAD"], "--base is what --gate measures against"),
         ([CASE, "--gate", "--compare", "*.second"], "leave --compare... out"),
         ([CASE, "--gate", "--base", "nosuch"], "--base nosuch: "),
+        ([CASE, "--gate", "--base", ""], "--base is empty: name a commit or a folder, or leave it out"),
         ([CASE, "--compare-commit", "nosuch"], "knows no such commit"),
         ([CASE, "--compare-option", "turns"], "write NAME=VALUE"),
         ([CASE, "--compare", "*.second", "--markdown", "/proc/x/y.md"], "/proc/x/y.md cannot be written: "),
@@ -416,3 +429,17 @@ def test_the_host_queues_nothing(bench: Bench) -> None:
     code, said, rows = bench(CASE, "--queued")
     assert (code, rows) == (2, [])
     assert "--queued is about devices: the host's launches run on the threads that make them" in said
+
+
+def test_a_case_that_a_sweep_has_too_goes_by_its_name_there(bench: Bench, tmp_path: Path) -> None:
+    sweep = tmp_path / "mine.toml"
+    sweep.write_text(f'title = "t"\n[[case]]\nname = "conv1"\nwhy = "w"\ncase = "{CASE}"\n')
+    _, _, rows = bench(CASE, OTHER, "--sweep", str(sweep), "--only", "conv*", "--kernel", "*.first")
+    assert [(row.case, row.name) for row in rows] == [(CASE, "conv1")]
+
+
+def test_a_picture_of_nothing_is_left_out_and_the_exit_code_stays(bench: Bench, tmp_path: Path) -> None:
+    picture = tmp_path / "sides.svg"
+    code, said, _ = bench(CASE, "--compare", "*.second", "--samples", "2", "--plot", str(picture))
+    assert (code, picture.exists()) == (3, False), said
+    assert f"{picture} is not written: nothing was compared" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,14 @@ def test_what_cannot_be_drawn_is_told_in_a_line(sweep: Comparison, tmp_path: Pat
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be written"):
         plot.draw(sweep, tmp_path / "file" / "sweep.svg")
+
+
+@pytest.mark.parametrize("name", ["cost $x^$", r"$\frac{1}$", "a & <b>"])
+def test_names_are_drawn_as_they_are(name: str, tmp_path: Path) -> None:
+    """Between two dollars matplotlib would read a formula."""
+    rows = [row(side, [1.0 + 0.01 * place for place in range(8)], name=name) for side in "AB"]
+    plot.draw(compare(rows, Significance()), tmp_path / "x.svg")
+    assert html.unescape((tmp_path / "x.svg").read_text()).count(name) >= 1
 
 
 def test_without_matplotlib_it_is_said_what_to_install(tmp_path: Path) -> None:

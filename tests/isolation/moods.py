@@ -42,6 +42,17 @@ def _daemon() -> None:
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
 
 
+def _close_output_and_sleep() -> None:
+    os.close(1)
+    os.close(2)
+    time.sleep(1000)
+
+
+def _print_for_ever() -> None:
+    while True:
+        os.write(1, b"x" * 4096)
+
+
 MOODS: dict[str, Callable[[], object]] = {
     "well": lambda: None,
     "exit": lambda: ctypes.CDLL(None).exit(0),
@@ -57,6 +68,8 @@ MOODS: dict[str, Callable[[], object]] = {
     "replace": _replace_all,
     "fork": _fork_and_leave,
     "daemon": _daemon,
+    "mute": _close_output_and_sleep,
+    "flood": _print_for_ever,
     "print": lambda: print("hello from the child", flush=True),
     "defect": lambda: 1 / 0,
 }

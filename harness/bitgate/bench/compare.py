@@ -181,13 +181,14 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
 
 
 def _choosing(sides: Sequence[Sequence[_Samples]]) -> set[int]:
-    """The rounds that choose: a third of those that both sides have; all where only one side was timed; none where
-    there is no choice."""
+    """The rounds that choose: a third of those that both sides have, by twos, whose orders belong together; all where
+    only one side was timed; none where there is no choice."""
     if all(len(found) < 2 for found in sides):
         return set()
     rounds = [set().union(*(one.rounds for one in found)) for found in sides if found]
     shared = sorted(rounds[0].intersection(*rounds))
-    return set(shared[: len(shared) // 3] if len(rounds) > 1 else shared)
+    third = len(shared) // 3
+    return set(shared[: third - third % 2 or third] if len(rounds) > 1 else shared)
 
 
 def _told(one: _Samples | None, judging: Sequence[int], of: int, significance: Significance) -> Best | None:

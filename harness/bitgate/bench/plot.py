@@ -66,7 +66,10 @@ def _figure(comparison: Comparison) -> Any:
             axes.errorbar(ratios, places, xerr=off, fmt="o", ms=4, lw=1.2, color=colour, label=label)
     names = [name_of(one) for one in shapes]
     axes.set_yticks(
-        range(len(shapes)), [name if len(name) <= SHOWN else name[: SHOWN - 4] + " ..." for name in names], fontsize=7
+        range(len(shapes)),
+        [name if len(name) <= SHOWN else name[: SHOWN - 4] + " ..." for name in names],
+        fontsize=7,
+        parse_math=False,  # of a name with dollars in it
     )
     axes.set_ylim(-0.8, len(shapes) - 0.2)
     axes.set_xscale("log")

@@ -1,5 +1,6 @@
-"""Rounds: in each every contender gives one sample, in an order drawn anew, so that a drift of the machine hits all
-alike. Nothing here knows what a sample is of."""
+"""Rounds: in each every contender gives one sample, so that a drift of the machine hits all alike. The order is drawn,
+and the next round has it the other way round: who follows whom may cost time, and must cost all of them as often.
+Nothing here knows what a sample is of."""
 
 from __future__ import annotations
 
@@ -43,17 +44,21 @@ def play(
     lanes: Sequence[Lane],
     samples: int,
     left: Callable[[], float],
-    seed: int,
+    seed: int | str,
     between: Callable[[int], None] = lambda number: None,
 ) -> None:
     """Rounds until every lane has its samples or has stopped. ``left``: seconds that are left for all; ``between`` is
     called behind each round."""
-    order = random.Random(seed)
+    draw = random.Random(seed)
+    order = list(lanes)
     for number in count():
-        running = [lane for lane in lanes if not lane.stopped and len(lane.seconds) < samples]
+        if number % 2:
+            order.reverse()
+        else:
+            draw.shuffle(order)
+        running = [lane for lane in order if not lane.stopped and len(lane.seconds) < samples]
         if not running:
             return
-        order.shuffle(running)
         for lane in running:
             if not lane.stopped:
                 _step(lane, number, left())

@@ -22,8 +22,9 @@ from bitgate.bench.trees import Tree, tree_of
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
+from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import Accumulation
+from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.project import Project
 from bitgate.record import Outcome, Stamp
 from bitgate.record.event import RecordError
@@ -121,7 +122,7 @@ class _Run:
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
         self._clocks.begin()
-        seed = self._settings.seed
+        seed = f"{self._settings.seed} {shape.name} {case_id(shape.problem)}"  # no order is that of all shapes
         play(running, self._settings.samples, left, seed, lambda number: self._clocks.look())
         for entrant in entrants:
             entrant.finish()
@@ -174,7 +175,7 @@ class _Run:
             if selection.supporting:
                 continue
             telling = [one for one in selection.refusing if one[1].clause not in ALWAYS_SAID]
-            for kernel, refusal in telling or selection.refusing:
+            for kernel, refusal in telling or selection.refusing or _none_computes(shape.problem, kernels):
                 planned = self._planned(kernel, shape)
                 named = (side.name, side.build)
                 rows.append(refused_row(planned, named, shape, refusal, self._settings, self._target, self._stamp))
@@ -215,6 +216,13 @@ def by_data(entrants: Sequence[Entrant]) -> list[Entrant]:
         planned = entrant.planned
         together.setdefault(planned.kernel.instance.accumulation_for(planned.problem), []).append(entrant)
     return [entrant for alike in together.values() for entrant in alike]
+
+
+def _none_computes(problem: Problem, kernels: Sequence[Kernel]) -> list[tuple[Kernel, Refusal]]:
+    """One row for all kernels, which are of other operations: a shape without any would be missing unseen."""
+    offered = dict.fromkeys(name for kernel in kernels for name in kernel.family.operations_of(kernel.instance))
+    text = f"no kernel of this side computes {problem.operation.name}, only {', '.join(offered)}"
+    return [(kernel, Refusal("operation", text)) for kernel in kernels[:1]]
 
 
 def _candidates(side: Side, tree: Tree, target: str, progress: Say) -> list[Kernel]:

@@ -284,6 +284,9 @@ def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> 
 
         markdown.write_text(in_markdown(comparison))
     if plot is not None:
+        if not any(one.compared for one in comparison.shapes):
+            progress(f"{plot} is not written: nothing was compared")
+            return
         from bitgate.bench.plot import draw
 
         draw(comparison, plot)

@@ -28,6 +28,8 @@ def sides(
     project: Project, base: str | None, kernel: str | None, options: dict[str, str], tell: Callable[[str], None]
 ) -> tuple[Side, Side]:
     """Side A is the base: a folder, a commit, or where this branch left the main one; B is this tree."""
+    if base is not None and not base.strip():
+        raise UsageError("--base is empty: name a commit or a folder, or leave it out")
     if base is not None and Path(base).is_dir():
         if project.root.resolve().is_relative_to(Path(base).resolve()):
             raise UsageError(f"--base {base}: is this very tree, which is no slower than itself: name another checkout")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def asked_for(
     if not found:
         first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
         raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
-    shapes = list({shape.problem: shape for shape in reversed(found)}.values())[::-1]
+    shapes = _each_once(found)
     if only is not None:
         shapes = _matching(shapes, only)
         kept: set[Problem] = {shape.problem for shape in shapes}
@@ -50,6 +50,15 @@ def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[S
     read = read_sweep(sweep, project)
     for one in (read if dtype is None else read.with_dtype(dtype)).shapes:
         yield Shape(one.problem, one.name, read.name)
+
+
+def _each_once(found: Iterable[Shape]) -> list[Shape]:
+    """In the order in which the problems first come; under its name, where a sweep has one for it."""
+    shapes: dict[Problem, Shape] = {}
+    for shape in found:
+        if not shapes.get(shape.problem, Shape(shape.problem)).name:
+            shapes[shape.problem] = shape
+    return list(shapes.values())
 
 
 def _matching(shapes: Sequence[Shape], glob: str) -> list[Shape]:

@@ -27,4 +27,9 @@ class Ahead:
     def starts(self) -> None:
         """Nothing is before it any more: from now on its time counts."""
         self.started = perf_counter()
-        self.asked = replace(self.asked, deadline=time.monotonic() + self.asked.seconds)
+        self.asked = _from_now(self.asked)
+        self.prepare = self.prepare and _from_now(self.prepare)
+
+
+def _from_now(asked: Asked) -> Asked:
+    return replace(asked, deadline=time.monotonic() + asked.seconds)
