@@ -243,7 +243,7 @@ class Space:
         every = list(choices(self.quantities))
 
         def plain(problem: Any) -> Any:
-            values = {c.name: c.values[0] for c in every if c.name in ("gap", "split_k")}
+            values = {c.name: c.values[0] for c in every if c.name in ("gap", "gaps", "split_k")}
             return self.problem_of({**self.values_of(problem), **values})
 
         def laid_out(problem: Any) -> Any:

@@ -51,6 +51,7 @@ SHARED: Mapping[str, Choice] = {
         Choice("in_op", tuple(ELEMENTWISE[name] for name in ("pass", *OPERAND_ELEMENTWISE))),
         Choice("wei_op", tuple(ELEMENTWISE[name] for name in ("pass", *OPERAND_ELEMENTWISE))),
         Choice("gap", (False, True)),
+        Choice("gaps", ((),)),  # those of single tensors and axes: not drawn, and shrunk to none
         Choice("split_k", (1, 2, 3, 4, -1)),
     )
 }
@@ -84,6 +85,8 @@ def word(value: Any) -> str:
         return value.name
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
     return "auto" if value == -1 else str(value.value if isinstance(value, Enum) else value)
 
 

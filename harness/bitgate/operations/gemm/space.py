@@ -10,7 +10,7 @@ import numpy as np
 from bitgate.operation import ELEMENTWISE, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.contraction import with_operand_operation
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
@@ -30,7 +30,7 @@ class GemmSpace(Space):
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         lengths = (Length(name, tile=place) for place, name in enumerate(_SIZES))
-        names = ("op", "in_op", "wei_op", "gap", "split_k")
+        names = ("op", "in_op", "wei_op", "gap", "split_k", "gaps")
         return (
             Length("batch", tile=None),
             *lengths,
@@ -47,7 +47,7 @@ class GemmSpace(Space):
             "batch": attribute("batch"),
             **{name: attribute(name) for name in _SIZES},
             "split_k": attribute("split_k"),
-            "gap": attribute("gap", PropertyKind.FLAG),
+            "gap": GAP,
             "layout": Property(lambda problem: problem.layout, PropertyKind.NAME, GEMM_LAYOUTS),
             "op": Property(lambda problem: problem.op.name, PropertyKind.NAME, tuple(ELEMENTWISE)),
             "dtypes": COMMON["dtypes"],

@@ -10,7 +10,7 @@ import numpy as np
 from bitgate.operation import DTYPES, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.field_check import texts
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import AxisField, ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
@@ -37,6 +37,7 @@ class ReductionSpace(Space):
             Choice("kind", tuple(Kind)),
             SHARED["gap"],
             SHARED["split_k"],
+            SHARED["gaps"],
         )
 
     @cached_property
@@ -44,7 +45,7 @@ class ReductionSpace(Space):
         return {
             **COMMON,
             **{name: attribute(name) for name in ("outer", "length", "inner", "split_k")},
-            "gap": attribute("gap", PropertyKind.FLAG),
+            "gap": GAP,
             "kind": Property(lambda problem: problem.kind.value, PropertyKind.NAME, _KINDS),
         }
 
