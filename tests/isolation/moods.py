@@ -13,8 +13,12 @@ from collections.abc import Callable
 from bitgate.isolation.channel import Channel
 
 
+DESCRIPTORS = range(3, 1024)
+"""Whichever of them the channel has: a parent with many open files gives it a high one."""
+
+
 def _garbage() -> None:
-    for descriptor in range(3, 64):
+    for descriptor in DESCRIPTORS:
         try:
             os.write(descriptor, b"PASS\n")
         except OSError:
@@ -22,12 +26,12 @@ def _garbage() -> None:
 
 
 def _close_all() -> None:
-    os.closerange(3, 1024)
+    os.closerange(DESCRIPTORS.start, DESCRIPTORS.stop)
 
 
 def _replace_all() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3, 64):
+    for descriptor in DESCRIPTORS:
         if descriptor != nowhere:
             os.dup2(nowhere, descriptor)
 
