@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from bitgate.isolation.channel import Channel
 
-
 DESCRIPTORS = range(3, 1024)
 """Whichever of them the channel has: a parent with many open files gives it a high one."""
 
