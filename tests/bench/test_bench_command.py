@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
+from bitgate.project_file import read
 from bitgate.record.timing import Status, Timing, timings
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
@@ -109,6 +111,22 @@ def test_python_launches_what_has_no_library(bench: Bench, monkeypatch: pytest.M
     assert {(row["status"], row["settings"]["loop"]) for row in rows} == {("timed", "Python")}, done.stdout
 
 
+@pytest.mark.parametrize(("launches", "status"), [(0, "not verified"), (30, "failed")], ids=["at_once", "later"])
+def test_python_that_raises_is_a_kernel_that_fails(tmp_path: Path, launches: int, status: str) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(Path(__file__).parents[1] / "project" / "scaled_rows", project)
+    file = project / "kernels" / "rows" / "declaration.py"
+    begin = "    def launch(self, problem, buffers, workspace, stream):\n"
+    counted = f"        LEFT.pop() if len(LEFT) > {1000 - launches} else {{}}['worn out']\n"
+    text = file.read_text().replace(begin, begin + counted)
+    file.write_text(text.replace("@dataclass", "LEFT = list(range(1000))\n\n\n@dataclass"))
+    done = bitgate(project, "bench", "scaled_rows_f16_f32_f16_r5c33_rows", "--target", "host", "--samples=3", "--json")
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (done.returncode, row["status"], row["seconds"]) == (1, status, []), done.stderr
+    assert re.search(r"it raised declaration.py:\d+: KeyError: 'worn out'", row["reason"])
+    assert "Traceback" not in done.stderr
+
+
 def test_a_slower_option_loses(bench: Bench) -> None:
     slower = ("--compare-option", "turns=1000000")
     code, said, rows = bench(CASE, "--kernel", "*.first", *slower, "--samples", "20", "--json")
@@ -156,6 +174,7 @@ def test_a_wrong_kernel_is_never_timed(bench: Bench) -> None:
         pytest.param(
             "skips", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="sees_its_result_there_already"
         ),
+        pytest.param("peeks", 30, 10**9, Status.NOT_VERIFIED, "the result's digest is bg1:", id="looks_at_its_ends"),
         pytest.param(
             "late",
             30,
@@ -388,6 +407,23 @@ def test_a_tree_is_no_base_of_itself(owner: Path, base: str) -> None:
         f"--base {base}: is this very tree, which is no slower than itself: name another"
         f" {'commit' if base == 'HEAD' else 'checkout'}\n"
     )
+
+
+@pytest.mark.parametrize("base", ["main", "origin/main", "HEAD~1", "fast"])
+def test_a_branch_as_a_base_is_where_this_one_left_it(
+    owner: Path, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others did there since is not put down to the change. A forge's clone knows the branch as its origin's."""
+    monkeypatch.setenv("BITGATE_CACHE", str(tmp_path / "cache"))
+    git(owner, "tag", "fast", "HEAD~1")
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(owner), str(clone)], check=True)
+    git(clone, "checkout", "--quiet", "--detach", "fast")
+    git(clone, "branch", "--quiet", "-D", "main")
+    (clone / "notes.txt").write_text("of the change")
+    committed(clone, "a change")
+    side, _ = sides(read(clone / "bitgate.toml"), base, None, {}, lambda line: None)
+    assert side.build == git(owner, "rev-parse", "fast").strip()
 
 
 def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:

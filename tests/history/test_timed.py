@@ -107,6 +107,8 @@ def test_other_ways_of_timing_are_other_series() -> None:
 
     assert how(clock="device events") == "device events"
     assert how(clock="steady clock", cold=True, rotate=4) == "steady clock, cold, 4 buffers"
+    assert how(clock="device events", queued=True) == "device events, queued"
+    assert how(clock="device events", batch_seconds=0.0) == "device events, launch by launch"
     assert how() == "seconds"
     assert series_of(row("", [1e-3], includes=("zero-fill",))) == "seconds, with zero-fill"
 

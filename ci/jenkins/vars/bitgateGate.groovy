@@ -1,6 +1,7 @@
 // A change beside its base, timed in turns on one machine: red if it is slower, twice.
 //     bitgateGate(sweep: 'bwd_data_strided', target: 'gfx942', label: 'mi300')
-// The machine of the label should do nothing else meanwhile. `base` is a commit, else the branch that the change is for.
+// The machine of the label should do nothing else meanwhile. `base` is a commit, or a branch as the change left it: that
+// of the change, if nothing is said.
 def call(Map options) {
     String base = options.base ?: (env.CHANGE_TARGET ? "origin/${env.CHANGE_TARGET}" : 'origin/HEAD')
     List stated = [

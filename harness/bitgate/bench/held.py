@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 
 import numpy as np
 import psutil
@@ -73,12 +74,12 @@ class HeldSet:
                 self._tools.fill_bits(buffer.pointer, tensor, poison_bits(tensor.dtype))
         self._device.synchronize()
 
-    def blank_part(self, share: float, at_end: bool) -> None:
-        """Other poison in about so much of each output, at its end or at its begin; the rest keeps what it holds. No
-        problem whose inputs lie there."""
+    def blank_part(self, draw: Random) -> None:
+        """Other poison in a part of each output, drawn; the rest keeps what it holds. No problem whose inputs lie
+        there."""
         for role in self._problem.outputs:
             buffer, tensor = self._buffers.named[role], self._problem.tensors[role]
-            first, part = part_of(tensor, share, at_end)
+            first, part = part_of(tensor, draw)
             at = buffer.pointer + first * tensor.dtype.bytes
             self._tools.fill_bits(at, part, poison_bits(tensor.dtype, 1))
         self._device.synchronize()
@@ -142,13 +143,14 @@ def shortage(problem: Problem, device: Device, sets: int) -> str:
     return f"{sets} sets of buffers need {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 
-def part_of(tensor: Tensor, share: float, at_end: bool) -> tuple[int, Tensor]:
-    """About so much of a tensor, cut across its slowest axis: the element where it begins in memory, and its cells."""
-    _, axis = max((stride, axis) for axis, stride in enumerate(tensor.strides) if tensor.lengths[axis] > 1 or not axis)
+def part_of(tensor: Tensor, draw: Random) -> tuple[int, Tensor]:
+    """Some of a tensor, cut across any axis at any place, so that no few cells tell whether it is whole: the element
+    where it begins in memory, and its cells."""
+    axis = draw.choice([axis for axis, length in enumerate(tensor.lengths) if length > 1] or [0])
     length = tensor.lengths[axis]
-    cut = min(length, max(1, round(share * length)))
+    cut = draw.randint(1, length)
     lengths = (*tensor.lengths[:axis], cut, *tensor.lengths[axis + 1 :])
-    return (length - cut) * tensor.strides[axis] if at_end else 0, replace(tensor, lengths=lengths)
+    return draw.randint(0, length - cut) * tensor.strides[axis], replace(tensor, lengths=lengths)
 
 
 def differing(found: HostTensor, expected: HostTensor) -> int:

@@ -223,7 +223,7 @@ class Timed:
         verified result comes of it."""
         held = self._next()
         if keeps:
-            held.blank_part(self.draw.random(), self.draw.random() < 0.5)
+            held.blank_part(self.draw)
         else:
             held.blank()
         self.record = self._launch(held)

@@ -117,7 +117,8 @@ def bench(
         bool, typer.Option("--gate", help="Rule on this tree (side B): red if it is slower than the base (A), twice.")
     ] = False,
     base: Annotated[
-        str | None, typer.Option(metavar="REV|DIR", help="The gate's side A [where this branch left the main one].")
+        str | None,
+        typer.Option(metavar="REV|DIR", help="The gate's side A; a branch: where this one left it [the main one]."),
     ] = None,
     load: Annotated[
         list[Path] | None,

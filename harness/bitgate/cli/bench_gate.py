@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ AGAIN = "bench.again.jsonl"
 def sides(
     project: Project, base: str | None, kernel: str | None, options: dict[str, str], tell: Callable[[str], None]
 ) -> tuple[Side, Side]:
-    """Side A is the base: a folder, a commit, or where this branch left the main one; B is this tree."""
+    """Side A is the base: a folder, a commit, or where this branch left another, the main one if none is named; B is
+    this tree."""
     if base is not None and not base.strip():
         raise UsageError("--base is empty: name a commit or a folder, or leave it out")
     if base is not None and Path(base).is_dir():
@@ -35,17 +37,29 @@ def sides(
             raise UsageError(f"--base {base}: is this very tree, which is no slower than itself: name another checkout")
         tree, build = Path(base), base
     else:
-        build = _named(project, base) if base is not None else _left_main_at(project)
+        build, words = _named(project, base) if base is not None else (_left_main_at(project), "")
         tree = sources_of(project, build)
-        tell(f"base: {build[:12]}")
+        tell(f"base: {build[:12]}{words}")
     return Side("A", kernel, options, tree, build), Side("B", kernel, options)
 
 
-def _named(project: Project, base: str) -> str:
-    commit = commit_of(project, base, "--base")
+def _named(project: Project, base: str) -> tuple[str, str]:
+    """The commit, and how it was found. Of a branch where this tree left it, as what it has got since is nothing that
+    the change did; a clone may know the branch as its origin's alone."""
+    found = [name for name in (base, f"origin/{base}") if _knows(project, name)]
+    commit, words = commit_of(project, (found or [base])[0], "--base"), ""
+    full = git.ask(project.root, "rev-parse", "--symbolic-full-name", "--end-of-options", *found[:1]).stdout
+    if re.search(r"^refs/(heads|remotes)/", full, re.MULTILINE):
+        left = git.ask(project.root, "merge-base", "HEAD", commit)
+        if left.returncode == 0 and left.stdout.strip() != commit:
+            commit, words = left.stdout.strip(), f", where this tree left {found[0]}"
     if commit == commit_of(project, "HEAD", "--base") and not git.lines(project.root, "status", "--porcelain"):
         raise UsageError(f"--base {base}: is this very tree, which is no slower than itself: name another commit")
-    return commit
+    return commit, words
+
+
+def _knows(project: Project, name: str) -> bool:
+    return git.ask(project.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name).returncode == 0
 
 
 def _left_main_at(project: Project) -> str:

@@ -53,6 +53,8 @@ def series_of(row: Timing) -> str:
     settings = row.settings
     words = [str(settings.get("clock", "")) or "seconds"]
     words += ["cold"] * bool(settings.get("cold"))
+    words += ["queued"] * bool(settings.get("queued"))
+    words += ["launch by launch"] * (settings.get("batch_seconds") == 0)
     rotate = settings.get("rotate", 1)
     words += [f"{rotate} buffers"] * (rotate != 1)
     words += [f"with {', '.join(row.includes)}"] * bool(row.includes)

@@ -31,3 +31,13 @@ class KernelFailed(Exception):
         self.status = status
         self.reason = reason
         self.hip_error = hip_error
+
+
+class KernelRaised(KernelFailed):
+    """A kernel of Python raised what no kernel raises: ``reason`` has it, with its place."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(None, reason)
+
+    def __str__(self) -> str:
+        return f"it raised {self.reason}"

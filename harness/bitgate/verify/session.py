@@ -44,6 +44,7 @@ from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, rou
 from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
+from bitgate.verify.opened import opened
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import Launch, LaunchResult, compute_on_device
 from bitgate.verify.stored import DigestBook
@@ -200,7 +201,7 @@ class Session:
             return LibraryRunner(self._library(family, _group(instance, race), race), instance, options)
         if kernel not in self._opened:
             with self._preparing():
-                self._opened[kernel] = family.opens(family, instance, options)
+                self._opened[kernel] = opened(kernel)
         return self._opened[kernel]
 
     def _load(self, family: KernelFamily, race: bool) -> KernelLibrary | BuildError | LibraryError:

@@ -38,6 +38,7 @@
 #include "hip/hip_runtime_api.h"
 
 #include "hip/amd_device/atomic.hpp"
+#include "hip/amd_device/clock.hpp"
 #include "hip/amd_device/math.hpp"
 #include "hip/amd_device/place.hpp"
 #include "hip/amd_device/wave.hpp"
