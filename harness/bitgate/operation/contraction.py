@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from bitgate.operation.dtype import Dtype, DtypeSet
 from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
-from bitgate.operation.gap import Gaps, behind, fitting, settled
+from bitgate.operation.gap import Gaps, behind, fitting
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.tensor import Tensor
 
@@ -141,11 +141,6 @@ class Contraction(ABC):
         if self.op.in_place:
             del orders[self.tensor_name("d0")]  # it lies where the result does
         return orders
-
-    def settle_gaps(self) -> None:
-        """Puts ``gaps`` in the order of case ids. ProblemError for one that cannot be."""
-        if self.gaps:
-            object.__setattr__(self, "gaps", settled(self.gaps, self.gap_orders))
 
     def changed(self: Same, **changes: Any) -> Same:
         """The problem with other values, without the gaps for which it then has no tensor or axis."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from bitgate.operation.problem import MAX_LENGTH, ProblemError
 
@@ -51,11 +52,29 @@ def gap_of(word: str) -> Gap | None:
     return Gap(found["tensor"], found["axis"], int(found["elements"])) if found else None
 
 
+class Gapped(Protocol):
+    """A problem whose tensors may have gaps."""
+
+    @property
+    def gaps(self) -> Gaps: ...
+
+    @property
+    def gap_orders(self) -> Mapping[str, str]:
+        """The tensors that may have gaps of their own, by their names in case ids: the axes as they lie, the outermost
+        first."""
+
+
+def settle_gaps(problem: Gapped) -> None:
+    """Puts the gaps of a frozen problem that is being made in the order of case ids. ProblemError for one that cannot
+    be."""
+    if problem.gaps:
+        object.__setattr__(problem, "gaps", settled(problem.gaps, problem.gap_orders))
+
+
 def settled(gaps: Gaps, orders: Mapping[str, str]) -> Gaps:
     """The gaps in the order of case ids: tensor by tensor, the outermost axis first.
 
-    ``orders``: of each tensor, by its name in case ids, the axes as they lie, the outermost first. ProblemError for a
-    gap that cannot be.
+    ``orders``: as ``Gapped.gap_orders``. ProblemError for a gap that cannot be.
     """
     taken = set[tuple[str, str]]()
     for gap in gaps:

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from bitgate.operation.gap import Gaps, settled
+from bitgate.operation.gap import Gaps, settle_gaps
 from bitgate.operation.plain_problem import PlainProblem
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.registry import parse_case_id
@@ -37,8 +37,7 @@ class SizedProblem(PlainProblem):
         self.operation.schema.check(self.sizes)
         if said := self.operation.check(self.sizes):
             raise ProblemError(said)
-        if self.gaps:
-            object.__setattr__(self, "gaps", settled(self.gaps, {one.name: one.in_memory for one in self.stated}))
+        settle_gaps(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process has the same operation by name, not the same object."""
@@ -48,6 +47,10 @@ class SizedProblem(PlainProblem):
     def stated(self) -> tuple[StatedTensor, ...]:
         """The tensors as the operation states them."""
         return self.operation.stated_tensors(self.sizes)
+
+    @property
+    def gap_orders(self) -> dict[str, str]:
+        return {one.name: one.in_memory for one in self.stated}
 
     @cached_property
     def untyped(self) -> tuple[str, ...]:

@@ -229,7 +229,9 @@ class Space:
 
     def varied(self, problem: Any, dtypes: Sequence[Any], rng: np.random.Generator) -> Any:
         """The problem in one of the types, and now and then in another form that the draw does not have."""
-        return self.typed(problem, dtypes[int(rng.integers(len(dtypes)))])
+        from bitgate.operation.space.single_gaps import with_single_gaps
+
+        return with_single_gaps(self.typed(problem, dtypes[int(rng.integers(len(dtypes)))]))
 
     def operands(self, problem: Any) -> tuple[str, ...]:
         """Roles of the tensors whose data decide the result."""

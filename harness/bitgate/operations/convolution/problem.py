@@ -9,7 +9,7 @@ from math import prod
 
 from bitgate.operation import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
 from bitgate.operation.contraction import Contraction
-from bitgate.operation.gap import behind
+from bitgate.operation.gap import behind, settle_gaps
 from bitgate.operations.convolution.layout import (
     INPUT_LAYOUTS,
     WEIGHT_LAYOUTS,
@@ -66,7 +66,7 @@ class ConvProblem(Contraction):
 
     def __post_init__(self) -> None:
         _check(self)
-        self.settle_gaps()
+        settle_gaps(self)
 
     __hash__ = Contraction.__hash__
 

@@ -17,7 +17,7 @@ from bitgate.operation import (
     operation_called,
 )
 from bitgate.operation.contraction import Contraction
-from bitgate.operation.gap import Gaps, behind, strides_of
+from bitgate.operation.gap import Gaps, behind, settle_gaps, strides_of
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
 """Of A, B and C: r row-major, c column-major."""
@@ -45,7 +45,7 @@ class GemmProblem(Contraction):
             if not 1 <= value <= MAX_LENGTH:
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         self.check_operations()
-        self.settle_gaps()
+        settle_gaps(self)
 
     @property
     def operation(self) -> Operation:

@@ -20,7 +20,7 @@ from bitgate.operation import (
     Tensor,
     operation_called,
 )
-from bitgate.operation.gap import Gaps, behind, settled, strides_of
+from bitgate.operation.gap import Gaps, behind, settle_gaps, strides_of
 from bitgate.operation.plain_problem import PlainProblem
 
 ELEMENTS = ("f32", "f16", "bf16", "i8", "i32")
@@ -80,9 +80,7 @@ class ReductionProblem(PlainProblem):
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         if self.split_k != -1 and self.split_k < 1:
             raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
-        if self.gaps:
-            orders = {role: tensor.layout for role, tensor in self.tensors.items()}
-            object.__setattr__(self, "gaps", settled(self.gaps, orders))
+        settle_gaps(self)
 
     @property
     def operation(self) -> Operation:
@@ -91,6 +89,10 @@ class ReductionProblem(PlainProblem):
     @property
     def layout(self) -> str:
         return "oli"
+
+    @property
+    def gap_orders(self) -> Mapping[str, str]:
+        return {role: tensor.layout for role, tensor in self.tensors.items()}
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:

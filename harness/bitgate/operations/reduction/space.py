@@ -62,7 +62,8 @@ class ReductionSpace(Space):
     def varied(
         self, problem: ReductionProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator
     ) -> ReductionProblem:
-        return self.typed(problem, dtypes[int(rng.integers(len(dtypes)))])
+        varied: ReductionProblem = super().varied(problem, dtypes, rng)
+        return varied
 
     def operands(self, problem: ReductionProblem) -> tuple[str, ...]:
         return ("x",)
