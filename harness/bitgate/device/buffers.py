@@ -39,7 +39,9 @@ class GuardDamage:
 class Buffer:
     """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
 
-    def __init__(self, device: Device, size: int, name: str, alignment: int, placement: str) -> None:
+    def __init__(
+        self, device: Device, size: int, name: str, alignment: int, placement: str, guarded: bool = True
+    ) -> None:
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -54,6 +56,8 @@ class Buffer:
             device.host.lend(self._base, True)
         else:
             self._allocate_with_zones(alignment, placement)
+            if guarded:
+                self._make_guards()
 
     def upload(self, source: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array of exactly this size to the device."""
@@ -109,6 +113,8 @@ class Buffer:
         self._base = self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
+
+    def _make_guards(self) -> None:
         whole = (self._base, self._base + self._extent)
         for begin, end in [whole] if self._extent <= _SMALL else self.zones():
             check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")

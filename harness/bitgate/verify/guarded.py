@@ -21,18 +21,21 @@ _memcmp.restype = ctypes.c_int
 
 
 class Buffers:
-    """The buffers of one run by name; in a ``with``. ``placement`` as of ``Device.alloc``."""
+    """The buffers of one run by name; in a ``with``. ``placement`` and ``guarded`` as of ``Device.alloc``."""
 
-    def __init__(self, device: Device, placement: str) -> None:
+    def __init__(self, device: Device, placement: str, guarded: bool = True) -> None:
         self.named: dict[str, Buffer] = {}
         self.damage = ""
         """What only showed as the memory was given back."""
         self._device = device
         self._placement = placement
+        self._guarded = guarded
 
     def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT) -> Buffer:
         """HipError if there is no memory left."""
-        buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement)
+        buffer = self._device.alloc(
+            size, name=name, alignment=alignment, placement=self._placement, guarded=self._guarded
+        )
         self.named[name] = buffer
         return buffer
 

@@ -73,7 +73,7 @@ def run_on_device(
 ) -> DeviceLaunchResult:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
-    with Buffers(device, how.placement) as buffers:
+    with Buffers(device, how.placement, guarded=False) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, data, buffers, how)
         device.synchronize()
@@ -108,7 +108,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     how = How("right", "forward" if device.host is not None else "")
     run = DeviceLaunchResult(how)
-    buffers = Buffers(device, how.placement)
+    buffers = Buffers(device, how.placement, guarded=False)
     kept: dict[str, Buffer] = {}
     with buffers:
         before = _prepare(tools, launch, data, buffers, how)
@@ -129,7 +129,8 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
 
 
 def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
-    """Operands, poisoned outputs and workspace; for each operand the ticket of what its memory sums to."""
+    """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
+    to."""
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
@@ -147,6 +148,7 @@ def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: Ho
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
     if launch.workspace:
         buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+    tools.guard(list(buffers.named.values()))
     return before
 
 
