@@ -259,3 +259,4 @@ def test_guards_of_several_buffers_are_made_at_once(device, tools, poke, placeme
     finally:
         for buffer in buffers:
             buffer.free()
+        gpu.pool.empty()

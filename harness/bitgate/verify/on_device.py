@@ -73,7 +73,7 @@ def run_on_device(
 ) -> DeviceLaunchResult:
     """Fill, launch, look. HipError if memory runs out, KernelRefused if the library refuses now."""
     run = DeviceLaunchResult(how, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
-    with Buffers(device, how.placement, guarded=False) as buffers:
+    with Buffers(device, how.placement) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, data, buffers, how)
         device.synchronize()
@@ -108,7 +108,7 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
     """One launch of a kernel that is trusted. UsageError with what went wrong if it fails."""
     how = How("right", "forward" if device.host is not None else "")
     run = DeviceLaunchResult(how)
-    buffers = Buffers(device, how.placement, guarded=False)
+    buffers = Buffers(device, how.placement)
     kept: dict[str, Buffer] = {}
     with buffers:
         before = _prepare(tools, launch, data, buffers, how)
@@ -137,17 +137,17 @@ def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: Ho
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = buffers.add(name, tensors[name].bytes)
+            buffer = buffers.add(name, tensors[name].bytes, guarded=False)
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = buffers.add(role, tensors[role].bytes), tensors[role]
+        buffer, output = buffers.add(role, tensors[role].bytes, guarded=False), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[how.poison])
     tools.guard(list(buffers.named.values()))
     return before
 
