@@ -54,6 +54,23 @@ def test_a_test_of_no_case_has_its_turn(suites: Any) -> None:
     assert len(suites.verdicts) == 6
 
 
+PLAIN = '@cases("toy")\ndef test_toy(planned, gate):\n    gate(planned)\n'
+CHECKED = "assert request.node.location == type(request.node).location.func(request.node)"
+PLACED = PLAIN.replace("gate)", "gate, request)").replace("    gate(", f"    {CHECKED}\n    gate(")
+CLASSED = "class TestToy:\n" + "".join(
+    f"    {line}\n" for line in PLACED.replace("(planned, gate", "(self, planned, gate").splitlines()
+)
+
+
+@pytest.mark.parametrize("module", [PLACED, CLASSED], ids=["plain", "in_a_class"])
+def test_a_test_is_where_pytest_finds_it(suites: Any, module: str) -> None:
+    """The place of a function is looked for once for all of its cases."""
+    suites.write(module=(PLAIN, module))
+    done = suites.run("--processes=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(suites.verdicts) == 6
+
+
 def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
     suites.write(module=LAWS)
     assert suites.run(TWO).returncode == 0

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -338,6 +338,7 @@ def _id(candidate: ExpandedCase, kernel: str, on_host: bool) -> str:
     return "__".join([candidate.case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
 
 
+@lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 

@@ -96,23 +96,19 @@ class Lanes(Endable):
         question, verdict = self._verdicts.pop(planned.test, (None, None))
         if question is None or verdict is None:
             return self._lanes[0].process.verify(planned, seconds, by=by)
-        if question.by != by or to_json(question.planned) != to_json(planned):
+        if question.by != by or not _is_same(question.planned, planned):
             self._unforeseen.add(_function(planned.test))
             return self._lanes[0].process.verify(planned, seconds, by=by)
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
 
-    def ahead(self, planned: PlannedCase, seconds: float, *, by: str) -> None:
-        """Each process is kept busy, whatever comes next here."""
-        self._give()
-
     def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
         """The tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin first,
         so that no process is left alone with them at the end."""
         self._problems = deque(by_problem(items) if len(self._lanes) > 1 else [deque(items)])
         while True:
-            self._give()
+            self.keep_busy()
             if self._silent:
                 yield self._silent.popleft()
             elif busy := [lane for lane in self._lanes if lane.given]:
@@ -120,7 +116,8 @@ class Lanes(Endable):
             else:
                 return
 
-    def _give(self) -> None:
+    def keep_busy(self) -> None:
+        """Give each process what it is to do next."""
         for lane in self._lanes:
             lane.give_again()
             while not lane.is_full and (item := self._coming(lane)) is not None:
@@ -155,6 +152,10 @@ def _first_ready(lanes: Sequence[Lane]) -> Lane:
         if ready:
             return min(ready, key=lambda lane: len(lane.given))
         silent = not select.select([lane.process.bell for lane in lanes], [], [], LOOK_SECONDS)[0]
+
+
+def _is_same(one: PlannedCase, other: PlannedCase) -> bool:
+    return one is other or to_json(one) == to_json(other)
 
 
 def _function(node_id: str) -> str:

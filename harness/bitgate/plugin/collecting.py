@@ -40,6 +40,8 @@ class Collecting:
         """The project whose tolerated gaps are known."""
         self.hoped: dict[tuple[str, str], None] = {}
         """Loaded family and suite, in order."""
+        self._places: dict[object, tuple[str, int | None, str]] = {}
+        """Path, line and name of the scope of test functions."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         mark = metafunc.definition.get_closest_marker(MARK)
@@ -87,6 +89,16 @@ class Collecting:
         if test is not None:
             item.extra_keyword_matches.update(test.keywords)
             self.run.tests[item.nodeid] = test
+            self._locate(item)
+
+    def _locate(self, item: pytest.Item) -> None:
+        """pytest looks for the line of an item's function anew for each of its cases, at some cost."""
+        function = getattr(item, "function", None)
+        if function not in self._places:
+            path, line, words = item.location
+            self._places[function] = path, line, words.removesuffix(item.name)
+        path, line, words = self._places[function]
+        vars(item)["location"] = path, line, words + item.name
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(

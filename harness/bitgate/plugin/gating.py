@@ -52,6 +52,9 @@ class Gating:
         self.item: pytest.Item
         self.next: pytest.Item | None = None
         """The test that runs, and the one behind it."""
+        self._asked: dict[str, PlannedCase] = {}
+        """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
+        has computed of itself."""
         self.lanes: Lanes | None = None
 
     @pytest.fixture
@@ -112,8 +115,10 @@ class Gating:
 
             kernels = self.lanes or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
-            if self.next is not None and (following := self._expected(self.next)) is not None:
-                kernels.ahead(following.planned, following.seconds, by=following.by)
+            if self.lanes is not None:
+                self.lanes.keep_busy()
+            elif self.next is not None and (following := self._expected(self.next)) is not None:
+                self.run.kernels.ahead(following.planned, following.seconds, by=following.by)
             return verdict
 
     def _expected(self, item: pytest.Item) -> Question | None:
@@ -128,7 +133,9 @@ class Gating:
         return Question(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
-        return replace(test, test=node_id, repeated=node_id in self.run.repeated)
+        if node_id not in self._asked:
+            self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
+        return self._asked[node_id]
 
     def pytest_unconfigure(self) -> None:
         if self.lanes is not None:
@@ -190,6 +197,7 @@ class Gating:
                 return (yield)
         finally:
             self.box.clear()
+            self._asked.pop(item.nodeid, None)
 
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its

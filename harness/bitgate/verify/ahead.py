@@ -22,7 +22,7 @@ class Ahead:
     started: float = field(default_factory=perf_counter)
 
     def is_of(self, planned: PlannedCase, by: str) -> bool:
-        return self.by == by and to_json(self.planned) == to_json(planned)
+        return self.by == by and (self.planned is planned or to_json(self.planned) == to_json(planned))
 
     def starts(self) -> None:
         """Nothing is before it any more: from now on its time counts."""

@@ -129,24 +129,26 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
 
 
 def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
-    """Operands, poisoned outputs and workspace; for each operand the ticket of what its memory sums to."""
+    """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
+    to."""
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = buffers.add(name, tensors[name].bytes)
+            buffer = buffers.add(name, tensors[name].bytes, guarded=False)
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = buffers.add(role, tensors[role].bytes), tensors[role]
+        buffer, output = buffers.add(role, tensors[role].bytes, guarded=False), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[how.poison])
+    tools.guard(list(buffers.named.values()))
     return before
 
 

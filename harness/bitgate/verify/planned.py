@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
@@ -63,6 +63,12 @@ class PlannedCase:
     def case(self) -> str:
         return case_id(self.problem)
 
+    def asked_by_test(self, test: str, repeated: bool) -> PlannedCase:
+        """The same as a test asks for it. What is known of its problem and kernel stays known."""
+        own = replace(self, test=test, repeated=repeated)
+        vars(own).update({name: vars(self)[name] for name in _OF_PROBLEM_AND_KERNEL if name in vars(self)})
+        return own
+
     @property
     def human(self) -> str:
         """The problem in the words that people read."""
@@ -90,6 +96,9 @@ class PlannedCase:
     @cached_property
     def key(self) -> Key:
         return Key(self.case, *self.kernel.names, self.fill, self.seed, self.schedule, self.target)
+
+
+_OF_PROBLEM_AND_KERNEL = ("predicted", "case", "key")
 
 
 @lru_cache(maxsize=1024)

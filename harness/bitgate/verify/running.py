@@ -163,11 +163,11 @@ def fill(
     shared = launch.problem.in_place
     for name, tensor in inputs.items():
         if name not in shared:
-            buffers.at(name, tensor.storage.nbytes).upload(tensor.storage)
+            buffers.put(name, tensor.storage)
     for role, expected in reference.items():
         lies_there = shared if role == launch.problem.result else ()
         before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
-        buffers.at(role, expected.storage.nbytes).upload(before.storage)
+        buffers.put(role, before.storage)
     if launch.workspace:
         buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
 
@@ -190,8 +190,7 @@ def run_prepared(
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash and not run.damage:
             started = perf_counter()
-            run.results = buffers.results(reference)
-            run.damage = buffers.harm(inputs, run.results, reference)
+            run.results, run.damage = buffers.look(inputs, reference)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run

@@ -79,6 +79,56 @@ void put_file(Sections& out, const char* path) {
   ::close(file);
 }
 
+// Numbers of open descriptors as they were last listed. On a GPU they are many, and to list them takes longer
+// than to look at each. Where the system tells how many are open (Linux 6.2 and later), as many as these, if
+// these are all open, are these. Not for several threads.
+class Descriptors {
+public:
+  void put(Sections& out) {
+    const int64_t begin = out.length;
+    if (!put_known(out)) {
+      out.length = begin;
+      put_listed(out);
+    }
+  }
+
+private:
+  static constexpr int most = 4096;
+  int number[most];
+  int count = -1; // too many to remember, or never listed
+
+  static bool put_one(Sections& out, int descriptor) {
+    struct stat status = {};
+    if (::fstat(descriptor, &status) != 0)
+      return false;
+    out.put(static_cast<uint64_t>(descriptor));
+    out.put(static_cast<uint64_t>(status.st_dev));
+    out.put(static_cast<uint64_t>(status.st_ino));
+    return true;
+  }
+
+  bool put_known(Sections& out) {
+    struct stat folder = {};
+    if (count < 0 || ::stat("/proc/self/fd", &folder) != 0 || folder.st_size != count)
+      return false;
+    for (int i = 0; i < count; ++i)
+      if (!put_one(out, number[i]))
+        return false;
+    return true;
+  }
+
+  void put_listed(Sections& out) {
+    int found = 0;
+    each_number("/proc/self/fd", [&](int descriptor) {
+      if (put_one(out, descriptor) && found++ < most)
+        number[found - 1] = descriptor;
+    });
+    count = found <= most ? found : -1;
+  }
+};
+
+Descriptors descriptors;
+
 bool has_children() {
   siginfo_t info = {};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -177,15 +227,6 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   out.section([&] { // threads
     each_number("/proc/self/task", [&](int task) { out.put(static_cast<uint32_t>(task)); });
   });
-  out.section([&] { // descriptors: number, device, inode
-    each_number("/proc/self/fd", [&](int number) {
-      struct stat status = {};
-      if (::fstat(number, &status) != 0)
-        return;
-      out.put(static_cast<uint64_t>(number));
-      out.put(static_cast<uint64_t>(status.st_dev));
-      out.put(static_cast<uint64_t>(status.st_ino));
-    });
-  });
+  out.section([&] { descriptors.put(out); }); // number, device, inode of each
   return out.length;
 }
