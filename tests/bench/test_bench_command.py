@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
 from bitgate.project_file import read
-from bitgate.record.timing import Status, Timing, timings
+from bitgate.record.timing import Status, Timing, timings, write
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
@@ -315,6 +316,22 @@ def test_a_kernel_that_was_changed_is_measured_again(bench: Bench, tmp_path: Pat
     _, said, (_, second) = bench(*words, "--resume", load=str(folder / "declaration.py"))
     assert "measured before" not in said
     assert first.fingerprint["build"] != second.fingerprint["build"]
+
+
+def test_sides_of_two_runs_are_measured_again(bench: Bench, tmp_path: Path) -> None:
+    """The second of them ended between its rows."""
+    words = (CASE, "--kernel", "*.first", "--compare", "*.second")
+    _, _, (first, second) = bench(*words)
+    record = tmp_path / "host" / "bench.jsonl"
+    record.unlink()
+    for one in (first, msgspec.structs.replace(second, run={**second.run, "attempt": 2})):
+        write(record, one)
+    _, said, rows = bench(*words, "--resume")
+    assert "measured before" not in said
+    assert "A and B were timed in different runs" not in said
+    assert rows[2].run == rows[3].run
+    _, said, rows = bench(*words, "--resume")
+    assert "measured before" in said
 
 
 def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:

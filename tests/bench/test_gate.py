@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import xmlschema
 from junitparser import JUnitXml
+from msgspec.structs import replace
 from timings import CASE, row
 
 from bitgate import rooms
 from bitgate.bench import gate_report
 from bitgate.bench.gate import Gate, Ruling, Shape, judge
 from bitgate.bench.settings import Significance
+from bitgate.record import UNKNOWN
 from bitgate.record.timing import Status, Timing
 
 QUICK = Significance(resamples=200)
@@ -196,6 +198,18 @@ def test_a_terminal_is_told_of_what_there_is_to_say(bench: Bench) -> None:
     assert "% less (" in told[3]
     assert told[-1].startswith("red: 1 slower, 1 not confirmed, 1 faster, 1 no slower; slower is 3 % or more")
     assert gate_report.text(judge([], QUICK, lambda shapes: [])) == "too little data: no shape was measured"
+
+
+def test_kernels_that_the_change_leaves_as_they_are_are_told() -> None:
+    """All of them, where the base is not the one that was meant."""
+    rows = Bench(kept=[1.0], changed=[1.0], unknown=[1.0]).rows(["kept", "changed", "unknown"], 0)
+    builds = {("changed", "B"): "b2", ("unknown", "A"): UNKNOWN, ("unknown", "B"): UNKNOWN}
+    of_builds = [replace(one, fingerprint={"build": builds.get((one.name, one.side), "b1")}) for one in rows]
+    gate = judge(of_builds, QUICK, lambda shapes: [])
+    assert gate_report.headline(gate).startswith(
+        "green: 3 no slower; on 1 of 3 compared base and head are the same build; slower is"
+    )
+    assert (gate.exit_code, gate.as_json()["same_builds"]) == (0, 1)
 
 
 def test_a_pull_request_is_told_in_a_table(bench: Bench) -> None:

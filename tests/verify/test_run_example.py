@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from bitgate import rooms
+from bitgate.cli.example_lines import WORDINGS
 from bitgate.cli.main import run
+from bitgate.cli.run_example import _read
+from bitgate.verify.selection import candidates, select_for
 
 SMALL = ["2", "1", "2", "32", "16", "3", "3", "9", "10", "2", "2", "1", "1", "1", "1", "1", "1"]
 
@@ -17,6 +23,18 @@ def example(capsys):
         return code, captured.out, captured.err
 
     return call
+
+
+DOCUMENT = rooms.root() / "docs" / "foreign.md"
+DOCUMENTED = re.findall(r"^    bitgate run-example (.+)$", DOCUMENT.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", DOCUMENTED)
+def test_the_documents_examples_have_a_kernel_that_takes_them(line):
+    name, *arguments = line.split()
+    problem, _, variant = _read(name, arguments)
+    family = WORDINGS[variant.name].family[variant.kind]
+    assert select_for(problem, candidates(f"{family}.*", {}, "host")).supporting
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 
 from bitgate.bench.compare import ShapeResult, compare, kernel_words
 from bitgate.bench.settings import Significance
-from bitgate.record import Outcome
+from bitgate.record import UNKNOWN, Outcome
 from bitgate.record.timing import Status, Timing
 
 
@@ -81,6 +81,11 @@ class Gate:
     def counts(self) -> dict[str, int]:
         return {ruling.value: sum(one.ruling is ruling for one in self.shapes) for ruling in Ruling}
 
+    @property
+    def same_builds(self) -> int:
+        """Shapes compared on which both sides are one kernel of one build: noise against noise."""
+        return sum(_is_same_build(one.shape) for one in self.of(*COMPARED))
+
     def of(self, *rulings: Ruling) -> list[Ruled]:
         return [one for one in self.shapes if one.ruling in rulings]
 
@@ -88,6 +93,7 @@ class Gate:
         return {
             "exit_code": self.exit_code,
             "counts": self.counts,
+            "same_builds": self.same_builds,
             "significance": vars(self.significance),
             "shapes": [one.as_json() for one in self.shapes],
         }
@@ -111,6 +117,13 @@ def judge(
     late = {(row.case, row.name, row.side) for row in rows if row.status is Status.OVER_BUDGET or _found_no_room(row)}
     ruled = [_ruled(one, second.get((one.case, one.name)), wrong, late, significance) for one in first.shapes]
     return Gate(tuple(ruled), significance)
+
+
+def _is_same_build(one: ShapeResult) -> bool:
+    if one.a is None or one.b is None:
+        return False
+    builds = {best.row.fingerprint.get("build", "") for best in (one.a, one.b)}
+    return one.a.words == one.b.words and len(builds) == 1 and not builds & {"", UNKNOWN}
 
 
 def _seems_slower(one: ShapeResult, significance: Significance) -> bool:

@@ -49,8 +49,11 @@ def headline(gate: Gate) -> str:
     wanted = gate.significance
     if not said:
         return f"{word}: no shape was measured"
+    compared = len(gate.of(*COMPARED))
     if not gate.of(*COMPARED, *RED):
         said += "; nothing was compared"
+    if gate.same_builds:
+        said += f"; on {gate.same_builds} of {compared} compared base and head are the same build"
     return (
         f"{word}: {said}; slower is {100 * wanted.minimum_effect:.3g} % or more, significant at"
         f" {100 * wanted.level:.3g} %, twice"

@@ -37,7 +37,7 @@ def run_example(
     example: Annotated[
         str,
         typer.Argument(
-            metavar="EXAMPLE", help=f"{', '.join(WORDINGS)}; or with types, waves and kind: .._wavelet_xdl_bf16."
+            metavar="EXAMPLE", help=f"{', '.join(WORDINGS)}; or with types, waves and kind: .._wavelet_xdl_fp16."
         ),
     ],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...", help=ARGUMENTS)] = None,
