@@ -36,7 +36,7 @@ def tensors(draw) -> Tensor:
     layout = draw(st.sampled_from(["nhwgc", "gnhwc", "ngchw", "nwgc", "ndhwgc"]))
     spatial = {"nwgc": "y2_h5_p1", "ndhwgc": "y1x2x2_h2x3x4"}.get(layout, "y2x3_h3x4_p1")
     sizes = "".join(f"{letter}{draw(st.integers(1, 3))}" for letter in "gnkc")
-    gap = "_gap" if draw(st.booleans()) else ""
+    gap = draw(st.sampled_from(["", "_gap", "_gapinw3_gapoutw5_gapd0k2", "_gapinc2_gapinw1_gapweik4_gapoutk7"]))
     problem = parse_case_id(f"fwd_f32_{layout}_{sizes}_{spatial}_bias{gap}")
     return draw(st.sampled_from(list(problem.tensors.values())))
 

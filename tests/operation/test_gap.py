@@ -13,6 +13,8 @@ from strategies import problems
 
 from bitgate.operation import ProblemError, case_id, foreign_line, human, parse_case_id
 from bitgate.operation.gap import Gap, settled, strides_of
+from bitgate.operation.space.constants import Constants
+from bitgate.operation.space.factor import classify
 from bitgate.operation.space.quantity_changes import nearby, smaller
 from bitgate.operations.convolution.space.smaller import nearby as nearby_convolutions
 from bitgate.operations.convolution.space.smaller import smaller as smaller_convolutions
@@ -133,6 +135,16 @@ def test_whatever_changes_a_gap_stays_where_it_still_has_a_place(problem) -> Non
     for other in changed:
         assert settled(other.gaps, other.gap_orders) == other.gaps
         assert len(other.gaps) <= len(problem.gaps)
+
+
+@pytest.mark.parametrize(("case", "gap"), [(CONV, "inw8"), (GEMM, "bk8"), ("reduction_f32_o2l3i1_sum", "xl8")])
+def test_for_coverage_and_ledgers_it_is_a_gap_like_any(case: str, gap: str) -> None:
+    packed, strided, single = (parse_case_id(case + end) for end in ("", "_gap", f"_gap{gap}"))
+    space = single.operation.space
+    (factor,) = (factor for factor in space.factors if factor.name == "gap")
+    codes = classify(space.batch([packed, strided, single]), [factor], Constants())[:, 0]
+    assert codes[0] != codes[1] == codes[2]
+    assert [space.properties["gap"].of(problem) for problem in (packed, strided, single)] == [False, True, True]
 
 
 def test_without_an_axis_its_neighbour_takes_its_name() -> None:

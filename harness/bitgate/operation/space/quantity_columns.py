@@ -38,6 +38,8 @@ class QuantityColumns(Candidates):
             )
             for quantity in space.quantities
         }
+        if "gaps" in columns:  # one behind a single axis is a gap, too
+            columns["gap"] = np.maximum(columns["gap"], np.minimum(columns["gaps"], 1))
         return cls(space, columns)
 
     def __len__(self) -> int:
