@@ -111,5 +111,5 @@ VARIABLES: dict[str, May] = {
     "BITGATE_THREADS": _count(rooms.MOST_THREADS),
 }
 
-OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
+OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_EXEC", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
 """From a process of bitgate to those that it starts: each sets its own, whatever it found."""
