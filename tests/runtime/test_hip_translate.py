@@ -57,6 +57,15 @@ def test_what_is_none_is_left_alone(source: str) -> None:
     assert translated(source) == source
 
 
+def test_a_template_named_without_its_arguments_is_launched_by_a_call() -> None:
+    found = translated(
+        "template <class T, int N = 4> void k(T* x, int n) {}\nvoid f() { k<<<1, 2>>>(x, n); k<int><<<1, 2>>>(x, n); }"
+    )
+    deduced, _, named = found.partition("}(x, n); ")
+    assert "[](auto... bitgate_values) { k(bitgate_values...); }" in deduced
+    assert launched("k<int>", "k<int>", "dim3(1)", "dim3( 2)", "(0)", "(nullptr)", "x, n") in named
+
+
 def test_lines_and_markers_stay_where_they_are() -> None:
     source = 'first;\nk<<<1,\n# 7 "a.hip" 3 4\n   __null\n# 7 "a.hip"\n   >>>(x,\n  y);\nlast;\nq<<<1, 2>>>(z);\n'
     found = translated(source)

@@ -63,8 +63,17 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
         shape = [text[begin:stop] for begin, stop in _split(code, at + 3, closing)]
         if not 2 <= len(shape) <= 4:
             continue
-        arguments = text[opening + 1 : end]
-        yield start, end + 1, _call(text[start:at].strip(), [*shape, *NEITHER[len(shape) - 2 :]], arguments)
+        shape, arguments, kernel = [*shape, *NEITHER[len(shape) - 2 :]], text[opening + 1 : end], text[start:at].strip()
+        call = _deduced if _is_deduced(kernel, code) else _call
+        yield start, end + 1, call(kernel, shape, arguments)
+
+
+def _is_deduced(kernel: str, code: str) -> bool:
+    """A template that is named without its arguments: they follow from those of the launch."""
+    name = kernel.rpartition("::")[2]
+    if not re.fullmatch(r"\w+", name):
+        return False
+    return re.search(rf"\btemplate\s*<[^;{{}}]*?\bvoid\s+{name}\s*\(", code) is not None
 
 
 def _call(kernel: str, shape: list[str], arguments: str) -> str:
@@ -74,6 +83,17 @@ def _call(kernel: str, shape: list[str], arguments: str) -> str:
     return (
         f'(void)::bitgate_host::launchNamed("{name}", [&] {{ return ({kernel}); }},'
         f" dim3({grid}), dim3({block}), ({lds}), ({stream}){given})"
+    )
+
+
+def _deduced(kernel: str, shape: list[str], arguments: str) -> str:
+    """By a call, since only a call deduces: of a kernel whose parameters have the types of the arguments."""
+    grid, block, lds, stream = shape
+    values = "[](auto... bitgate_values) { " + kernel + "(bitgate_values...); }"
+    pointer = f"static_cast<void (*)(std::decay_t<decltype(bitgate_given)>...)>({values})"
+    return (
+        f'[&](auto&&... bitgate_given) {{ (void)::bitgate_host::launch("{kernel}", {pointer},'
+        f" dim3({grid}), dim3({block}), ({lds}), ({stream}), 0u, bitgate_given...); }}({arguments})"
     )
 
 
