@@ -90,7 +90,9 @@ class _Work:
         path.write_text(text, errors="surrogateescape")
         mode = "-S" if self.words.mode == "-S" else "-c"
         rest = [word for word in self.words.compiled if not word.startswith(("-M", "-D", "-U"))]
-        command = [*self.compiler.command, *self.flags, *_without_files(rest), "-x", "c++-cpp-output", str(path)]
+        # zig knows no preprocessed language: what has no macro left is preprocessed once more.
+        language = "c++" if self.compiler.kind == "zig" else "c++-cpp-output"
+        command = [*self.compiler.command, *self.flags, *_without_files(rest), "-x", language, str(path)]
         return _ran([*command, mode, "-o", target])
 
     def _write(self, text: str) -> None:

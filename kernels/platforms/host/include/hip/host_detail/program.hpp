@@ -1,6 +1,10 @@
 // Older words of HIP that whole programs use. bitgate-hipcc includes this first.
 #pragma once
 
+// Standard libraries write __attribute__((__noinline__)) here; it must be read before HIP makes it a macro.
+#include <memory>
+#include <string>
+
 #define hipThreadIdx_x threadIdx.x
 #define hipThreadIdx_y threadIdx.y
 #define hipThreadIdx_z threadIdx.z
