@@ -74,6 +74,11 @@ def _path(value: str) -> str:
     return "" if fits else f"no path is that long ({len(data)} bytes): shorten it"
 
 
+def _path_or_url(value: str) -> str:
+    """A URL may hold a token, which is longer than a name."""
+    return ("" if len(value) <= LONGEST_PATH else _path(value)) if "://" in value else _path(value)
+
+
 def _paths(value: str) -> str:
     return next(filter(None, map(_path, value.split(os.pathsep))), "")
 
@@ -93,10 +98,10 @@ def _one_of(*words: str) -> May:
 
 
 VARIABLES: dict[str, May] = {
-    "BITGATE_ARTEFACTS": _path,
+    "BITGATE_ARTEFACTS": _path_or_url,
     "BITGATE_CACHE": _place,
     "BITGATE_FETCH_ONLY": _flag,
-    "BITGATE_HISTORY": _path,
+    "BITGATE_HISTORY": _path_or_url,
     "BITGATE_HOST_PRETEND_CPU": _one_of("x86-64-v2"),
     "BITGATE_LOAD": _paths,
     "BITGATE_OUT": _place,
@@ -111,5 +116,5 @@ VARIABLES: dict[str, May] = {
     "BITGATE_THREADS": _count(rooms.MOST_THREADS),
 }
 
-OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
+OWN = ("BITGATE_BISECT", "BITGATE_CHILD", "BITGATE_EXEC", "BITGATE_FIRST_CONTACT", "BITGATE_STAMP", "BITGATE_TASK")
 """From a process of bitgate to those that it starts: each sets its own, whatever it found."""

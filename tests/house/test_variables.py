@@ -90,6 +90,7 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch, name: str
         ("BITGATE_OUT", "not/there/yet"),
         ("BITGATE_CACHE", os.fsdecode(b"caf\xe9")),
         ("BITGATE_HISTORY", "postgresql://ci@db/bitgate"),
+        ("BITGATE_HISTORY", f"postgresql://ci:{'t' * 900}@db/bitgate"),
         ("BITGATE_LOAD", "one.py:two/declaration.py"),
         ("BITGATE_FETCH_ONLY", "1"),
     ],

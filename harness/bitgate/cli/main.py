@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "kernels": "bitgate.cli.kernels",
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",
+    "exec": "bitgate.cli.execute",
     "first-contact": "bitgate.cli.first_contact",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
