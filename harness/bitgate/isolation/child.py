@@ -133,9 +133,8 @@ class Child(Endable):
         return asked
 
     def answer(self, asked: Asked, note: Callable[[Any], None] | None = None) -> Any:
-        """The answer to what was put. One that is there is not late, whenever it is fetched. Nobody can be asked any
-        more once somebody has broken off, by Ctrl-C or a deadline of his own: what comes would be taken for another
-        answer."""
+        """The answer to what was put. One that is there is not late, whenever it is fetched. Who breaks off, by Ctrl-C
+        or a deadline of his own, ends the child: its answer would be taken for that to the next question."""
         try:
             answer = self._reply(asked, note)
         except BaseException:

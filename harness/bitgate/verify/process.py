@@ -148,7 +148,10 @@ class CaseProcess(Endable):
         if self._is_suspect or family in self._broken or self._has_died_in_line:
             return False
         part, prepare = (family, instance, planned.raced), None
-        child = self._started()
+        try:
+            child = self._started()
+        except UsageError:
+            return False
         if part not in self._prepared:
             prepare = child.put(to_prepare(*part), OPEN_SECONDS)
             self._prepared.add(part)
