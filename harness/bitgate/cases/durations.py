@@ -219,6 +219,8 @@ def _json(value: Any) -> str:
 def percentile(samples: Sequence[float], share: float) -> float:
     """The smallest of the samples that so large a share of them does not exceed: of seven the 95th percentile is the
     largest."""
+    if len(samples) == 1:
+        return samples[0]
     ordered = sorted(samples)
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 

@@ -76,12 +76,10 @@ def run_on_device(
     with Buffers(device, how.placement) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, data, buffers, how)
-        device.synchronize()
-        filled = perf_counter()
         how.arrange(device)
         execute(device, launch, buffers.named, run)
         ran = perf_counter()
-        run.seconds["fill"], run.seconds["kernel"] = filled - started, ran - filled
+        run.seconds["fill"], run.seconds["kernel"] = run.began - started, ran - run.began
         if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, expected, run)
             if run.wrong:

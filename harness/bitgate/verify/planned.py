@@ -61,7 +61,7 @@ class PlannedCase:
 
     @cached_property
     def case(self) -> str:
-        return case_id(self.problem)
+        return _case(self.problem)
 
     def asked_by_test(self, test: str, repeated: bool) -> PlannedCase:
         """The same as a test asks for it. What is known of its problem and kernel stays known."""
@@ -99,6 +99,11 @@ class PlannedCase:
 
 
 _OF_PROBLEM_AND_KERNEL = ("predicted", "case", "key")
+
+
+@lru_cache(maxsize=4096)
+def _case(problem: Problem) -> str:
+    return case_id(problem)
 
 
 @lru_cache(maxsize=1024)

@@ -111,6 +111,8 @@ class LaunchResult:
     changes: list[str] = field(default_factory=list)
     fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
+    began: float = 0.0
+    """When all that was done before the launch had ended, by ``perf_counter``."""
 
 
 def run_once(
@@ -217,6 +219,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
 def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
     """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
     mark = before_launch(device)
+    run.began = perf_counter()
     watch = Watch(device, work)
     try:
         run.record = work.start(buffers, device.stream)
