@@ -28,7 +28,7 @@ STARTS = {
     "the founding one": "bwd_data_f32_nhwgc_g1n4k16c24_y5x3_h20x17_s3x2_d1x2_p2x1_q1x0_relu_gap",
     "K in vectors": "bwd_data_f32_gnhwc_g1n3k17c9_y3x3_h9x9_s2x1_d1x1_p1x1_q1x1",
     "a full bucket": "bwd_data_f32_ndhwgc_g3n5k7c5_y2x4x4_h9x9x9_s2x4x4_d1x1x1_p1x0x1_q1x1x1",
-    "a gap behind lines of dx": "bwd_data_f32_nhwgc_g2n3k8c8_y3x3_h9x9_p1_nd1_gapinh8_gapinw8_gapweix4_gapoutw8_gapd0h8",
+    "a gap behind lines of dx": "bwd_data_f32_nhwgc_g2n3k8c8_y3x3_h9x9_p1_nd1_gapinh8_gapinw8_gapweix4_gapd0h8",
     "ragged": "bwd_data_f32_nhwgc_g2n2k8c12_y3x3_h9x11_s1x1_d1x2_p1x2_q1x2_nd1",
 }
 
