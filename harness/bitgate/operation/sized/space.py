@@ -11,7 +11,7 @@ from bitgate.operation.sized.problem import SizedProblem
 from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.operation.space import Space
 from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind
-from bitgate.operation.space.quantity import SHARED, Choice, Quantity, quantities_of
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
 from bitgate.operation.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class SizedSpace(Space):
     def quantities(self) -> tuple[Quantity, ...]:
         singles = [str(types) for types in SHARED["dtypes"].values if "_" not in str(types)]
         types = Choice("dtypes", tuple(map(TensorTypes.parse, singles)))
-        return types, *quantities_of(self.operation.schema.type), SHARED["gap"], SHARED["gaps"]
+        return types, *quantities_of(self.operation.schema.type), SHARED["gap"], GAPS
 
     def values_of(self, problem: SizedProblem) -> dict[str, Any]:
         return {"dtypes": problem.dtypes, **vars(problem.sizes), "gap": problem.gap, "gaps": problem.gaps}

@@ -51,11 +51,13 @@ SHARED: Mapping[str, Choice] = {
         Choice("in_op", tuple(ELEMENTWISE[name] for name in ("pass", *OPERAND_ELEMENTWISE))),
         Choice("wei_op", tuple(ELEMENTWISE[name] for name in ("pass", *OPERAND_ELEMENTWISE))),
         Choice("gap", (False, True)),
-        Choice("gaps", ((),)),  # those of single tensors and axes: not drawn, and shrunk to none
         Choice("split_k", (1, 2, 3, 4, -1)),
     )
 }
 """Choices that several operations have, by the name of the problem's field."""
+
+GAPS = Choice("gaps", ((),))
+"""Gaps of single tensors and axes, beside ``gap``: no draw has them, and shrinking takes them away."""
 
 
 def quantities_of(problem_type: type) -> tuple[Quantity, ...]:

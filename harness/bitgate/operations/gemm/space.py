@@ -11,7 +11,7 @@ from bitgate.operation import ELEMENTWISE, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.contraction import with_operand_operation
 from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
-from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, Way, blocks, remainder
@@ -30,13 +30,14 @@ class GemmSpace(Space):
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         lengths = (Length(name, tile=place) for place, name in enumerate(_SIZES))
-        names = ("op", "in_op", "wei_op", "gap", "split_k", "gaps")
+        names = ("op", "in_op", "wei_op", "gap", "split_k")
         return (
             Length("batch", tile=None),
             *lengths,
             SHARED["dtypes"],
             Choice("layout", GEMM_LAYOUTS),
             *(SHARED[name] for name in names),
+            GAPS,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from bitgate.operation import DTYPES, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.field_check import texts
 from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
-from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import AxisField, ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, blocks, remainder
@@ -37,7 +37,7 @@ class ReductionSpace(Space):
             Choice("kind", tuple(Kind)),
             SHARED["gap"],
             SHARED["split_k"],
-            SHARED["gaps"],
+            GAPS,
         )
 
     @cached_property
