@@ -249,6 +249,7 @@ def test_buffers_that_memory_does_not_hold(bench: Bench) -> None:
     [
         ([], "no case to time; name a case, or a sweep with --sweep"),
         ([CASE, "--plot", "x.svg"], "say what side B is"),
+        (["probe_platform"], "probe_platform: has no result that a time could be held to; bitgate verify runs it"),
         ([CASE, "--min-effect", "300%"], "give a share below 1, as 3% or 0.03"),
         ([CASE, "--dtype", "bf16"], "--dtype is about a sweep's problems"),
         ([CASE, "--fill", "exakt"], "did you mean 'exact'"),
@@ -448,7 +449,7 @@ def test_the_gate_is_red_for_what_is_slower_twice(owner: Path) -> None:
     done = bitgate(owner, *words, "--base=HEAD~1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "red: 1 slower" in done.stdout
-    assert "1 shapes are slower, or seem to be: they are measured again" in done.stderr
+    assert "1 shapes have a winner, or seem slower: they are measured again" in done.stderr
     assert "<failure" in (owner / "out" / "host" / "bench.junit.xml").read_text()
 
 

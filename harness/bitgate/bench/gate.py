@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.bench.compare import ShapeResult, compare, kernel_words
+from bitgate.bench.compare import SIDES, ShapeResult, compare, kernel_words
 from bitgate.bench.settings import Significance
 from bitgate.record import UNKNOWN, Outcome
 from bitgate.record.timing import Status, Timing
@@ -25,6 +25,7 @@ class Ruling(str, Enum):
     NOT_CONFIRMED = "not confirmed"
     """Slower at first, and not when it was measured again."""
     FASTER = "faster"
+    """Twice, too."""
     SAME = "no slower"
     NO_BASE = "no base"
     """Nothing to measure against: the kernel is new, or the base does not build or is wrong itself."""
@@ -102,14 +103,16 @@ class Gate:
 def judge(
     rows: Sequence[Timing], significance: Significance, again: Callable[[Sequence[Shape]], Sequence[Timing]]
 ) -> Gate:
-    """``again`` measures the given shapes once more, in new processes; it is called once at most, with those that are
-    slower, or seem to be, and verified."""
+    """``again`` measures the given shapes once more, in new processes; it is called once at most, with those that have
+    a winner or seem slower, are verified, and are not the same build on both sides, where it can be noise alone."""
     first = compare(rows, significance)
     wrong = _wrong(rows)
     suspects = [
         (one.case, one.name)
         for one in first.shapes
-        if (one.winner == "A" or _seems_slower(one, significance)) and (one.case, one.name) not in wrong
+        if (one.winner in SIDES or _seems_slower(one, significance))
+        and (one.case, one.name) not in wrong
+        and not _is_same_build(one)
     ]
     more = list(again(suspects)) if suspects else []
     wrong |= _wrong(more)
@@ -120,10 +123,12 @@ def judge(
 
 
 def _is_same_build(one: ShapeResult) -> bool:
+    """One kernel of one library on both sides. What Python launches may be other than its key says."""
     if one.a is None or one.b is None:
         return False
     builds = {best.row.fingerprint.get("build", "") for best in (one.a, one.b)}
-    return one.a.words == one.b.words and len(builds) == 1 and not builds & {"", UNKNOWN}
+    is_native = {best.row.settings.get("loop") for best in (one.a, one.b)} == {"C"}
+    return is_native and one.a.words == one.b.words and len(builds) == 1 and not builds & {"", UNKNOWN}
 
 
 def _seems_slower(one: ShapeResult, significance: Significance) -> bool:
@@ -169,10 +174,15 @@ def _ruled(
     """``late``: sides of shapes whose time was up, or that found no room."""
     if why := wrong.get((one.case, one.name)):
         return Ruled(one, Ruling.NOT_VERIFIED, why, again)
+    if one.compared and _is_same_build(one):
+        noise = "both sides are the same build: what differs is noise, of which there is much here"
+        return Ruled(one, Ruling.SAME, noise if one.winner in SIDES else one.note)
     if one.winner == "A" or _seems_slower(one, significance):
         return _confirmed(one, again, significance)
+    if one.winner == "B" and (again is None or again.winner != "B"):
+        return Ruled(one, Ruling.SAME, "faster at first, and not when it was measured again", again)
     if one.compared:
-        return Ruled(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note)
+        return Ruled(one, Ruling.FASTER if one.winner == "B" else Ruling.SAME, one.note, again)
     absent = [side for side, best in (("A", one.a), ("B", one.b)) if best is None]
     if not absent or any((one.case, one.name, side) in late for side in absent):
         return Ruled(one, Ruling.TOO_LITTLE, one.note)

@@ -312,7 +312,7 @@ def _check_gate(gate: bool, base: str | None, second: _Second) -> None:
 
 def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
     def again(suspects: Sequence[tuple[str, str]]) -> list[Timing]:
-        progress(f"{len(suspects)} shapes are slower, or seem to be: they are measured again")
+        progress(f"{len(suspects)} shapes have a winner, or seem slower: they are measured again")
         shapes = tuple(one for one in asked.shapes if (case_id(one.problem), one.name) in suspects)
         journal = asked.journal.with_name(bench_gate.AGAIN)
         journal.unlink(missing_ok=True)

@@ -33,6 +33,11 @@ def asked_for(
         first = f": {len(refused)} lines refused, {refused[0].where}: {refused[0].reason}" if refused else ""
         raise UsageError(f"no case to time{first}; name a case, or a sweep with --sweep, or a list with --cases")
     shapes = _each_once(found)
+    for shape in shapes:
+        if not shape.problem.outputs:
+            raise UsageError(
+                f"{case_id(shape.problem)}: has no result that a time could be held to; bitgate verify runs it"
+            )
     if only is not None:
         shapes = _matching(shapes, only)
         kept: set[Problem] = {shape.problem for shape in shapes}
