@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,13 @@ def tool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *module], cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 def write(folder: Path, barrier: str = "__syncthreads();") -> None:
@@ -158,6 +167,19 @@ def test_what_cannot_be_started_ends_with_2(tmp_path: Path, words: list[str], sa
 def test_a_program_that_is_killed_is_told(tmp_path: Path) -> None:
     done = tool(tmp_path, "bitgate", "exec", "sh", "-c", "kill -SEGV $$")
     assert (done.returncode, done.stderr) == (1, "bitgate exec: under forward: ended by SIGSEGV\n")
+
+
+def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bitgate", "exec", "sh", "-c", "echo $$ > pid; exec sleep 600"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        pid = tmp_path / "pid"
+        wait_for(lambda: pid.is_file() and pid.read_text().endswith("\n"))
+        program = int(pid.read_text())
+        running.terminate()
+        assert running.wait(60) == 130
+        assert running.stderr is not None
+        assert "Traceback" not in running.stderr.read()
+    assert not Path(f"/proc/{program}").exists()
 
 
 def test_words_of_hipcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,9 @@ def execute(
     program: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]", help="As bitgate-hipcc has built it.")],
     schedule: Annotated[
         list[str] | None,
-        typer.Option(metavar="S", help="forward, reverse, lockstep or random:N [forward]; of several, one run each."),
+        typer.Option(
+            metavar="S", help="forward (if none is named), reverse, lockstep or random:N; of several, one run each."
+        ),
     ] = None,
     wave: Annotated[int, typer.Option(help="Lanes of a wave: 64, or 32 as on RDNA.")] = 64,
     as_json: Annotated[
@@ -34,8 +36,10 @@ def execute(
 ) -> int:
     """Run a HIP program on CPU threads, and tell what the runtime saw: faults, refused calls, races of a --race build.
 
-    Runs under several schedules should print the same. Exit codes: 0 sound; 1 something was seen, the program itself
-    failed, or it printed something else under another schedule; 2 it cannot be started; 130 interrupted.
+    Under several schedules it should print the same.
+
+    Exit codes: 0 sound; 1 something was seen, the program itself failed, or it printed something else under another
+    schedule; 2 it cannot be started; 130 interrupted.
     """
     from bitgate.build import Builder
     from bitgate.device.host import parse_schedule

@@ -51,7 +51,9 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module(COMMANDS[cmd_name]).app)
+        app = import_module(COMMANDS[cmd_name]).app
+        app.rich_markup_mode = None  # "[local]" is a default, and would be taken for a style and left out
+        command = typer.main.get_command(app)
         command.name = cmd_name
         return command
 
