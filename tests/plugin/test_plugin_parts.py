@@ -170,6 +170,20 @@ def test_a_black_box_is_there_while_its_case_is_under_way(tmp_path: Path) -> Non
     box.clear()
     assert list(left_behind(tmp_path)) == []
     assert box.test() == ""
+    box.write("suites/a_longer_name.py::test[x]")
+    box.write("suites/b.py::test[x]")
+    assert [found.test() for found in left_behind(tmp_path)] == ["suites/b.py::test[x]"]
+    box.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_black_box_that_another_process_left_stays_until_it_is_dealt_with(tmp_path: Path) -> None:
+    BlackBox(tmp_path, "main").write("suites/a.py::test[x]")
+    BlackBox(tmp_path, "main").close()
+    (left,) = left_behind(tmp_path)
+    assert left.test() == "suites/a.py::test[x]"
+    left.remove()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_black_box_cut_short_names_nothing(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class Ending:
         if self.run.ended is End.INTERRUPTED:
             # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
             for box in left_behind(self.run.folder):
-                box.clear()
+                box.remove()
         self.run.write_reports()
         if self.run.results.is_file():
             self._learn()

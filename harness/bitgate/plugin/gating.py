@@ -138,6 +138,7 @@ class Gating:
         return self._asked[node_id]
 
     def pytest_unconfigure(self) -> None:
+        self.box.close()
         if self.lanes is not None:
             self.lanes.end()
         if "kernels" in vars(self.run):
@@ -242,7 +243,7 @@ class Gating:
             faulthandler.dump_traceback(stream)
         reason = f"no verdict within {self.run.patience(test):g} s; {stacks} shows where every thread stood"
         append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
-        self.box.clear()
+        self.box.close()
         if not self.run.is_worker:
             self.run.ended = End.STOPPED
             self.run.write_reports()

@@ -41,7 +41,7 @@ def begin(run: Run) -> None:
             verdict = stand_in(run, test, box.test(), Outcome.CRASHED, DIED)
             library = libraries.get(verdict.key.kernel, "")
             append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
-        box.clear()
+        box.remove()
 
 
 def claim(run: Run) -> None:

@@ -63,7 +63,7 @@ class Workers:
         reason = f"worker {node.gateway.id} {_death(node)} while it ran this case"
         verdict = stand_in(self.run, test, crashitem, Outcome.CRASHED, reason)
         append(self.run.results, verdict)
-        box.clear()
+        box.remove()
         if verdict.green:  # a known bug that takes its process with it
             report.outcome, report.longrepr = "skipped", (crashitem, 0, f"KNOWN_BUG: {verdict.reason}")
             return
