@@ -12,7 +12,7 @@ import pytest
 
 from bitgate.cases.durations import work_of
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
+from bitgate.cases.planning import Setting, check_setting, keywords_of, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE
 from bitgate.cases.selected import check_known
 from bitgate.cases.table import load_set
@@ -87,7 +87,8 @@ class Collecting:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         test = planned_test(item)
         if test is not None:
-            item.extra_keyword_matches.update(test.keywords)
+            if item.config.option.keyword:  # else nobody asks, and they cost more than the rest of an item
+                item.extra_keyword_matches.update(keywords_of(test))
             self.run.tests[item.nodeid] = test
             self._locate(item)
 

@@ -49,8 +49,6 @@ class PlannedCase:
     """That row (``cases.planning.row_of``)."""
     stated_id: str = ""
     """Its id in a plan, which says nothing of what is the whole run's."""
-    keywords: tuple[str, ...] = ()
-    """What ``-k`` finds it by, beside the id."""
     nobody: str = ""
     """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
