@@ -192,5 +192,11 @@ def test_words_of_hipcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert words.compiled == ("-O3", "-D", "A=1", "-std=c++23", "-g")
     assert words.linked == ("a.hip", "b.cpp", "c.o", "-lm", "-Wl,-z,now")
     assert (words.output, words.mode) == ("out", "")
+    Path("words.rsp").write_text("-O1 'c.o' -o other")
+    assert read_words(["@words.rsp"]).output == "other"
+    assert read_words(["-dumpmachine"]).asked
+    assert not read_words(["-v", "a.hip"]).asked
+    with pytest.raises(UsageError, match=r"@none: its words cannot be read"):
+        read_words(["@none"])
     with pytest.raises(UsageError, match=r"-o x is one file, -c of 2 sources makes several"):
         read_words(["-c", "a.hip", "b.cpp", "-o", "x"])

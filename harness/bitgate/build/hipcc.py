@@ -30,6 +30,8 @@ def run(arguments: Sequence[str]) -> int:
     if words.is_version:
         print(f"bitgate-hipcc {__version__}: HIP for the host runtime, by {builder.compiler.name}")
         return 0
+    if words.asked:
+        return 0 if _ran([*builder.compiler.command, *words.compiled]) else FAILED
     with TemporaryDirectory(prefix="bitgate-hipcc-") as scratch:
         return _Work(words, builder, Path(scratch)).done()
 
