@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.bench.lane import Entrant
+from bitgate.bench.lane import Entrant, share_batch
 from bitgate.bench.rounds import Lane
 from bitgate.bench.rows import refused_row, timed_row
 from bitgate.bench.settings import Settings
@@ -54,6 +54,19 @@ def test_what_was_timed(entrant: Entrant) -> None:
     assert (found.includes, found.launches, found.settings["batch"]) == (("zero_fill",), 1, 50)
     assert found.clocks == {"sm_mhz": (1700.0, 1980.0)}
     assert "launch_bound" not in found.settings
+
+
+def test_kernels_that_take_about_as_long_have_as_many_launches_in_a_sample(entrant: Entrant) -> None:
+    """The warm-up of the second was disturbed: alone it would have a tenth of the launches."""
+    facts = [{"fastest": seconds, "most": most} for seconds, most in ((1e-4, 1000), (1.4e-4, 1000), (1e-2, 1000))]
+    first, second, slow = (replace(entrant, facts=one) for one in facts)
+    share_batch([first, second, slow])
+    assert (first.batch, second.batch, slow.batch) == (50, 50, 2)
+    assert row(second, [1e-4] * 20).settings["batch"] == 50
+    second.facts["most"] = 7  # of a kernel of many launches, that are to be queued
+    share_batch([first, second])
+    assert (first.batch, second.batch) == (7, 7)
+    share_batch([])
 
 
 def test_a_launch_that_costs_the_thread_more_than_the_device(entrant: Entrant) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -80,8 +81,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the program, compiled and linked in two steps, as make does it."""
     folder = tmp_path_factory.mktemp("program")
     write(folder)
+    depends = ("-MD", "-MT", "program.o", "-MF", "program.d")  # as cmake does
     arch = ("--offload-arch=gfx90a", "--offload-arch", "gfx1100", "-fgpu-rdc")
-    compiled = tool(folder, "bitgate-hipcc", "-std=c++17", "-O2", "-Iinclude", *arch, "-MD", "-c", "program.hip")
+    compiled = tool(folder, "bitgate-hipcc", "-std=c++17", "-O2", "-I", "include", *arch, *depends, "-c", "program.hip")
     assert (compiled.returncode, compiled.stderr) == (0, "")
     assert "include/kernels.h" in (folder / "program.d").read_text()
     linked = tool(folder, "bitgate-hipcc", "program.o", "-L/opt/rocm/lib", "-lamdhip64", "--hip-link", "-o", "program")
@@ -182,6 +184,16 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     assert not Path(f"/proc/{program}").exists()
 
 
+def test_a_build_that_exports_it_as_its_compiler_does_not_go_round_in_circles(tmp_path: Path) -> None:
+    wrapper = tmp_path / "bitgate-hipcc"
+    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -m bitgate.cli.hipcc "$@"\n')
+    wrapper.chmod(0o755)
+    (tmp_path / "one.cpp").write_text("int main() { return 0; }\n")
+    environment = {**os.environ, "CXX": str(wrapper)}
+    subprocess.run([wrapper, "one.cpp", "-o", "one"], cwd=tmp_path, env=environment, check=True, timeout=120)
+    assert tool(tmp_path, "bitgate", "exec", "./one").returncode == 0
+
+
 def test_words_of_hipcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a.hip", "b.cpp", "c.o"):
@@ -192,5 +204,11 @@ def test_words_of_hipcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert words.compiled == ("-O3", "-D", "A=1", "-std=c++23", "-g")
     assert words.linked == ("a.hip", "b.cpp", "c.o", "-lm", "-Wl,-z,now")
     assert (words.output, words.mode) == ("out", "")
+    Path("words.rsp").write_text("-O1 'c.o' -o other")
+    assert read_words(["@words.rsp"]).output == "other"
+    assert read_words(["-dumpmachine"]).asked
+    assert not read_words(["-v", "a.hip"]).asked
+    with pytest.raises(UsageError, match=r"@none: its words cannot be read"):
+        read_words(["@none"])
     with pytest.raises(UsageError, match=r"-o x is one file, -c of 2 sources makes several"):
         read_words(["-c", "a.hip", "b.cpp", "-o", "x"])

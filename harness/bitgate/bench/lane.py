@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 from bitgate.bench.settings import Settings
@@ -16,6 +17,9 @@ from bitgate.record.timing import Status, Timing
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
+
+LONGER = 4.0
+"""A sample takes at most so many times as long as it should, of kernels far slower than the fastest."""
 
 SAMPLE_SECONDS = 60.0
 """That a sample may take beside what it took before."""
@@ -37,13 +41,17 @@ class Entrant:
     host_seconds: list[float] = field(default_factory=list)
     unqueued: int = 0
     """Samples whose first launch did not wait for the last one, though it should have."""
+    batch: int = 0
+    """Launches of a sample; 0: as its own warm-up found."""
     _number: int = -1
     _process_number: int = -1
 
     @property
     def cost(self) -> float:
         """Seconds that a sample takes."""
-        return float(self.facts.get("seconds", 0.0)) * int(self.facts.get("settings", {}).get("batch", 1))
+        return float(self.facts.get("seconds", 0.0)) * (
+            self.batch or int(self.facts.get("settings", {}).get("batch", 1))
+        )
 
     def verify(self) -> None:
         """By the spine, as any verdict: what does not pass is not timed."""
@@ -76,7 +84,7 @@ class Entrant:
             self.open()
         if self.status is not None:
             return None
-        answer = self._ask("sample", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
+        answer = self._ask("sample", {"number": self._number, "batch": self.batch}, SAMPLE_SECONDS + 20 * self.cost)
         if answer is None:
             return None
         if not 0 < answer["seconds"] < inf:
@@ -126,6 +134,17 @@ class Entrant:
 
 _OUT = {"wrong": Status.NOT_VERIFIED, "failed": Status.FAILED, "short": Status.REFUSED}
 """Answers that end a contender, and as what."""
+
+
+def share_batch(entrants: Sequence[Entrant]) -> None:
+    """Samples of as many launches for all that take about as long. What a sample costs beside its launches is shared
+    out among these, and a long one is put aside more often than a short one: of kernels alike the one whose warm-up was
+    disturbed, with fewer launches a sample, would be another than it is."""
+    fastest = [float(one.facts["fastest"]) for one in entrants]
+    most = min((int(one.facts["most"]) for one in entrants), default=1)
+    for one, own in zip(entrants, fastest, strict=True):
+        wanted = min(1 / min(fastest), LONGER / own) * one.settings.batch_seconds
+        one.batch = max(1, min(most, ceil(wanted)))
 
 
 def _whole_digest(verdict: Verdict, outputs: int) -> str:

@@ -39,6 +39,8 @@ def timed_row(entrant: Entrant, lane: Lane, target: Target, clocks: Clocks, stam
     seconds = tuple(lane.seconds) if keeps else ()
     host_seconds = median(entrant.host_seconds) if keeps and entrant.host_seconds else 0.0
     stated = asdict(entrant.settings) | dict(entrant.facts.get("settings", {}))
+    if entrant.batch:
+        stated["batch"] = entrant.batch
     if lane.stopped in ("behind", "budget"):
         stated["stopped"] = lane.stopped
     if seconds and _waits_for_launches(entrant, stated, host_seconds, median(seconds)):

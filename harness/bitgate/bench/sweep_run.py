@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from bitgate.bench.clocks import Clocks
-from bitgate.bench.lane import Entrant
+from bitgate.bench.lane import Entrant, share_batch
 from bitgate.bench.rounds import Lane, play
 from bitgate.bench.rows import refused_row, timed_row
 from bitgate.bench.settings import Settings
@@ -122,6 +122,7 @@ class _Run:
         for do, what in ((self._verify, "verified"), (Entrant.open, "timed")):
             for entrant in by_data(entrants):
                 self._step(entrant, do, what, left())
+        share_batch([entrant for entrant in entrants if entrant.status is None])
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
         self._clocks.begin()

@@ -101,9 +101,15 @@ class Timers:
             return UNKNOWN
         return self._session.fingerprint(case.kernel)["build"]
 
-    def sample(self, number: int) -> dict[str, Any]:
-        """A ``Sample``'s fields; or ``wrong``, or ``failed``."""
-        return _told(self._session, lambda: vars(self._timed[number].sample()))
+    def sample(self, number: int, batch: int = 0) -> dict[str, Any]:
+        """A ``Sample``'s fields, of ``batch`` launches if that is stated; or ``wrong``, or ``failed``."""
+
+        def sampled() -> dict[str, Any]:
+            timed = self._timed[number]
+            timed.batch = batch or timed.batch
+            return vars(timed.sample())
+
+        return _told(self._session, sampled)
 
     def finish(self, number: int) -> dict[str, Any]:
         """One launch more, when all samples are taken, and some on other data."""
@@ -187,7 +193,8 @@ class Timed:
         self.runner: Runner = self.session.runner(self.case.kernel)
         self.workspace = self.runner.workspace(self.case.problem)
         self.is_native = isinstance(self.runner, LibraryRunner)
-        self.batch = 1
+        self.batch = self.most = 1
+        self.fastest = 0.0
         self.launched = 0
         self.record: DispatchRecord | None = None
         self.seconds = self.host_seconds = 0.0
@@ -199,6 +206,8 @@ class Timed:
         """What a row says of how it was timed."""
         return {
             "seconds": self.seconds,
+            "fastest": self.fastest,
+            "most": self.most,
             "launches": self.record.launches if self.record else 0,
             "includes": list(_beside(self.record)) if self.record else [],
             "settings": {
@@ -299,12 +308,13 @@ class Timed:
         settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
         seconds: list[float] = []
         most = MOST_LAUNCHES if self.hold is None else most_queued(self.record)
-        alone = bool(self.case.problem.in_place) or self.overwritten is not None
+        self.most = 1 if self.case.problem.in_place or self.overwritten is not None else most
         while True:
             taken = self.sample()
             seconds.append(taken.seconds)
+            self.fastest = min(seconds)
             wanted = ceil(settings.batch_seconds / max(taken.seconds, 1e-9))
-            batch = 1 if alone else max(1, min(most, wanted))
+            batch = max(1, min(self.most, wanted))
             last = seconds[-AGREEING:]
             grown = batch > 2 * self.batch
             if not grown and len(last) == AGREEING and max(last) <= (1 + settings.warm_up) * min(last):

@@ -30,6 +30,8 @@ def run(arguments: Sequence[str]) -> int:
     if words.is_version:
         print(f"bitgate-hipcc {__version__}: HIP for the host runtime, by {builder.compiler.name}")
         return 0
+    if words.asked:
+        return 0 if _ran([*builder.compiler.command, *words.compiled]) else FAILED
     with TemporaryDirectory(prefix="bitgate-hipcc-") as scratch:
         return _Work(words, builder, Path(scratch)).done()
 
@@ -89,10 +91,10 @@ class _Work:
         path = self.scratch / "translated.ii"
         path.write_text(text, errors="surrogateescape")
         mode = "-S" if self.words.mode == "-S" else "-c"
-        rest = [word for word in self.words.compiled if not word.startswith(("-M", "-D", "-U"))]
+        rest = _without_files(self.words.compiled)
         # zig knows no preprocessed language: what has no macro left is preprocessed once more.
         language = "c++" if self.compiler.kind == "zig" else "c++-cpp-output"
-        command = [*self.compiler.command, *self.flags, *_without_files(rest), "-x", language, str(path)]
+        command = [*self.compiler.command, *self.flags, *rest, "-x", language, str(path)]
         return _ran([*command, mode, "-o", target])
 
     def _write(self, text: str) -> None:
@@ -117,7 +119,19 @@ def _without_files(words: Sequence[str]) -> list[str]:
     for word in words:
         if skip:
             skip = False
-        elif word in ("-include", "-MF", "-MT", "-MQ", "-Xpreprocessor", "-D", "-U", "-I", "-isystem", "-iquote"):
+        elif word in (
+            "-include",
+            "-MF",
+            "-MT",
+            "-MQ",
+            "-Xpreprocessor",
+            "-D",
+            "-U",
+            "-I",
+            "-isystem",
+            "-iquote",
+            "-idirafter",
+        ):
             skip = True
         elif not word.startswith(("-M", "-D", "-U", "-I")):
             kept.append(word)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,8 @@ OF_A_GPU = (
 )
 """Left out: they say how device code is made, or where ROCm lies."""
 OF_A_GPU_WITH_VALUE = ("--offload-arch", "-mllvm", "-Xarch_device", "--rocm-path")
+ASKED = r"-dump\w+|--?print-.*|-v|-###"
+"""Questions about the compiler, which build systems ask: without a file it answers itself."""
 DEVICE_ONLY = ("--genco", "--offload-device-only", "--cuda-device-only")
 NEW_ENOUGH = ("20", "23", "26")
 YEARS = {"2a": "20", "2b": "23", "2c": "26"}
@@ -47,6 +50,8 @@ class HipccWords:
     shared: bool = False
     race: bool = False
     is_version: bool = False
+    asked: bool = False
+    """Is the compiler itself asked?"""
 
     def object_of(self, source: str) -> str:
         """What ``-c`` makes of a source."""
@@ -56,7 +61,7 @@ class HipccWords:
 def read_words(arguments: Sequence[str]) -> HipccWords:
     """Of a command line. UsageError names a word that the host cannot heed, and a file that is not there."""
     found = HipccWords()
-    words = iter(arguments)
+    words = iter(_with_response_files(arguments))
     for word in words:
         if word in DEVICE_ONLY:
             raise UsageError(f"{word}: device code is for a GPU: build it with ROCm's hipcc, or bitgate compile")
@@ -68,13 +73,25 @@ def read_words(arguments: Sequence[str]) -> HipccWords:
             if not value:
                 raise UsageError(f"{word}: give what belongs to it as the next word")
         found = _with(found, word, value)
-    if found.is_version:
-        return found
+    if found.is_version or (not found.linked and any(re.fullmatch(ASKED, word) for word in found.compiled)):
+        return replace(found, asked=not found.is_version)
     if not found.sources and not any(not word.startswith("-") for word in found.linked):
         raise UsageError("name a source to compile, or objects to link")
     if found.mode and found.output and len(found.sources) > 1:
         raise UsageError(f"-o {found.output} is one file, {found.mode} of {len(found.sources)} sources makes several")
     return found
+
+
+def _with_response_files(arguments: Sequence[str]) -> Iterator[str]:
+    """``@FILE`` stands for the words in it. UsageError if it cannot be read."""
+    for word in arguments:
+        if not word.startswith("@"):
+            yield word
+            continue
+        try:
+            yield from shlex.split(Path(word[1:]).read_text())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{word}: its words cannot be read: {error}") from None
 
 
 def _with(found: HipccWords, word: str, value: str) -> HipccWords:

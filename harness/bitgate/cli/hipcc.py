@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 from bitgate import variables
 from bitgate.errors import UsageError
+
+NAME = "bitgate-hipcc"
 
 HELP = """bitgate-hipcc [--race] ARGUMENTS OF HIPCC
 
@@ -32,6 +36,8 @@ def run(arguments: list[str]) -> int:
         return 0 if arguments else 2
     from bitgate.build import hipcc
 
+    if Path(os.environ.get("CXX", "").partition(" ")[0]).name == NAME:
+        del os.environ["CXX"]  # cmake and make export what they were told: this is not what compiles
     try:
         variables.check()
         return hipcc.run(arguments)
