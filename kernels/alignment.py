@@ -12,5 +12,10 @@ CHANNEL = 2
 
 def is_aligned(tensor: Tensor, vector: int, along: int = CHANNEL) -> bool:
     """Every vector of that many elements along a dimension starts at a multiple of its size."""
-    outer = [s for i, (n, s) in enumerate(zip(tensor.lengths, tensor.strides, strict=True)) if i != along and n > 1]
-    return PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) == 0 and all(stride % vector == 0 for stride in outer)
+    if PROMISED_ALIGNMENT % (vector * tensor.dtype.bytes) != 0:
+        return False
+    # A plain loop: it is asked of each instance for each case, while cases are planned.
+    for axis, stride in enumerate(tensor.strides):
+        if stride % vector != 0 and axis != along and tensor.lengths[axis] > 1:
+            return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
 from bitgate.kernel.declaration import Refusal
@@ -12,6 +13,7 @@ from .limits import MAX_COORDINATE
 MAX_SUB_GEMMS = 65536
 
 
+@lru_cache(maxsize=1024)
 def too_large(problem: ConvProblem) -> Refusal | None:
     """The clause index_range, but for the grid."""
     windows = [o + d * (f - 1) for o, d, f in zip(problem.output, problem.dilation, problem.filter, strict=True)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bitgate.kernel.declaration import Instance, Refusal
 from bitgate.operation import Tensor
@@ -28,6 +29,7 @@ class VectorAccess:
     along: int = CHANNEL
 
 
+@lru_cache(maxsize=1024)
 def channel_access(problem: ConvProblem, *tensors: str) -> tuple[VectorAccess, ...]:
     """Tensors of a convolution, moved in vectors of their channels: K of the output, C of the others."""
     letters = [("k", problem.k) if tensor == "out" else ("c", problem.c) for tensor in tensors]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import isqrt
 
 from bitgate.kernel.declaration import ANY_INTEGER, Option
@@ -24,6 +25,7 @@ def split_n(problem: ConvProblem, options: Mapping[str, str]) -> int:
     return image_chunks(problem, int(options.get(SPLIT_N.name, SPLIT_N.production)))
 
 
+@lru_cache(maxsize=1024)
 def image_chunks(problem: ConvProblem, threshold: int) -> int:
     """The least divisor of N such that a chunk of that many parts spans at most ``threshold`` bytes of the input and of
     the output, as the kernel sees them. N if even single images are larger."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -69,10 +70,7 @@ def threads() -> int:
     """``$BITGATE_THREADS``, else the cores this process may use divided by the workers of a parallel test run."""
     stated = os.environ.get("BITGATE_THREADS")
     if stated:
-        try:
-            count = int(stated)
-        except ValueError:
-            count = 0
+        count = int(stated) if re.fullmatch("[0-9]{1,9}", stated) else 0
         if not 1 <= count <= MOST_THREADS:
             raise UsageError(f"BITGATE_THREADS={stated:.40}: give a number from 1 to {MOST_THREADS}")
         return count

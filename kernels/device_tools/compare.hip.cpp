@@ -79,6 +79,14 @@ __global__ void __launch_bounds__(block_size) kernel_zones(Zones zones, uint32_t
   add_answer(answers, count);
 }
 
+// One block a zone: every byte of it becomes `canary`.
+__global__ void __launch_bounds__(block_size) kernel_guard(Zones zones, uint32_t canary) {
+  const auto& zone = zones.zone[blockIdx.x];
+  auto* bytes = reinterpret_cast<uint8_t*>(zone.address);
+  for (uint64_t i = threadIdx.x; i < zone.bytes; i += block_size)
+    bytes[i] = static_cast<uint8_t>(canary);
+}
+
 } // namespace device_tools
 
 using namespace device_tools;
@@ -101,6 +109,17 @@ BITGATE_EXPORT int32_t bitgate_tools_gaps(const void* data, const Cells* cells, 
     return start(stream, "gaps", kernel_gaps<Bits>, space, static_cast<const Bits*>(data), *cells, space,
                  answers);
   });
+}
+
+BITGATE_EXPORT int32_t bitgate_tools_guard(const Zones* zones, int32_t count, uint32_t canary,
+                                           void* stream) noexcept {
+  if (count < 1 || count > max_zones)
+    return static_cast<int32_t>(hipErrorInvalidValue);
+  bitgate_dispatch_record record{};
+  bitgate::Context context{record, static_cast<hipStream_t>(stream), 0};
+  bitgate::launch(context, "guard", kernel_guard, dim3(static_cast<unsigned>(count)), dim3(block_size), 0,
+                  *zones, canary);
+  return static_cast<int32_t>(context.error);
 }
 
 BITGATE_EXPORT int32_t bitgate_tools_zones(const Zones* zones, int32_t count, uint32_t canary, Word* answers,

@@ -273,10 +273,11 @@ def test_what_cannot_be_asked_is_one_line(bench: Bench, arguments: list[str], wo
 
 
 def bitgate(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "BITGATE_OUT"}
     return subprocess.run(
         [sys.executable, "-m", "bitgate", *words],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -118,7 +118,7 @@ def test_an_owners_kernel_is_taken_from_its_own_source(tmp_path, hip_host, monke
 
 
 def test_gaps_and_an_input_in_the_results_place(tmp_path, hip_host):
-    write(tmp_path, f"{CASE}_bilinear_gap", "grouped_bwd_data.f16_32x32x32_a1b1c1_w32")
+    write(tmp_path, f"{CASE}_bilinear_gap_gapinw8_gapd0h16", "grouped_bwd_data.f16_32x32x32_a1b1c1_w32")
     done = built_and_run(tmp_path, hip_host)
     assert (done.returncode, done.stdout) == (0, "in: 0 of 512 cells are wrong\n")
 

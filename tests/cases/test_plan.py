@@ -95,6 +95,13 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["plan.json"]
 
 
+@given(plan=PLANS)
+def test_a_file_has_a_line_a_case(plan: Plan) -> None:
+    assert json.loads(plan.text) == plan.to_json()
+    lines = [line.removesuffix(",") for line in plan.text.splitlines()]
+    assert [json.loads(line) for line in lines[1 : 1 + len(plan.cases)]] == [item.fields() for item in plan.cases]
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.cases.durations import Durations
-from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
+from bitgate.cases.planning import Setting, check_setting, keywords_of, line_of, plan_rows
 from bitgate.cases.table import load_set
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
@@ -166,7 +166,7 @@ def test_a_row_that_names_what_nobody_has_is_refused(plan: Planner, field: str, 
 
 
 def test_keywords_tell_the_derived_factors(plan: Planner) -> None:
-    words = {frozenset(test.keywords) for test in plan(ROW)}
+    words = {frozenset(keywords_of(test)) for test in plan(ROW)}
     assert any({"g1", "gemms_count_4", "stride_gt_1", "grouped", "toy", "r"} <= found for found in words)
     assert any({"g1", "gemms_count_1", "stride_1", "flat"} <= found for found in words)
 

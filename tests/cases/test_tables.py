@@ -46,6 +46,12 @@ def test_zip_runs_lists_in_lock_step(write: Write) -> None:
     assert [case.split("_g1")[0] for case in ids(path)] == ["bwd_data_f32_nhwgc", "bwd_data_f16_gnhwc"]
 
 
+def test_gaps_are_of_all_tensors_or_of_single_ones(write: Write) -> None:
+    path = write(ROW + 'gap = [false, true, "inw8", "outw8_inh16"]\n')
+    ends = [case.partition("_q0x0")[2] for case in ids(path)]
+    assert ends == ["", "_gap", "_gapinw8", "_gapinh16_gapoutw8"]
+
+
 def test_a_zip_wins_over_a_default(write: Write) -> None:
     path = write('[defaults]\ndtypes = "bf16"\n' + ROW.replace('dtypes = "f16"', 'zip = { dtypes = ["f32", "f16"] }'))
     assert [case.split("_")[2] for case in ids(path)] == ["f32", "f16"]
@@ -103,6 +109,9 @@ def test_a_table_has_named_sets(write: Write) -> None:
         ('zip = { colour = ["red"] }', r"zip: 'colour' is not an axis"),
         ('case = "fwd_f16_n1k1c1_y1_h1"', r"shape: given as case and as shape"),
         ("n = 1", r"shape: given as shape and as g n k c"),
+        ('gap = "inw"', r"gap: 'inw' is neither true nor false nor like inw8 or inw8_outh4"),
+        ("gap = 1", r"gap: 1 is neither true nor false"),
+        ('gap = "inn8"', r"shape: gapinn8: n is the outermost axis of in \(nhwgc\)"),
         ("split_k = 0", r"split_k: 0 is not a number from 1 up"),
         ("gemms_count = 4", r"gemms_count: the row says 4, bwd_data_f16_n1k8c8_y3x3_h8x8 splits into 1"),
         ('expect = "refused"', r"expect: give { refused = 'clause' }"),

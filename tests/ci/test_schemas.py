@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from bitgate.ci.matrix import Job, cells
 from bitgate.ci.targets import read_targets
 
 CI = rooms.room("ci")
+NO_TAGS: dict[str, Any] = {} if version("check_jsonschema") >= "0.39" else {"tags": ["docker"]}
+"""GitLab takes an empty list; schemas of before, which Python 3.10 has, ask for a tag."""
 GROOVY = [CI / "jenkins" / "Jenkinsfile", *sorted((CI / "jenkins" / "vars").glob("*.groovy"))]
 
 
@@ -56,7 +59,7 @@ def test_pipelines_are_gitlabs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "stated"), [("bitgate", {}), ("gate", {"sweep": "resnet50", "target": "gfx942", "tags": ["mi300"]})]
+    ("name", "stated"), [("bitgate", NO_TAGS), ("gate", {"sweep": "resnet50", "target": "gfx942", "tags": ["mi300"]})]
 )
 def test_templates_are_gitlabs(name: str, stated: dict[str, Any]) -> None:
     """What an owner must state, and the defaults of the rest."""

@@ -53,11 +53,17 @@ def test_a_path_that_no_case_takes_is_reported():
     [
         ((SEVERAL, FULL), {"bucket": "sub-GEMMs beyond one bucket", "gemms_count": "one sub-GEMM"}),
         ((FLAT,), {"gemms_count": "several sub-GEMMs", "k_vector": "K with a ragged vector"}),
+        ((SEVERAL, f"{FLAT}_gap"), {"even_rows": "a gap between lines or images"}),
     ],
 )
 def test_a_threshold_with_cases_on_one_side_is_reported(cases, missing):
     reported = {crossing.name: crossing.missing for crossing in bwd_data(ran(*cases)).one_sided}
     assert missing.items() <= reported.items()
+
+
+def test_a_gap_behind_a_line_is_beyond_even_rows():
+    (even,) = (c for c in bwd_data(ran(FLAT, f"{FLAT}_gap", f"{FLAT}_gapinw8")).crossings if c.name == "even_rows")
+    assert (even.below.cases, even.beyond.cases, even.missing) == (2, 1, "")
 
 
 def test_32_and_33_sub_gemms_stand_at_the_edge():

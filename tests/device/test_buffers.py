@@ -35,6 +35,33 @@ def test_what_is_uploaded_is_downloaded(guarded: Device, data: bytes, alignment:
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("size", [0, 20, 4100, (1 << 20) + 4])
+def test_what_is_put_in_with_guards_is_looked_at_with_them(
+    device: Device, poke: Callable[[int, int], int], placement: str, size: int
+) -> None:
+    """Of a GPU: in one copy, unless the buffer is large."""
+    gpu = Device(device.target, device.hip, None)
+    there, back = np.random.default_rng(1).integers(0, 256, size, np.uint8), np.empty(size, np.uint8)
+    with gpu.alloc(size, name="x", placement=placement, guarded=False) as buffer:
+        buffer.put(there)
+        seen = buffer.look()
+        assert seen.damage is None
+        assert (seen.content is None) == (size > 1 << 20)
+        assert seen.content is None or bytes(seen.content) == bytes(there)
+        buffer.download(back)
+        assert bytes(back) == bytes(there)
+        assert buffer.check_guards() is None
+        assert poke(buffer.pointer, -1) == 0
+        device.synchronize()
+        assert buffer.look().damage == buffer.check_guards() == GuardDamage("x", -1, size)
+        assert poke(buffer.pointer + size, 0) == 0
+        device.synchronize()
+        buffer.put(there)
+        assert buffer.look().damage is None
+    gpu.pool.empty()
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("cell", [-1, 5])
 def test_a_write_beside_a_buffer_is_found(
     guarded: Device, poke: Callable[[int, int], int], placement: str, cell: int

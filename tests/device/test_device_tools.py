@@ -36,7 +36,7 @@ def tensors(draw) -> Tensor:
     layout = draw(st.sampled_from(["nhwgc", "gnhwc", "ngchw", "nwgc", "ndhwgc"]))
     spatial = {"nwgc": "y2_h5_p1", "ndhwgc": "y1x2x2_h2x3x4"}.get(layout, "y2x3_h3x4_p1")
     sizes = "".join(f"{letter}{draw(st.integers(1, 3))}" for letter in "gnkc")
-    gap = "_gap" if draw(st.booleans()) else ""
+    gap = draw(st.sampled_from(["", "_gap", "_gapinw3_gapoutw5_gapd0k2", "_gapinc2_gapinw1_gapweik4_gapoutk7"]))
     problem = parse_case_id(f"fwd_f32_{layout}_{sizes}_{spatial}_bias{gap}")
     return draw(st.sampled_from(list(problem.tensors.values())))
 
@@ -215,3 +215,48 @@ def test_cells_on_each_other_are_refused() -> None:
     tensor = Tensor("in", DTYPES["f32"], "nhwgc", (1, 1, 3, 4, 4), (16, 16, 1, 4, 2))
     with pytest.raises(ValueError, match="has cells on each other"):
         cells_of(tensor)
+
+
+def test_sums_of_an_operand_that_is_filled_alike_are_known_and_those_of_other_data_are_not(opened, tools):
+    tensor = parse_case_id("fwd_f16_nhwgc_n1k2c3_y2_h4_gap").tensors["in"]
+    fill, other = TensorFill("integer", 3), make_tensor(tensor, TensorFill("integer", 2), 0)
+
+    def sums_of(there: OnDevice, seed: int, untouched: bool) -> tuple[int, int]:
+        tools.clear()
+        tools.fill(there.buffer.pointer, tensor, fill, seed)
+        ticket = tools.memory(there.buffer.pointer, tensor, untouched=untouched)
+        return sums_at(tools.read(), ticket)
+
+    with OnDevice(opened, tensor) as there:
+        first, second = sums_of(there, 5, untouched=False), sums_of(there, 6, untouched=False)
+        assert first != second
+        for _ in range(2):
+            assert sums_of(there, 5, untouched=True) == first
+            assert sums_of(there, 6, untouched=True) == second
+        tools.clear()
+        tickets = tools.memory(there.upload(other), tensor, untouched=True), tools.memory(there.buffer.pointer, tensor)
+        answers = tools.read()
+        assert sums_at(answers, tickets[0]) == sums_at(answers, tickets[1]) not in (first, second)
+
+
+@pytest.mark.parametrize("placement", ["right", "left"])
+def test_guards_of_several_buffers_are_made_at_once(device, tools, poke, placement):
+    gpu = Device(device.target, device.hip, None)  # the host as a GPU is treated
+    own = DeviceTools(gpu, Builder("host").family(family()))
+    sizes = {"small": 40, "odd": 4100, "large": (1 << 20) + 8}
+    buffers = [gpu.alloc(size, name=name, placement=placement, guarded=False) for name, size in sizes.items()]
+    try:
+        own.clear()
+        own.guard(buffers)
+        ticket = own.guards(buffers)
+        assert own.read()[ticket] == 0
+        assert [buffer.check_guards() for buffer in buffers] == [None] * 3
+        for number, buffer in enumerate(buffers, 1):
+            assert poke(buffer.pointer, -1) == 0
+            own.clear()
+            ticket = own.guards(buffers)
+            assert own.read()[ticket] == 4 * number
+    finally:
+        for buffer in buffers:
+            buffer.free()
+        gpu.pool.empty()

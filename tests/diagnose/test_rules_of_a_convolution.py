@@ -108,10 +108,19 @@ def test_all_zero(patient):
     assert diagnosis.sentence.endswith("they are zero")
 
 
-def test_nan_from_memory_that_nobody_wrote(patient):
-    p = patient("fwd_f16_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1")
+@pytest.mark.parametrize(
+    ("gap", "places"),
+    [
+        ("", "(LDS, workspace or beyond a tensor)"),
+        ("_gapinw8", "(a gap between rows, LDS, workspace or beyond a tensor)"),
+    ],
+)
+def test_nan_from_memory_that_nobody_wrote(patient, gap, places):
+    p = patient(f"fwd_f16_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1{gap}")
     p.result[0, 1, 3:5, 2, :] = np.nan
-    assert "poison" in diagnose(p.scene()).kinds
+    diagnosis = diagnose(p.scene())
+    assert "poison" in diagnosis.kinds
+    assert places in diagnosis.sentence
 
 
 def test_groups_swapped(patient):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from convolutions import SUMMED, drawn_convolutions
+from gapped import gapped
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -25,7 +24,7 @@ def convolutions(
     dtypes: tuple[str, ...] = UNIFORM, passes: tuple[Pass, ...] = CONVOLUTIONS
 ) -> st.SearchStrategy[ConvProblem]:
     """Convolutions of which every product can be looked at."""
-    return drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED)
+    return gapped(drawn_convolutions(st.sampled_from(dtypes).map(DtypeSet.parse), passes, SUMMED))
 
 
 def inputs_of(problem: ConvProblem, fill: str = "exact", seed: int = 0) -> dict[str, HostTensor]:
@@ -34,7 +33,7 @@ def inputs_of(problem: ConvProblem, fill: str = "exact", seed: int = 0) -> dict[
 
 def passing(problem: ConvProblem) -> ConvProblem:
     """The problem without any operation."""
-    return replace(problem, **dict.fromkeys(("op", "in_op", "wei_op"), ELEMENTWISE["pass"]))
+    return problem.changed(**dict.fromkeys(("op", "in_op", "wei_op"), ELEMENTWISE["pass"]))
 
 
 def stored_values(inputs: dict[str, HostTensor]) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gapped import gapped
 from hypothesis import strategies as st
 
 from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
@@ -10,9 +11,13 @@ from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
 _SIZES = st.integers(1, 24)
 
 
-@st.composite
-def gemms(draw, dtypes: tuple[str, ...]) -> GemmProblem:
+def gemms(dtypes: tuple[str, ...]) -> st.SearchStrategy[GemmProblem]:
     """Of any layout and operation, with gaps."""
+    return gapped(_drawn(dtypes))
+
+
+@st.composite
+def _drawn(draw: st.DrawFn, dtypes: tuple[str, ...]) -> GemmProblem:
     operand_op = st.sampled_from(("pass", "pass", *OPERAND_ELEMENTWISE)).map(ELEMENTWISE.__getitem__)
     return gemm_problem(
         DtypeSet.parse(draw(st.sampled_from(dtypes))),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -48,7 +47,7 @@ def test_positions_beyond_32_bits() -> None:
 @given(convolutions(EVERY))
 @settings(max_examples=30, deadline=None)
 def test_layout_and_gaps_do_not_matter(problem: ConvProblem) -> None:
-    other = replace(problem, layout={1: "gnwc", 2: "gnhwc", 3: "gndhwc"}[problem.ndim], gap=not problem.gap)
+    other = problem.changed(layout={1: "gnwc", 2: "gnhwc", 3: "gndhwc"}[problem.ndim], gap=not problem.gap)
     mine, theirs = inputs_of(problem), inputs_of(other)
     assert {n: digest(h) for n, h in mine.items()} == {n: digest(h) for n, h in theirs.items()}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,7 +46,7 @@ def test_threads_and_long_rows_change_nothing() -> None:
 @given(convolutions(), st.integers(0, 9))
 @settings(max_examples=30, deadline=None)
 def test_data_do_not_depend_on_layout_or_gaps(problem: ConvProblem, seed: int) -> None:
-    other = replace(problem, layout={1: "ngcw", 2: "ngchw", 3: "ngcdhw"}[problem.ndim], gap=not problem.gap)
+    other = problem.changed(layout={1: "ngcw", 2: "ngchw", 3: "ngcdhw"}[problem.ndim], gap=not problem.gap)
     mine, theirs = inputs_of(problem, seed=seed), inputs_of(other, seed=seed)
     for name, host in mine.items():
         assert np.array_equal(host.logical, theirs[name].logical)

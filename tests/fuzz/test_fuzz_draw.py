@@ -13,6 +13,7 @@ from bitgate.fuzz.lane import lanes
 from bitgate.fuzz.planting import Condition, plant, sites
 from bitgate.kernel.registry import select
 from bitgate.operation import operation_called, parse_case_id
+from bitgate.operation.space.candidates import problems_of
 from bitgate.operation.space.constants import Constants
 from bitgate.operation.space.factor import classify
 from bitgate.operations.convolution import CONVOLUTIONS, Pass
@@ -39,6 +40,19 @@ def test_a_round_is_a_function_of_its_seed_and_within_its_size(space):
 def test_another_round_has_other_problems():
     first, second = (draw_round(FWD, (7, visit), SIZES[0], LAYOUTS) for visit in (0, 1))
     assert (first.input != second.input).any()
+
+
+@pytest.mark.parametrize("operation", ["fwd", "bwd_data", "bwd_weight", "gemm", "reduction"])
+def test_gaps_lie_behind_all_rows_or_behind_a_few_axes(operation):
+    space = operation_called(operation).space
+    rng, types = np.random.default_rng(0), [space.types("f32")]
+    drawn = [space.varied(problem, types, rng) for problem in problems_of(draw_round(space, (7, 1), SIZES[1], LAYOUTS))]
+    single = [problem for problem in drawn if problem.gaps]
+    assert not any(problem.gap for problem in single)
+    strided = sum(problem.gap for problem in drawn)
+    assert 0.3 * strided < len(single) < 3 * strided
+    met = {gap.tensor for problem in single for gap in problem.gaps}
+    assert met == {tensor for problem in single for tensor in problem.gap_orders}
 
 
 def test_classes_are_about_even():

@@ -21,12 +21,14 @@ BUGS = {
     "the founding one": lambda p: p.g == 1 and p.ndim == 2 and gemms_count(p) > 1 and p.op.num_d == 0,
     "K in vectors": lambda p: p.g == 1 and p.stride[0] > 1 and p.k % 8 != 0 and p.left_pad[0] > 0,
     "a full bucket": lambda p: gemms_count(p) == 32 and p.n > 1,
+    "a gap behind lines of dx": lambda p: any((gap.tensor, gap.axis) == ("in", "w") for gap in p.gaps) and p.n > 1,
     "ragged": lambda p: p.input[-1] % 2 == 1 and p.output[-1] > 2 and p.dilation[-1] == 2 and p.c > 1,
 }
 STARTS = {
     "the founding one": "bwd_data_f32_nhwgc_g1n4k16c24_y5x3_h20x17_s3x2_d1x2_p2x1_q1x0_relu_gap",
     "K in vectors": "bwd_data_f32_gnhwc_g1n3k17c9_y3x3_h9x9_s2x1_d1x1_p1x1_q1x1",
     "a full bucket": "bwd_data_f32_ndhwgc_g3n5k7c5_y2x4x4_h9x9x9_s2x4x4_d1x1x1_p1x0x1_q1x1x1",
+    "a gap behind lines of dx": "bwd_data_f32_nhwgc_g2n3k8c8_y3x3_h9x9_p1_nd1_gapinh8_gapinw8_gapweix4_gapd0h8",
     "ragged": "bwd_data_f32_nhwgc_g2n2k8c12_y3x3_h9x11_s1x1_d1x2_p1x2_q1x2_nd1",
 }
 

@@ -50,17 +50,22 @@ def commands_in(text: str) -> Iterator[list[str]]:
 
 @lru_cache
 def subcommands_of(name: str) -> dict[str, Any]:
-    """By their names; a command without any by an empty name. LookupError if there is no such command."""
+    """By their names; what a command does without one of them by an empty name. LookupError if there is no such
+    command."""
     if name not in COMMANDS:
         raise LookupError(f"there is no command 'bitgate {name}'")
     command: Any = typer.main.get_command(import_module(COMMANDS[name]).app)
-    return dict(command.commands) if hasattr(command, "commands") else {"": command}
+    if not hasattr(command, "commands"):
+        return {"": command}
+    return {**command.commands, **({"": command} if command.invoke_without_command else {})}
 
 
 def options_of(words: list[str]) -> set[str]:
     """Those of a bitgate command line. LookupError if there is no such command."""
     subcommands = subcommands_of(words[0])
-    named = "" if "" in subcommands else next((word for word in words[1:] if not word.startswith("-")), None)
+    named = next((word for word in words[1:] if not word.startswith("-")), None)
+    if "" in subcommands and named not in subcommands:
+        named = ""
     if named is None:
         return set(_ANY)
     if named not in subcommands:

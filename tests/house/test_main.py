@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+import pytest
+import typer
+
 from bitgate.cli import main
 
 
@@ -12,3 +17,23 @@ def test_a_defect_of_bitgate_is_not_reported_as_one_of_a_kernel(monkeypatch, cap
     err = capsys.readouterr().err
     assert "ModuleNotFoundError" in err
     assert "a defect of bitgate itself" in err
+
+
+def helps(command: typer.core.TyperCommand, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+    """Of a command and those below it: the words that name it, and what is said of each of its options."""
+    found = [(words, text) for option in command.params if (text := getattr(option, "help", ""))]
+    for name, below in getattr(command, "commands", {}).items():
+        found += helps(below, (*words, name))
+    return found
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_help_says_all_that_stands_there(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """``[the project's first]`` is a default, and no style of letters."""
+    command = typer.main.get_command(import_module(main.COMMANDS[name]).app)
+    shown: dict[tuple[str, ...], str] = {}
+    for words, text in helps(command, (name,)):
+        if words not in shown:
+            assert main.run([*words, "--help"]) == 0
+            shown[words] = "".join(capsys.readouterr().out.split())
+        assert "".join(text.split()) in shown[words]

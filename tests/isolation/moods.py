@@ -12,9 +12,12 @@ from collections.abc import Callable
 
 from bitgate.isolation.channel import Channel
 
+DESCRIPTORS = range(3, 1024)
+"""Whichever of them the channel has: a parent with many open files gives it a high one."""
+
 
 def _garbage() -> None:
-    for descriptor in range(3, 64):
+    for descriptor in DESCRIPTORS:
         try:
             os.write(descriptor, b"PASS\n")
         except OSError:
@@ -22,12 +25,12 @@ def _garbage() -> None:
 
 
 def _close_all() -> None:
-    os.closerange(3, 1024)
+    os.closerange(DESCRIPTORS.start, DESCRIPTORS.stop)
 
 
 def _replace_all() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3, 64):
+    for descriptor in DESCRIPTORS:
         if descriptor != nowhere:
             os.dup2(nowhere, descriptor)
 
@@ -40,6 +43,17 @@ def _fork_and_leave() -> None:
 
 def _daemon() -> None:
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def _close_output_and_sleep() -> None:
+    os.close(1)
+    os.close(2)
+    time.sleep(1000)
+
+
+def _print_for_ever() -> None:
+    while True:
+        os.write(1, b"x" * 4096)
 
 
 MOODS: dict[str, Callable[[], object]] = {
@@ -57,6 +71,8 @@ MOODS: dict[str, Callable[[], object]] = {
     "replace": _replace_all,
     "fork": _fork_and_leave,
     "daemon": _daemon,
+    "mute": _close_output_and_sleep,
+    "flood": _print_for_ever,
     "print": lambda: print("hello from the child", flush=True),
     "defect": lambda: 1 / 0,
 }

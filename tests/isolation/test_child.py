@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,31 @@ def test_a_stuck_child_says_where_it_stands(child: Any) -> None:
     with pytest.raises(Ended, match="no verdict"):
         one.ask({"mood": "sleep"}, 1)
     assert b"moods.py" in child.printed
+
+
+@pytest.mark.parametrize("mood", ["mute", "flood", "sleep"])
+def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: Any, mood: str) -> None:
+    """Who closed its output, or prints without end, does not keep its parent from the clock."""
+    one = child()
+    one.ask({"mood": "well"}, 20)
+    asked = one.put({"mood": mood}, 1.0)
+    while not one.hears(asked):
+        select.select([one.bell], [], [], 0.1)
+    with pytest.raises(Ended, match="no verdict within 1 s") as ended:
+        one.answer(asked)
+    assert ended.value.hung
+
+
+def test_what_is_put_to_one_that_has_died_takes_no_answer_away(child: Any) -> None:
+    one = child()
+    first, last = one.put({"mood": "well"}, 20), one.put({"mood": "kill"}, 20)
+    while one.is_alive:
+        time.sleep(0.01)
+    late = one.put({"mood": "well"}, 20)
+    assert one.answer(first) == {"well": True}
+    for asked in (last, late):
+        with pytest.raises(Ended):
+            one.answer(asked)
 
 
 @pytest.mark.parametrize("mood", ["daemon", "fork"])

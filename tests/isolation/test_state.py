@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -121,6 +123,46 @@ def test_what_is_added_can_be_left_out_but_not_what_is_closed() -> None:
 
 def test_nothing_changes_by_looking() -> None:
     assert snapshot() == snapshot()
+
+
+def test_as_many_descriptors_as_before_are_not_the_same_ones() -> None:
+    """How many are open is told by the system at once; which ones, by looking at each."""
+    closing = os.open(os.devnull, os.O_RDONLY)
+    before = State.of(snapshot())
+    assert State.of(snapshot()) == before
+    elsewhere = fcntl.fcntl(closing, fcntl.F_DUPFD, closing + 40)
+    os.close(closing)
+    assert state.changes(before, State.of(snapshot()), nowhere, ()) == [
+        f"descriptors: {closing} closed, {elsewhere} opened"
+    ]
+    os.close(elsewhere)
+
+
+def test_a_descriptor_that_is_another_file_now_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    kept = os.open(os.devnull, os.O_RDONLY)
+    before = State.of(snapshot())
+    other = os.open(tmp_path / "other", os.O_RDONLY)
+    os.dup2(other, kept)
+    os.close(other)
+    found = state.changes(before, State.of(snapshot()), nowhere, ())
+    os.close(kept)
+    assert found == [f"descriptors: {kept} replaced"]
+
+
+def test_more_descriptors_than_are_remembered_are_all_seen() -> None:
+    code = (
+        "import os, resource; from bitgate.isolation.state import State, changes;"
+        "from bitgate.verify.watch import snapshot;"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard));"
+        "many = [os.open(os.devnull, os.O_RDONLY) for _ in range(min(5000, hard - 100))];"
+        "before = State.of(snapshot()); assert State.of(snapshot()) == before;"
+        "assert {number for number, *_ in before.descriptors} >= set(many);"
+        "os.close(many[-1]); print(changes(before, State.of(snapshot()), lambda: None, ()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"\['descriptors: \d+ closed'\]", done.stdout.strip())
 
 
 def test_what_is_about_to_go_is_waited_for() -> None:

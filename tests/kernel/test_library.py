@@ -127,6 +127,10 @@ BROKEN = [
     ('FAMILY="other"', "holds the family 'other', the declaration is of 'tiny'"),
     ("EXTRA_INSTANCE", "has instances that the declaration lacks: extra"),
     ("BLOCK_SIZE=128", "instance plain: block_size is 128 in it, 64 in the declaration"),
+    (
+        f'OPTION_VALUES="{"once," * 25}tw"',
+        "option times: values is cut at 'ce,once,once,once,tw': abi.h has room for 126 bytes",
+    ),
     ('OPTION_VALUES="once"', "option times: values is once in it, once,twice in the declaration"),
 ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate import rooms
 from bitgate.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.project import ours
@@ -80,12 +81,39 @@ def test_a_glob_that_selects_nothing_is_answered_with_the_nearest(tmp_path: Path
         ),
         ('("nhwgc",)', '("nhwcg",)', "unknown layout 'nhwcg'"),
         ('"on", "")', '"maybe", "")', "production value 'maybe' is not among"),
+        ('"on", "")', '"on", "é" * 200)', "option 'gate': help has 400 bytes, abi.h has room for 254: shorten it here"),
+        ('"gate"', '"g" * 63', "option 'ggg.*': name has 63 bytes, abi.h has room for 62"),
+        ('"off")', '"o" * 124)', "option 'gate': values has 127 bytes, abi.h has room for 126"),
+        ('("on", "off"), "on"', '("o" * 31,), "o" * 31', "production has 31 bytes, abi.h has room for 30"),
+        ('"large", "large"', '"l" * 95, "large"', "instance name 'lll.*' has 95 bytes, abi.h has room for 94"),
+        ('name="theirs"', 'name="t" * 63', "the family's name 'ttt.*' has 63 bytes"),
+        (
+            'Option("gate", ("on", "off"), "on", "")',
+            '*(Option(f"gate{i}", ("on", "off"), "on", "") for i in range(17))',
+            "has 17 options, options.hpp takes 16",
+        ),
     ],
 )
 def test_a_bad_declaration_is_named_with_its_fault(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(UsageError, match=message):
         registry.families(ours().loading([declare(tmp_path, GOOD.replace(old, new))]))
+
+
+def test_what_the_abi_has_room_for_is_taken_and_kernels_without_a_library_have_no_such_limit(tmp_path: Path) -> None:
+    fits = GOOD.replace('"off"), "on", ""', '"o" * 123), "on", "h" * 254')
+    assert registry.families(ours().loading([declare(tmp_path, fits)]))["theirs"].option("gate") is not None
+    callable_ = GOOD.replace('sources=("theirs.hip.cpp",)', "opens=lambda *_: None").replace(
+        '"on", "")', '"on", "h" * 900)'
+    )
+    (tmp_path / "callable").mkdir()
+    family = registry.load_family(declare(tmp_path / "callable", callable_))
+    assert len(family.options[0].help) == 900
+
+
+def test_options_are_as_many_as_the_header_takes() -> None:
+    header = (rooms.room("kernels") / "include" / "bitgate" / "options.hpp").read_text()
+    assert f"max_options = {registry.MOST_OPTIONS};" in header
 
 
 def test_missing_and_clashing_files_are_refused(tmp_path: Path) -> None:

@@ -121,6 +121,9 @@ def test_copies_beyond_64_bits_are_refused(bench, direction):
     assert "copies" in answered.text
 
 
+GAPS = ["", "_gap", "_gapinw8", "_gapinw1_gapoutk8", "_gapweix4_gapoutw8"]
+
+
 @st.composite
 def problem_texts(draw):
     ndim = draw(st.integers(1, 3))
@@ -130,7 +133,7 @@ def problem_texts(draw):
     channels = st.sampled_from([1, 2, 4, 7, 8, 16])
     dims = f"g{draw(st.integers(1, 2))}n{draw(st.integers(1, 3))}k{draw(channels)}c{draw(channels)}"
     direction, dtype = draw(st.sampled_from(PASSES)), draw(st.sampled_from(["f32", "f16", "bf16"]))
-    return "_".join([direction, dtype, layout, weights, dims, *numbers]) + draw(st.sampled_from(["", "_gap"]))
+    return "_".join([direction, dtype, layout, weights, dims, *numbers]) + draw(st.sampled_from(GAPS))
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,7 +15,12 @@ WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
 FAMILY = replace(WHOLE, sources=("library.hip.cpp", "grouped_bwd_data_f32_w32.hip.cpp"), instances=INSTANCES)
 PIPELINE = "kernels/include/bitgate/implicit_gemm/pipeline.hpp"
-BARRIERS = ("tiles are complete", "tiles are free again", "sums are complete")
+BARRIERS = {
+    "in_turn(tiles_are_complete, ": "in_turn(",
+    ", tiles_are_free);": ");",
+    "__syncthreads(); // sums are complete": "",
+}
+"""And what is there without it."""
 SCHEDULES = ("forward", "reverse", "random:1")
 
 
@@ -30,9 +35,8 @@ def overlay(removed, tmp_path):
     if removed is None:
         return {}
     text = (rooms.root() / PIPELINE).read_text()
-    barrier = f"__syncthreads(); // {removed}"
-    assert text.count(barrier) == 1
-    (tmp_path / "without.hpp").write_text(text.replace(barrier, ""))
+    assert text.count(removed) == 1
+    (tmp_path / "without.hpp").write_text(text.replace(removed, BARRIERS[removed]))
     return {PIPELINE: tmp_path / "without.hpp"}
 
 

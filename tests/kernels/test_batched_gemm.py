@@ -23,7 +23,7 @@ def case_texts(draw):
     dtype = draw(st.sampled_from(["f16", "f32", "bf16"]))
     sizes = "".join(f"{letter}{draw(st.integers(1, 90))}" for letter in "mnk")
     op = draw(st.sampled_from(["", "", "_bilinear", "_bias", "_relu", "_scale"]))
-    gap = draw(st.sampled_from(["", "", "_gap"]))
+    gap = draw(st.sampled_from(["", "", "_gap", "_gapak8_gapbk16_gapcn24", "_gapam3_gapbn5_gapcm7"]))
     split = draw(st.sampled_from(["", "", "_sk2", "_sk5"]))
     return f"gemm_{dtype}_{draw(st.sampled_from(GEMM_LAYOUTS))}_b{draw(st.integers(1, 3))}{sizes}{op}{gap}{split}"
 

@@ -179,7 +179,7 @@ def problem_texts(draw):
     channels = st.one_of(st.integers(1, 9), st.sampled_from([8, 16, 20, 64]))
     dims = f"g{draw(st.integers(1, 3))}n{draw(st.integers(1, 9))}k{draw(channels)}c{draw(channels)}"
     dtype, layout = draw(st.sampled_from(["f32", "f16", "bf16", *EIGHT_BITS])), draw(st.sampled_from(LAYOUTS[ndim]))
-    gap = draw(st.sampled_from(["", "_gap"]))
+    gap = draw(st.sampled_from(["", "_gap", "_gapinw8", "_gapinw1_gapoutk8", "_gapweix4_gapoutw8"]))
     return f"fwd_{dtype}_{layout}_{dims}_" + "_".join(key + value for key, value in numbers.items()) + gap
 
 

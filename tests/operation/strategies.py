@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from convolutions import COUNTED, Most, drawn_convolutions
+from gapped import gapped
 from hypothesis import strategies as st
 
 from bitgate.operation import DTYPES, Dtype, DtypeSet
@@ -20,4 +21,4 @@ def dtype_sets(draw) -> DtypeSet:
 
 def problems(passes: tuple[Pass, ...] = CONVOLUTIONS, most: Most = COUNTED) -> st.SearchStrategy[ConvProblem]:
     """Small problems of every kind."""
-    return drawn_convolutions(dtype_sets(), passes, most, (1, 1, 2, 4, -1))
+    return gapped(drawn_convolutions(dtype_sets(), passes, most, (1, 1, 2, 4, -1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from gapped import gapped
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,16 +11,18 @@ from bitgate.operation import ELEMENTWISE, DtypeSet, ProblemError, case_id, huma
 from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem, gemm_problem
 
 SIZES = st.integers(1, 40)
-GEMMS = st.builds(
-    gemm_problem,
-    dtypes=st.just(DtypeSet.parse("f16")),
-    layout=st.sampled_from(GEMM_LAYOUTS),
-    batch=st.integers(1, 3),
-    m=SIZES,
-    n=SIZES,
-    k=SIZES,
-    op=st.sampled_from(list(ELEMENTWISE.values())),
-    gap=st.booleans(),
+GEMMS = gapped(
+    st.builds(
+        gemm_problem,
+        dtypes=st.just(DtypeSet.parse("f16")),
+        layout=st.sampled_from(GEMM_LAYOUTS),
+        batch=st.integers(1, 3),
+        m=SIZES,
+        n=SIZES,
+        k=SIZES,
+        op=st.sampled_from(list(ELEMENTWISE.values())),
+        gap=st.booleans(),
+    )
 )
 
 

@@ -22,6 +22,7 @@ from bitgate.operation import F32_ACCUMULATION, ProblemError, case_id, human, pa
 
 FILE = Path(__file__).with_name("sized_operations.py")
 BIASED = (("f16_bf16_f32", "_biased"), ("f16_f32", ""))
+GAPPED = "toy_attention_f16_b2h8kv1s8_left_gapks8_gapyh16"
 CASE = "toy_attention_f16_b2h8kv2s512_right_causal"
 
 
@@ -43,7 +44,13 @@ def test_a_problem_that_no_memory_holds_can_be_spoken_of() -> None:
 class TestCaseIds:
     @pytest.mark.parametrize(
         "case",
-        [CASE, "toy_attention_f16_b2h8kv2s512_left_gap", "toy_attention_f32_f16_b1h1kv1s1_left", "toy_outer_i8_n3"],
+        [
+            CASE,
+            "toy_attention_f16_b2h8kv2s512_left_gap",
+            "toy_attention_f32_f16_b1h1kv1s1_left",
+            "toy_outer_i8_n3",
+            GAPPED,
+        ],
     )
     def test_they_round_trip(self, case: str) -> None:
         assert case_id(parse_case_id(case)) == case
@@ -56,16 +63,21 @@ class TestCaseIds:
 
     def test_people_read_them_too(self) -> None:
         assert human(parse_case_id(f"{CASE}_gap")) == "toy_attention f16 b=2 h=8 kv=2 s=512 right causal strided"
+        assert human(parse_case_id(GAPPED)) == "toy_attention f16 b=2 h=8 kv=1 s=8 left gap k s+8 gap y h+16"
 
     @pytest.mark.parametrize(
         ("case", "said"),
         [
             ("toy_attention_b2h8", "after toy_attention stand types"),
             ("toy_attention_f16_h8b2", "expected b..h..kv..s.. after the types, found 'h8b2'"),
-            ("toy_attention_f16_b2h8_casual", "'casual' is not a part of a case id (left, right, causal, gap)"),
+            (
+                "toy_attention_f16_b2h8_casual",
+                "'casual' is not a part of a case id (left, right, causal, gap, gap<",
+            ),
             ("toy_attention_f16_b2h8_left_right", "'right' is not a part of a case id"),
             ("toy_attention_f16_b0h8", "b = 0 is outside 1.."),
             ("toy_attention_f16_b1h8kv3", "h = 8 is no multiple of kv = 3"),
+            ("toy_attention_f16_b1h8_gapyt8", "gapyt8: tensor y has no axis 't': b h s are its axes"),
             ("toy_attention_f16_f16_f32_b1h8", "types f16_f16_f32: give one, or 2 for k, y"),
         ],
     )
@@ -87,6 +99,14 @@ class TestProblems:
 
     def test_a_gap_follows_each_row(self) -> None:
         assert parse_case_id("toy_attention_f32_b2h4kv1s8_gap").tensors["y"].strides == (64, 16, 1)
+
+    def test_a_gap_may_be_that_of_one_axis_of_one_tensor(self) -> None:
+        """Axes count as they lie in memory: of a transposed tensor the first one has rows, too."""
+        tensors = parse_case_id(GAPPED).tensors
+        assert (tensors["k"].strides, tensors["y"].strides) == ((8 * 16, 16, 1), (8 * 8 + 16, 8, 1))
+        assert parse_case_id("toy_transposed_f32_r3c5_gapxr8").tensors["x"].strides == (1, 11)
+        with pytest.raises(ProblemError, match="c is the outermost axis of x"):
+            parse_case_id("toy_transposed_f32_r3c5_gapxc8")
 
     def test_axes_may_lie_in_another_order_in_memory(self) -> None:
         """The gap follows each row of the axis that is the fastest there."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from bitgate.device.targets import Target
 from bitgate.plugin.abreast import environments
+from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.leases import Leases, count
 
 SICK = Path(__file__).parents[1] / "verify" / "sick" / "declaration.py"
@@ -21,6 +24,12 @@ def test_of_no_case():
 """
 LAWS = ("gate(planned)", "from bitgate.verify.laws import judge_by_laws; gate(planned, by=judge_by_laws)")
 NOTING = ("    gate(planned)", "    open('order', 'a').write(planned.case + chr(10))\n    gate(planned)")
+
+
+def add_sick(suites: Any) -> None:
+    table = suites.folder / "suites" / "toy" / "cases.toml"
+    sick = '\n[[case]]\nname = "sick"\npass = "fwd"\nkernels = "sick*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
+    table.write_text(table.read_text() + sick + 'layouts = "nwgc"\nwhy = "dies"\n')
 
 
 def comparable(suites: Any) -> list[tuple[Any, ...]]:
@@ -54,6 +63,23 @@ def test_a_test_of_no_case_has_its_turn(suites: Any) -> None:
     assert len(suites.verdicts) == 6
 
 
+PLAIN = '@cases("toy")\ndef test_toy(planned, gate):\n    gate(planned)\n'
+CHECKED = "assert request.node.location == type(request.node).location.func(request.node)"
+PLACED = PLAIN.replace("gate)", "gate, request)").replace("    gate(", f"    {CHECKED}\n    gate(")
+CLASSED = "class TestToy:\n" + "".join(
+    f"    {line}\n" for line in PLACED.replace("(planned, gate", "(self, planned, gate").splitlines()
+)
+
+
+@pytest.mark.parametrize("module", [PLACED, CLASSED], ids=["plain", "in_a_class"])
+def test_a_test_is_where_pytest_finds_it(suites: Any, module: str) -> None:
+    """The place of a function is looked for once for all of its cases."""
+    suites.write(module=(PLAIN, module))
+    done = suites.run("--processes=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(suites.verdicts) == 6
+
+
 def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
     suites.write(module=LAWS)
     assert suites.run(TWO).returncode == 0
@@ -62,10 +88,7 @@ def test_a_judge_that_nobody_expected_is_asked(suites: Any) -> None:
 
 def test_a_kernel_that_kills_its_process_costs_its_case_only(suites: Any) -> None:
     """Those that were given to the process behind it are given to the next one."""
-    suites.write()
-    table = suites.folder / "suites" / "toy" / "cases.toml"
-    sick = '\n[[case]]\nname = "sick"\npass = "fwd"\nkernels = "sick*"\ndtypes = "f32"\nshape = "n1k8c4_y3_h6_p1"\n'
-    table.write_text(table.read_text() + sick + 'layouts = "nwgc"\nwhy = "dies"\n')
+    add_sick(suites)
     for illness, outcome in (("abort", "CRASHED"), ("wrong", "MISMATCH")):
         done = suites.run(TWO, f"--load={SICK}", "--kernel=*", "--option", f"illness={illness}")
         said = done.stdout + done.stderr
@@ -86,6 +109,92 @@ def test_what_ran_is_not_run_again(suites: Any) -> None:
     done = suites.run(TWO, "--resume")
     assert done.returncode == 0
     assert re.search(r"3 passed, 3 deselected", done.stdout), done.stdout
+
+
+def hangs(processes: str) -> list[str]:
+    return [f"--processes={processes}", f"--load={SICK}", "--kernel=*", "--option", "illness=hang"]
+
+
+def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along(
+    suites: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The black box tells what each process was at, not whose test ran here."""
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
+    add_sick(suites)
+    box = BlackBox(suites.out, "main")
+    status, said = suites.interrupt(
+        signal.SIGKILL, lambda: len(box.tests()) == 1 and len(suites.verdicts) >= 5, *hangs("2")
+    )
+    assert status == -signal.SIGKILL, said
+    assert "sick" in box.tests()[0]
+    done = suites.run(*hangs("2"), "--resume")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert suites.outcomes == ["CRASHED"] + ["PASS"] * 6
+    assert list(suites.out.glob("blackbox-*")) == []
+
+
+def test_ctrl_c_keeps_the_verdict_that_is_there(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
+    add_sick(suites)
+    status, said = suites.interrupt(signal.SIGINT, lambda: len(suites.verdicts) >= 5, *hangs("1"))
+    assert status == 130, said
+    assert suites.outcomes == ["PASS"] * 6
+
+
+BEGUN = """
+from bitgate.verify.process import CaseProcess
+ahead = CaseProcess.ahead
+def noted(self, planned, *more, **named):
+    open("begun", "a").write(planned.test + chr(10))
+    return ahead(self, planned, *more, **named)
+CaseProcess.ahead = noted
+"""
+
+
+@pytest.mark.parametrize("mark", ["skip", "skipif(True, reason='not here')", "xfail(run=False)"])
+def test_no_kernel_begins_for_a_test_that_may_not_run(suites: Any, mark: str) -> None:
+    suites.write(module=('@cases("toy")', f'import pytest\n@pytest.mark.{mark}\n@cases("toy")'))
+    (suites.folder / "suites" / "conftest.py").write_text(BEGUN)
+    suites.run(TWO)
+    assert not (suites.folder / "begun").exists()
+    suites.write()
+    assert suites.run(TWO).returncode == 0
+    assert len((suites.folder / "begun").read_text().splitlines()) == 6
+
+
+LIMITED = 'ulimit -Sn 50 && exec "$@"'
+
+
+def test_many_processes_need_more_open_files_than_is_usual(suites: Any) -> None:
+    """Two descriptors of them lie beyond what select() takes."""
+    (suites.folder / "suites" / "conftest.py").write_text(MANY_FILES)
+    done = subprocess.run(
+        ["bash", "-c", LIMITED, "bash", *suites.command("--processes=7")],
+        cwd=suites.folder,
+        env=suites.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(suites.verdicts) == 6
+
+
+MANY_FILES = """
+import os, resource
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+assert soft == 50
+resource.setrlimit(resource.RLIMIT_NOFILE, (1100, hard))
+held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
+resource.setrlimit(resource.RLIMIT_NOFILE, (1060, hard))
+"""
+
+
+def test_more_processes_than_any_machine_has_a_use_for_end_with_2(run_here: Any) -> None:
+    code, output = run_here("--processes=1000000")
+    assert code == 2
+    assert "are the most on this machine" in output
 
 
 @pytest.mark.parametrize("stated", ["some", "-1", "1.5"])

@@ -28,7 +28,7 @@ def test_a_record_that_can_grow_no_more(suites: Any, workers: str) -> None:
 def test_a_folder_that_cannot_be_written(suites: Any, run_here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = suites.folder / "blocked"
     blocked.write_text("a file where the folder should be")
-    monkeypatch.setenv("BITGATE_OUT", str(blocked))
+    monkeypatch.setenv("BITGATE_OUT", str(blocked / "out"))
     status, said = run_here()
     assert status == 2
     assert "set BITGATE_OUT to a folder that can be written" in said

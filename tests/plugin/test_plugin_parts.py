@@ -165,16 +165,19 @@ def test_the_watchdog_rests_between_cases() -> None:
 
 def test_a_black_box_is_there_while_its_case_is_under_way(tmp_path: Path) -> None:
     box = BlackBox(tmp_path, "gw3")
-    box.write("suites/a.py::test[x]")
-    assert [(found.worker, found.test()) for found in left_behind(tmp_path)] == [("gw3", "suites/a.py::test[x]")]
+    both = ("suites/a.py::test[x]", "suites/a.py::test[of a longer name]")
+    for names in (both, both[:1]):
+        box.write(names)
+        assert [(found.worker, found.tests()) for found in left_behind(tmp_path)] == [("gw3", names)]
     box.clear()
+    assert box.tests() == ()
+    box.remove()
     assert list(left_behind(tmp_path)) == []
-    assert box.test() == ""
 
 
 def test_a_black_box_cut_short_names_nothing(tmp_path: Path) -> None:
-    (tmp_path / "blackbox-main").write_text('{"test": "suites/a')
-    assert [box.test() for box in left_behind(tmp_path)] == [""]
+    (tmp_path / "blackbox-main").write_text('{"tests": ["suites/a')
+    assert [box.tests() for box in left_behind(tmp_path)] == [()]
 
 
 def test_of_each_instance_the_smallest_case_runs_on_other_data() -> None:

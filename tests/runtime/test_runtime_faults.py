@@ -167,6 +167,23 @@ def test_lanes_of_one_wave_must_agree_on_their_wave_operations(
     assert ("the barrier" if barrier else "the kernel's end") in host.text()
 
 
+@pytest.mark.parametrize("schedule", ["forward", "reverse"])
+def test_work_that_lanes_do_for_their_waves_between_barriers_is_their_own(
+    host: Host, load: Load, schedule: str
+) -> None:
+    host.settings.set_schedule(schedule)
+    out = host.array(np.zeros(192, np.int32))
+    load("faults").launch_fault_in_work(out.pointer, 4, 0)
+    assert host.synchronize() == SUCCESS
+    assert {t: int(value) for t, value in enumerate(out.download(np.int32)) if value} == {0: 100, 64: 25, 128: 100}
+    for divisor, barrier, kind in ((0, 0, "arithmetic"), (4, 1, "missed_barrier")):
+        load("faults").launch_fault_in_work(out.pointer, divisor, barrier)
+        assert host.synchronize() == LAUNCH_FAILURE
+        assert (host.fault().kind, host.fault().thread) == (kind, (64, 0, 0))
+    load("faults").launch_fault_in_work(out.pointer, 4, 0)
+    assert host.synchronize() == SUCCESS
+
+
 def test_lanes_that_shuffle_at_two_places_are_told_apart(host: Host, load: Load) -> None:
     load("faults").launch_divergent_shuffle(host.malloc(256).pointer)
     assert host.synchronize() == LAUNCH_FAILURE

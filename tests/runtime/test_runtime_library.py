@@ -194,3 +194,28 @@ def test_an_old_cpu_gets_one_clear_line_and_no_device(in_new_process: NewProcess
 def test_threads_come_from_the_environment(in_new_process: NewProcess) -> None:
     code = "hip = ctypes.CDLL(runtime)\nprint(hip.bitgateHostGetThreads())"
     assert in_new_process(code, BITGATE_THREADS="3").stdout.split() == ["3"]
+
+
+@pytest.mark.parametrize(
+    "value", ["many", "-1", "nan", "inf", "0", "1025", "9" * 400, "3 ", " 3", "+3", "0x3", "1e1", "1_0"]
+)
+def test_threads_that_make_no_sense_end_a_program_with_2_and_one_line(in_new_process: NewProcess, value: str) -> None:
+    done = in_new_process("ctypes.CDLL(runtime).bitgateHostGetThreads()", BITGATE_THREADS=value)
+    assert done.returncode == 2
+    assert done.stderr == f"bitgate: BITGATE_THREADS={value:.40}: give a number from 1 to 1024\n"
+
+
+@pytest.mark.parametrize(
+    "value", ["long", "-1", "nan", "inf", "0", "0.0", "1000001", "1e999", "9" * 400, "1s", ".5", "1_0"]
+)
+def test_a_spin_limit_that_makes_no_sense_ends_a_program_with_2_and_one_line(
+    in_new_process: NewProcess, build_kernels: Callable[..., Path], value: str
+) -> None:
+    done = in_new_process(HIP_PYTHON, build_kernels("basics"), BITGATE_SPIN_SECONDS=value)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"bitgate: BITGATE_SPIN_SECONDS={value:.40}: give seconds, more than 0 and at most 1000000\n"
+
+
+def test_an_empty_variable_is_not_set(in_new_process: NewProcess) -> None:
+    code = "print(ctypes.CDLL(runtime).bitgateHostGetThreads())"
+    assert in_new_process(code, BITGATE_THREADS="").stdout == in_new_process(code).stdout

@@ -23,11 +23,16 @@ def followed(plan: str, blocks: int, threads: int, wave: int) -> np.ndarray:
     for step in plan:
         odd = value & 1
         of_the_wave = np.stack([odd[:, wave_of == w].sum(axis=1) for w in wave_of], axis=1)
+        of_the_next_wave = np.stack(
+            [value[:, wave_of == (w + 1) % (wave_of[-1] + 1)].sum(axis=1) for w in wave_of], axis=1
+        )
         gain = {
             "b": np.roll(value, -1, axis=1),
             "c": odd.sum(axis=1, keepdims=True),
             "v": of_the_wave,
             "w": of_the_wave,
+            "s": of_the_next_wave,
+            "t": of_the_next_wave,
         }[step].astype(np.uint32)
         takes_part = (wave_of % 2 == 1) if step == "w" else np.full(threads, True)
         value = np.where(takes_part, value * np.uint32(31) + gain, value)
@@ -36,7 +41,7 @@ def followed(plan: str, blocks: int, threads: int, wave: int) -> np.ndarray:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    plan=st.text("bcvw", max_size=8),
+    plan=st.text("bcstvw", max_size=8),
     threads=st.integers(1, 200),
     wave=st.sampled_from([32, 64]),
     schedule=st.sampled_from(SCHEDULES),
@@ -45,6 +50,9 @@ def followed(plan: str, blocks: int, threads: int, wave: int) -> np.ndarray:
 @example(plan="bb", threads=1, wave=64, schedule="reverse")
 @example(plan="bwbvb", threads=130, wave=32, schedule="forward")
 @example(plan="bbbb", threads=1024, wave=64, schedule="random:1")
+@example(plan="sssb", threads=1024, wave=32, schedule="forward")
+@example(plan="ststs", threads=130, wave=64, schedule="reverse")
+@example(plan="sbs", threads=130, wave=64, schedule="random:1")
 def test_threads_follow_any_plan(host: Host, load: Load, plan: str, threads: int, wave: int, schedule: str) -> None:
     host.settings.set_schedule(schedule)
     host.settings.set_wave_size(wave)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,11 @@ def kernels() -> Iterator[CaseProcess]:
         yield process
 
 
+def wait_for(process: CaseProcess) -> None:
+    while not process.is_ready():
+        assert select.select([process.bell], [], [], 60.0)[0]
+
+
 def test_its_verdict_is_there_when_it_is_asked_for(kernels: CaseProcess) -> None:
     for illness, outcome in (("wrong", Outcome.MISMATCH), ("none", Outcome.PASS), ("idle", Outcome.MISMATCH)):
         kernels.ahead(planned(illness))
@@ -44,10 +50,48 @@ def test_its_verdict_is_there_when_it_is_asked_for(kernels: CaseProcess) -> None
         assert verdict.key == planned(illness).key
 
 
-def test_one_that_nobody_asks_for_is_forgotten(kernels: CaseProcess) -> None:
+def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> None:
+    """It is not launched again: what fails now and then might not fail then."""
+    kernels.ahead(planned("hang"), SOON)
     kernels.ahead(planned("wrong"))
+    (child,) = psutil.Process().children()[-1:]
+    child.kill()
     assert kernels.verify(planned("none")).outcome is Outcome.PASS
+    assert kernels.in_line == 1
+    verdict = kernels.verify(planned("hang"), 600.0)
+    assert (verdict.outcome, verdict.reason) == (Outcome.CRASHED, "its process died of SIGKILL")
+    assert kernels.in_line == 0
     assert kernels.verify(planned("wrong")).outcome is Outcome.MISMATCH
+
+
+def test_a_process_that_has_died_is_not_replaced_before_somebody_has_heard_of_it(kernels: CaseProcess) -> None:
+    kernels.ahead(planned("hang"), SOON)
+    (child,) = psutil.Process().children()[-1:]
+    child.kill()
+    while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    kernels.ahead(planned("none"))
+    assert kernels.verify(planned("hang")).reason == "its process died of SIGKILL"
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
+
+
+class Enough(BaseException):
+    """As pytest-timeout raises it out of a signal's handler."""
+
+
+def enough(*_: object) -> None:
+    raise Enough
+
+
+def test_who_breaks_off_leaves_no_answer_for_the_next_question(kernels: CaseProcess) -> None:
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(Enough):
+            kernels.verify(planned("hang"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert kernels.verify(planned("none")).outcome is Outcome.PASS
 
 
 def test_one_that_kills_its_process_harms_no_other(kernels: CaseProcess) -> None:
@@ -105,7 +149,7 @@ def test_one_that_kills_a_process_before_anybody_has_heard_that_it_is_open() -> 
         (child,) = set(psutil.Process().children()) - others
         while child.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.05)
-        assert process.is_ready()
+        wait_for(process)
         assert process.verify(planned("abort")).outcome is Outcome.CRASHED
         assert process.verify(planned("none")).outcome is Outcome.PASS
 
@@ -125,8 +169,7 @@ def test_one_in_line_has_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(("illness", "outcome"), [("none", Outcome.PASS), ("abort", Outcome.CRASHED)])
 def test_it_rings_when_a_verdict_is_there(kernels: CaseProcess, illness: str, outcome: Outcome) -> None:
     kernels.ahead(planned(illness))
-    while not kernels.is_ready():
-        assert select.select([kernels.bell], [], [], 60.0)[0]
+    wait_for(kernels)
     assert kernels.verify(planned(illness)).outcome is outcome
     assert kernels.is_ready()
     assert kernels.bell == -1

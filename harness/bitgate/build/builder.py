@@ -130,6 +130,18 @@ class Builder:
         asked = Asked("native", NATIVE, "host", "", tuple(sources), {}, folders, folders[0])
         return self._library(asked, self._native_recipe)
 
+    def program_watch(self) -> Path:
+        """``libbitgate_exec.so``: loaded before a program, it sets the host runtime and tells what that has seen."""
+        folder = own_kernels() / "platforms" / "host" / "exec"
+        sources, name = [folder / "exec.cpp"], "libbitgate_exec.so"
+
+        def recipe() -> Recipe:
+            kind, includes = self.compiler.kind, (*self._platform_includes, folder)
+            units = units_of("exec", sources, includes, flags.host_library(kind), self.compiler)
+            return Recipe("exec", name, units, flags.host_link(kind), self.compiler, includes, needs_runtime=True)
+
+        return self._library(self._asked("exec", name, sources, folder), recipe)
+
     def _native_recipe(self) -> Recipe:
         includes, sources = _native_sources()
         compiler = find_host_compiler(self.cache)

@@ -60,6 +60,14 @@ def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) ->
     return (*others, *level, "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
 
 
+def host_program(kind: ToolchainKind, race: bool = False) -> tuple[str, ...]:
+    """Whole programs, whose own flags follow and decide: they are not ours to warn about."""
+    kept = [flag for flag in host_compile(kind) if flag not in ("-Wall", "-Wextra", "-std=c++20")]
+    # addr2line names the wrong file of a preprocessed source whose places g++ 12 writes as DWARF 5.
+    watched = ("-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", *_RACE[kind]) if race else ()
+    return ("-std=gnu++20", *kept, *watched, "-Wno-unknown-pragmas")
+
+
 def host_link(kind: ToolchainKind) -> tuple[str, ...]:
     return (
         *(_ZIG if kind == "zig" else ()),

@@ -26,6 +26,8 @@ def from_environment() -> dict[str, Path]:
     if not folder.is_dir():
         raise UsageError(f"{VARIABLE}={stated}: no such folder; unset it to build the kernels as they are")
     root = Path(os.environ.get(ROOT, ""))
+    if not root.is_dir():
+        raise UsageError(f"{ROOT}={root}: no such folder; unset it to shadow bitgate's own sources")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {(root / path.relative_to(folder)).as_posix(): path for path in files}
 

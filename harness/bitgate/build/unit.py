@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -257,10 +257,11 @@ class UnitStore:
         )
         return key
 
-    def _entries(self, unit: Unit) -> list[dict[str, Any]]:
-        """What is known of a unit; of a damaged file nothing."""
+    def _entries(self, unit: Unit) -> Iterator[dict[str, Any]]:
+        """What is known of a unit, the newest first; of a damaged file nothing. Looked at one by one: it is mostly the
+        first that is wanted."""
         entries = self.cache.read_json(self._manifest(unit)).get("entries", [])
-        return [entry for entry in entries if _is_entry(entry)] if isinstance(entries, list) else []
+        return (entry for entry in entries if _is_entry(entry)) if isinstance(entries, list) else iter(())
 
     def _manifest(self, unit: Unit) -> Path:
         return self.cache.folder / "units" / f"{unit.identity}.json"

@@ -100,7 +100,7 @@ class History:
 
     @property
     def durations(self) -> Durations:
-        seconds = {key: median(samples) for key, samples in self.seconds.items()}
+        seconds = {key: _median(samples) for key, samples in self.seconds.items()}
         late = {key: percentile(samples, LATE) for key, samples in self.seconds.items()}
         return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()}, late)
 
@@ -219,6 +219,8 @@ def _json(value: Any) -> str:
 def percentile(samples: Sequence[float], share: float) -> float:
     """The smallest of the samples that so large a share of them does not exceed: of seven the 95th percentile is the
     largest."""
+    if len(samples) == 1:
+        return samples[0]
     ordered = sorted(samples)
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
@@ -240,8 +242,12 @@ def _merged(machines: Iterable[Durations]) -> Durations:
             paces[family].append(pace)
         for key, value in durations.late.items():
             late[key] = max(value, late.get(key, 0.0))
-    middle = {key: median(values) for key, values in seconds.items()}
+    middle = {key: _median(values) for key, values in seconds.items()}
     return Durations(middle, {family: _middle(values) for family, values in paces.items()}, late)
+
+
+def _median(values: Sequence[float]) -> float:
+    return median(values) if len(values) > 1 else values[0]  # most are of one run, and there are ten thousands
 
 
 def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator[Durations]:

@@ -121,11 +121,18 @@ class Plan:
             raise PlanError(f"its id {shape.id:.80} is not that of its cases: edited by hand, or cut short")
         return plan
 
+    @property
+    def text(self) -> str:
+        """The file: a line a case."""
+        head = self.to_json()
+        cases = ",\n".join(map(json.dumps, head.pop("cases")))
+        return f'{json.dumps(head)[:-1]}, "cases": [\n{cases}\n]}}\n'
+
     def write(self, path: Path) -> None:
         """Write the whole file or none of it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(self.to_json(), indent=1) + "\n")
+        draft.write_text(self.text)
         draft.replace(path)
 
     @classmethod

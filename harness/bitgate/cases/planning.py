@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
-from bitgate.operation import Problem
 from bitgate.project import ours
 from bitgate.verify.planned import PlannedCase
 
@@ -283,7 +282,6 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
         zero_result=row.zero_result,
         stated_id=_id_on(candidate, kernel, setting),
         seconds=0.0 if row.refused else seconds,
-        keywords=_keywords(problem, own, row),
     )
 
 
@@ -298,7 +296,6 @@ def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, refusals: lis
         row.tier[setting.target_kind],
         kernel=NO_KERNEL,
         stated_id=_id(candidate, "no_kernel", setting.target_kind == "host"),
-        keywords=(_plain(row.name),),
         nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3]),
     )
 
@@ -338,16 +335,21 @@ def _id(candidate: ExpandedCase, kernel: str, on_host: bool) -> str:
     return "__".join([candidate.case, _plain(kernel + options), _plain(candidate.fill + schedule + seed)])
 
 
+@lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _keywords(problem: Problem, kernel: Kernel, row: Row) -> tuple[str, ...]:
-    """What ``-k`` can select on beside the id: derived factors, the path that should be taken, the row's name."""
+def keywords_of(planned: PlannedCase) -> tuple[str, ...]:
+    """What ``-k`` can select a case of a table on beside its id: derived factors, the path that should be taken, the
+    row's name."""
+    row, problem, kernel = row_of(planned), planned.problem, planned.kernel
+    if planned.nobody:
+        return (_plain(row.name),)
     words = [*problem.operation.space.keywords(problem), kernel.family.name, kernel.instance.name, _plain(row.name)]
     words += ["pinned"] * bool(row.pin)
-    if not row.refused and (prediction := kernel.prediction(problem)):
-        words.append(prediction.path)
+    if not row.refused and planned.predicted:
+        words.append(planned.predicted.path)
     return tuple(dict.fromkeys(words))
 
 
@@ -373,6 +375,9 @@ def _no_kernel(glob: str, setting: Setting) -> str:
     return f"no kernel is called '{glob}'{meant(glob.strip('*.'), names, 0.6)}; {HINT}"
 
 
+_WILD = re.compile(r"[*?[]").search
+
+
 def _matches(kernel: Kernel, globs: Iterable[str]) -> bool:
     names = (kernel.family.name, kernel.name)
-    return any(fnmatchcase(name, glob) for glob in globs for name in names)
+    return any(glob in names or any(fnmatchcase(name, glob) for name in names if _WILD(glob)) for glob in globs)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bitgate.operation import Problem, operation_called, operations
 from bitgate.operation.space import Space, field_check
-from bitgate.operation.space.field_check import Check, booleans, texts
+from bitgate.operation.space.field_check import Check, gap_words, gaps, texts
 from bitgate.operation.space.problem_property import Property, PropertyKind
 from bitgate.operation.space.row import AxisField, Lengths
 
@@ -55,7 +55,7 @@ SHARED: tuple[AxisField, ...] = (
         texts(r"[a-z0-9]+(_[a-z0-9]+)*", "bilinear, inscale_weirelu (or pass for none)"),
         lambda value: "" if value == "pass" else str(value),
     ),
-    AxisField("gap", booleans, lambda value: "gap" if value else ""),
+    AxisField("gap", gaps, gap_words),
     AxisField("split_k", field_check.split_k, lambda value: {1: "", -1: "skauto"}.get(value, f"sk{value}")),
 )
 """Words behind the sizes that several operations have."""

@@ -10,7 +10,9 @@ import typer
 
 if TYPE_CHECKING:
     from bitgate.coverage.survey import Survey
+    from bitgate.kernel.declaration import KernelFamily
     from bitgate.operation.space.table import Table
+    from bitgate.project import Project
 
 app = typer.Typer(add_completion=False)
 
@@ -74,7 +76,7 @@ def coverage(
         table = read(cases, question)
     else:
         table = empty_table() if generate is not None else read_suites(project, question)
-    found = surveys(table, assumptions, strength)
+    found = surveys(table, assumptions, strength, _of_the_owner(project))
     closing = None
     if generate is not None:
         from bitgate.coverage.generate import close, write_rows
@@ -99,6 +101,15 @@ def coverage(
         _print(document, top)
         for line in in_words(table.refused, len(table.rows)):
             print(line)
+
+
+def _of_the_owner(project: Project) -> list[KernelFamily]:
+    """The kernels that a repository's suites run on: their tiles are factors."""
+    from bitgate.kernel.loading import loaded_names
+    from bitgate.kernel.registry import families
+
+    mine = loaded_names(project.runs_on)
+    return [family for name, family in families(project).items() if name in mine] if mine else []
 
 
 def _dispatch(files: list[Path], top: int, as_json: bool) -> None:

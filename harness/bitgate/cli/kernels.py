@@ -1,4 +1,4 @@
-"""``bitgate kernels``: families, instances, options, and what each takes."""
+"""``bitgate kernels``: families, instances, options, and what each takes; and ``kernels new``, one to begin with."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from bitgate.project_file import find
 from bitgate.record import Key, Outcome, RecordError, read
 from bitgate.target_id import target_id
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
-@app.command()
+@app.callback(invoke_without_command=True)
 def kernels(
+    context: typer.Context,
     target: Annotated[str, typer.Option(help="List what is for this target; the best one present by default.")] = "",
     kernel: Annotated[str, typer.Option(help="Only family.instance that this glob matches.")] = "",
     load: Annotated[list[Path] | None, typer.Option(help="A further declaration.py.")] = None,
@@ -38,6 +39,10 @@ def kernels(
 
     Ends with 1 if no case of the regression tier would run some instance: what is never run is never verified.
     """
+    if context.invoked_subcommand is not None:
+        if target or kernel or load or json_:
+            raise UsageError(f"options of the list go without '{context.invoked_subcommand}': leave them out")
+        return
     wanted = target_id(target or targets.best().name)
     name, platform = wanted.name, wanted.platform
     project = with_operations(find().loading(to_load(load)))
@@ -60,6 +65,31 @@ def kernels(
     if idle:
         typer.echo(f"no case of any suite runs {', '.join(idle)} on {name}: add a row that it supports", err=True)
         raise typer.Exit(1)
+
+
+@app.command("new")
+def new_kernel(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the folder, the kernel and what it computes.")],
+    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Make a folder NAME with a kernel that runs: its operation, its HIP source, a suite, and a seeded defect.
+
+    It is a repository of its own, to be changed into yours file by file; each says what belongs there.
+    """
+    from bitgate.kernel import skeleton
+
+    made = skeleton.make(name, Path.cwd())
+    steps = {
+        f"cd {name} && bitgate run --tier smoke --target host": f"green: {skeleton.VERDICTS} verdicts",
+        "bitgate faults run": "its one seeded defect is found",
+    }
+    if json_:
+        typer.echo(json.dumps({"folder": name, "files": list(map(str, made)), "next": list(steps)}, indent=2))
+        return
+    typer.echo("\n".join(["made", *(f"    {path}" for path in made), "next"]))
+    width = max(map(len, steps))
+    for step, then in steps.items():
+        typer.echo(f"    {step:<{width}}  # {then}")
 
 
 def _row(

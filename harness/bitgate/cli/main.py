@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from bitgate import __version__
+from bitgate import __version__, variables
 from bitgate.errors import UsageError
 
 # name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "kernels": "bitgate.cli.kernels",
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",
+    "exec": "bitgate.cli.execute",
     "first-contact": "bitgate.cli.first_contact",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
@@ -50,7 +51,9 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module(COMMANDS[cmd_name]).app)
+        app = import_module(COMMANDS[cmd_name]).app
+        app.rich_markup_mode = None  # "[local]" is a default, and would be taken for a style and left out
+        command = typer.main.get_command(app)
         command.name = cmd_name
         return command
 
@@ -87,6 +90,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; prints one line for every error that is the user's to mend."""
     try:
+        if not {"-h", "--help", "--version"} & set(arguments):
+            variables.check()
         code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except UsageError as error:

@@ -11,10 +11,12 @@ import numpy as np
 
 from bitgate.coverage.ran import Ran, possible
 from bitgate.coverage.threshold import Crossing, crossings
+from bitgate.coverage.tiles import tiles_of
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Operation, operation_called
 from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import classify
+from bitgate.operation.space.factor import Factor, classify
+from bitgate.operation.space.tile_factors import TILE_CLASSES, tile_factors
 
 COMMON = 0.002
 FEWEST = 3
@@ -84,15 +86,16 @@ def ways(ran: Sequence[Ran], families: Mapping[str, KernelFamily]) -> list[Ways]
 
 
 def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
-    factors = operation.space.factors
     instances = [i for i in family.instances if operation.name in family.operations_of(i)]
+    cut = sorted({name for instance in instances for name in tiles_of(instance, operation)})
+    factors = (*operation.space.factors, *tile_factors(dict.fromkeys(cut, 1)))  # of any size: only to be named here
     could = possible(family, operation, instances)
     paths = Counter(one.path for one in ran)
     met: dict[str, dict[str, dict[str, int]]] = {}
     unmet: list[Unmet] = []
     for path in sorted({one.path for one in (*ran, *could)}):
-        reached = _shares(operation, [one for one in ran if one.path == path])
-        open_ = _shares(operation, [one for one in could if one.path == path])
+        reached = _shares(operation, cut, [one for one in ran if one.path == path])
+        open_ = _shares(operation, cut, [one for one in could if one.path == path])
         met[path] = {
             factor.name: {c.name: int(n) for c, n in zip(factor.classes, counts, strict=True) if n}
             for factor, counts in zip(factors, reached, strict=True)
@@ -117,9 +120,23 @@ def _ways(family: KernelFamily, operation: Operation, ran: list[Ran]) -> Ways:
     )
 
 
-def _shares(operation: Operation, ran: Sequence[Ran]) -> list[list[int]]:
-    """Cases in each class of each factor."""
-    factors = operation.space.factors
+def _shares(operation: Operation, cut: Sequence[str], ran: Sequence[Ran]) -> list[list[int]]:
+    """Cases in each class of each factor: of those of the operation, then of the tiles along the lengths that are cut,
+    each case by the tiles of its own instance."""
+    counts = _counts(operation, operation.space.factors, ran)
+    for length in cut:
+        total = np.zeros(TILE_CLASSES, np.int64)
+        by_size: dict[int, list[Ran]] = {}
+        for one in ran:
+            if size := tiles_of(one.kernel.instance, operation).get(length):
+                by_size.setdefault(size, []).append(one)
+        for size, group in by_size.items():
+            total += _counts(operation, tile_factors({length: size}), group)[0]
+        counts.append(total.tolist())
+    return counts
+
+
+def _counts(operation: Operation, factors: Sequence[Factor], ran: Sequence[Ran]) -> list[list[int]]:
     if not ran or not factors:
         return [[0] * len(factor.classes) for factor in factors]
     codes = classify(operation.space.batch([one.problem for one in ran]), factors, Constants())

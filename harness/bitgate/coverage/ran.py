@@ -15,6 +15,7 @@ from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.resolved import Kernel
 from bitgate.operation import Operation, Problem, ProblemError, parse_case_id
+from bitgate.operation.space.single_gaps import with_single_gaps
 
 DRAWN = 3000
 
@@ -137,7 +138,8 @@ def possible(family: KernelFamily, operation: Operation, instances: Sequence[Ins
     rng = np.random.default_rng(seed)
     found: list[Ran] = []
     for row in np.flatnonzero(batch.possible):
-        problem = operation.space.typed(batch.problem(int(row)), dtypes[int(rng.integers(len(dtypes)))])
+        typed = operation.space.typed(batch.problem(int(row)), dtypes[int(rng.integers(len(dtypes)))])
+        problem = with_single_gaps(typed)
         for index in rng.permutation(len(instances)):
             if problem.dtypes.canonical not in instances[index].dtypes:
                 continue

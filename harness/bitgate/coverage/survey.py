@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,11 +15,16 @@ from bitgate.coverage.holes import Hole, Levels
 from bitgate.coverage.rank import Shares, Weight, merged, rank
 from bitgate.coverage.solve import has, shrink
 from bitgate.coverage.table import counted_columns, spread
+from bitgate.coverage.tiles import largest
 from bitgate.errors import UsageError
+from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Operation, Problem, operations
 from bitgate.operation.space.candidates import Candidates, Ints
 from bitgate.operation.space.factor import PATH, Factor, classify
 from bitgate.operation.space.table import NamedProblem, Table
+from bitgate.operation.space.tile_factors import tile_factors
+
+NO_TILES: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -35,16 +41,22 @@ class Ranked:
 
 class Scope:
     """The factors that count for an operation under some assumptions, with the problems that show what is possible
-    (``pool``, cheapest first) and what is common (``field``), as rows of class indices."""
+    (``pool``, cheapest first) and what is common (``field``), as rows of class indices. ``tiles``: of kernels, by the
+    lengths that they cut."""
 
     def __init__(
-        self, operation: Operation, stated: frozenset[str], assumptions: Assumptions, rows: Sequence[Problem] = ()
+        self,
+        operation: Operation,
+        stated: frozenset[str],
+        assumptions: Assumptions,
+        rows: Sequence[Problem] = (),
+        tiles: Mapping[str, int] = NO_TILES,
     ) -> None:
         self.operation = operation
         self.assumptions = assumptions
         space = operation.space
         counted = counted_columns(operation, stated, assumptions)
-        self.factors = tuple(f for f in space.factors if not f.column or f.column in counted)
+        self.factors = tuple(f for f in space.factors if not f.column or f.column in counted) + tile_factors(tiles)
         domains = space.domains(counted, assumptions.columns, rows)
         pool = space.witnesses(domains)
         self.pool, self.pool_codes = self._within(pool.take(pool.exercised))
@@ -168,8 +180,10 @@ class Survey:
         return " with ".join(spoken[:2]) + "".join(f" and {words}" for words in spoken[2:])
 
 
-def surveys(table: Table, assumptions: Assumptions, strength: int) -> list[Survey]:
-    """One survey for each operation that the table has rows of."""
+def surveys(
+    table: Table, assumptions: Assumptions, strength: int, families: Sequence[KernelFamily] = ()
+) -> list[Survey]:
+    """One survey for each operation that the table has rows of; the tiles of ``families`` count as factors."""
     by_operation: dict[str, list[NamedProblem]] = {}
     for row in spread(table, assumptions):
         if row.problem.operation.space.factors and _assumed(row.problem, table.stated, assumptions):
@@ -179,7 +193,17 @@ def surveys(table: Table, assumptions: Assumptions, strength: int) -> list[Surve
     if not by_operation:
         raise UsageError(f"{table.source}: no row fits these assumptions; relax one --assume")
     return [
-        Survey(Scope(operations()[name], table.stated, assumptions, [row.problem for row in rows]), rows, strength)
+        Survey(
+            Scope(
+                operations()[name],
+                table.stated,
+                assumptions,
+                [row.problem for row in rows],
+                largest(families, operations()[name]),
+            ),
+            rows,
+            strength,
+        )
         for name, rows in by_operation.items()
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import memmove
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
 _SMALL = 1 << 20
-"""Up to here a call costs more than the bytes between the guards, which are to be filled anyway."""
+"""Up to here a call costs more than the bytes of the guards, or of what is between them."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,20 @@ class GuardDamage:
         return f"byte {self.offset - self.size} past the end of buffer {self.buffer} ({self.size} bytes) was written"
 
 
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What was found in and beside a buffer of a GPU; ``content`` is there for small ones only."""
+
+    damage: GuardDamage | None
+    content: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+
+
 class Buffer:
     """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
 
-    def __init__(self, device: Device, size: int, name: str, alignment: int, placement: str) -> None:
+    def __init__(
+        self, device: Device, size: int, name: str, alignment: int, placement: str, guarded: bool = True
+    ) -> None:
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -54,10 +65,40 @@ class Buffer:
             device.host.lend(self._base, True)
         else:
             self._allocate_with_zones(alignment, placement)
+            if guarded:
+                self._make_guards()
 
     def upload(self, source: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array of exactly this size to the device."""
         self._copy(self.pointer, _address(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+
+    def put(self, source: np.ndarray[Any, Any]) -> None:
+        """The same for a buffer that was taken without guards: with these, in one copy where that costs less."""
+        if self._device.host is None and self._extent <= _SMALL:
+            address = _address(source, self.bytes)
+            whole = np.full(self._extent, CANARY, np.uint8)
+            at = self.pointer - self._base
+            memmove(whole.ctypes.data + at, address, self.bytes)
+            self._copy_all(self._base, whole.ctypes.data, self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+            return
+        if self._device.host is None:
+            self._make_guards()
+        self.upload(source)
+
+    def look(self) -> Look:
+        """``check_guards`` of a GPU's buffer, and the content of a small one, which takes no more. Work must have
+        ended."""
+        if self._extent > _SMALL:
+            return Look(self.check_guards())
+        whole = np.empty(self._extent, np.uint8)
+        self._copy_all(whole.ctypes.data, self._base, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        at = self.pointer - self._base
+        content = whole[at : at + self.bytes]
+        damage = self._damage_in(whole[:at], self._base) or self._damage_in(
+            whole[at + self.bytes :], self.pointer + self.bytes
+        )
+        self._damaged = damage is not None
+        return Look(damage, content)
 
     def download(self, target: np.ndarray[Any, Any]) -> None:
         """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
@@ -109,6 +150,8 @@ class Buffer:
         self._base = self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
+
+    def _make_guards(self) -> None:
         whole = (self._base, self._base + self._extent)
         for begin, end in [whole] if self._extent <= _SMALL else self.zones():
             check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
@@ -125,16 +168,25 @@ class Buffer:
                 ),
                 "hipMemcpy",
             )
-            wrong = np.flatnonzero(zone != CANARY)
-            if wrong.size:
-                # Before the buffer the byte nearest to it is the telling one, behind it the first.
-                at = int(wrong[-1] if begin < self.pointer else wrong[0])
-                return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
+            if damage := self._damage_in(zone, begin):
+                return damage
         return None
+
+    def _damage_in(self, zone: np.ndarray[Any, np.dtype[np.uint8]], begin: int) -> GuardDamage | None:
+        wrong = np.flatnonzero(zone != CANARY)
+        if not wrong.size:
+            return None
+        # Before the buffer the byte nearest to it is the telling one, behind it the first.
+        at = int(wrong[-1] if begin < self.pointer else wrong[0])
+        return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
 
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """(begin, end) of the guards before and behind the buffer on a GPU: their bytes hold CANARY."""
         return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
+
+    def _copy_all(self, target: int, source: int, kind: Any) -> None:
+        """Guards and what is between them."""
+        check(self._hip.hipMemcpy(target, source, self._extent, kind), "hipMemcpy")
 
     def _copy(self, target: int, source: int, kind: Any) -> None:
         if self.bytes:

@@ -43,12 +43,15 @@ class Device:
         self.ledger.lend_stream(self.stream, True)
         self.pool = BlockPool(hip)
 
-    def alloc(self, size: int, *, name: str, alignment: int = 16, placement: str = "right") -> Buffer:
+    def alloc(
+        self, size: int, *, name: str, alignment: int = 16, placement: str = "right", guarded: bool = True
+    ) -> Buffer:
         """Device memory of ``size`` bytes at the promised alignment, between guards.
 
-        ``placement`` ``right`` puts its end, ``left`` its begin at a guard. HipError if there is none left.
+        ``placement`` ``right`` puts its end, ``left`` its begin at a guard. Without ``guarded`` a GPU's guards are
+        still to be made, with those of other buffers at once (``Tools.guard``). HipError if there is none left.
         """
-        return Buffer(self, size, name, alignment, placement)
+        return Buffer(self, size, name, alignment, placement, guarded)
 
     def synchronize(self) -> None:
         """Wait for all work. HipError if a kernel failed; on the host ``fault`` then tells where."""

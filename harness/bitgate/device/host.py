@@ -133,6 +133,7 @@ class HostRuntime:
     def __init__(self, path: Path, handle: CDLL) -> None:
         self.path = path
         self._functions = functions_of(handle, path, "host", _FUNCTIONS)
+        self._text = create_string_buffer(256)
 
     def set_threads(self, count: int) -> None:
         """CPU threads that run blocks; 0: BITGATE_THREADS, else the cores."""
@@ -218,9 +219,9 @@ class HostRuntime:
 
     def work_in_flight(self, but: int) -> tuple[int, str]:
         """Pieces of work that other streams than ``but`` have not done, and the first of them in words."""
-        text = create_string_buffer(256)
+        text = self._text
         count = self._functions["bitgateHostWorkInFlight"](but, text, len(text))
-        return int(count), text.value.decode(errors="replace")
+        return int(count), text.value.decode(errors="replace") if count else ""
 
     def _call(self, name: str, *arguments: Any) -> None:
         code = self._functions[name](*arguments)

@@ -71,6 +71,9 @@ class HostTools:
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         _blank(data, tensor).bits[...] = tensor.dtype.bits.type(bits)
 
+    def guard(self, buffers: Sequence[Buffer]) -> None:
+        """The host runtime makes guards itself."""
+
     def clear(self) -> None:
         self._answers = []
         self._filled.clear()

@@ -81,6 +81,7 @@ class NvidiaLedger:
 
     def __init__(self, path: str, handle: CDLL) -> None:
         self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
+        self._text = text_buffer(128)
 
     def mark(self) -> int:
         return int(self._functions["bitgateNvidiaIncidents"]())
@@ -97,9 +98,9 @@ class NvidiaLedger:
         self._functions["bitgateNvidiaLendStream"](stream, int(lent))
 
     def in_flight(self, stream: int) -> str:
-        text = text_buffer(128)
+        text = self._text
         count = self._functions["bitgateNvidiaWorkInFlight"](stream, text, len(text))
-        return _in_words(count, text.value.decode(errors="replace"))
+        return _in_words(count, text.value.decode(errors="replace")) if count else ""
 
 
 def left_behind(hip: Any) -> str:

@@ -20,8 +20,14 @@ def with_source_lines(text: str) -> str:
 
 
 def _line(library: str, offset: str) -> str:
-    path, tool = _loaded(library), shutil.which("addr2line")
-    if path is None or tool is None:
+    path = _loaded(library)
+    return line_of(path, offset) if path else ""
+
+
+def line_of(path: Path, offset: str) -> str:
+    """``file.hpp:12`` of a place in a program or library, in hexadecimal digits; empty if it cannot be told."""
+    tool = shutil.which("addr2line")
+    if tool is None:
         return ""
     command = [tool, "--inlines", "--exe", str(path), f"0x{offset}"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

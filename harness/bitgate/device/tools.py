@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitgate.device.buffers import CANARY, Buffer
 from bitgate.device.device import Device
 from bitgate.device.errors import hip_error
-from bitgate.device.tools_abi import MAX_ZONES, CWeights, Zones, cells_of, load, memory_of
+from bitgate.device.tools_abi import CWeights, cells_of, load, memory_of, zones_of
 from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
@@ -26,6 +26,12 @@ from bitgate.operation.host_tensor import GAP_PATTERN, has_gaps
 
 ANSWERS = 256
 """64-bit words that one ``read`` brings back."""
+
+MOST_SUMS = 4096
+"""Of operands whose sums are remembered, a few dozen bytes each."""
+
+Fill = tuple[Tensor, TensorFill, int]
+"""Of an operand: tensor, how it is filled, seed. It decides each bit of its memory."""
 
 _WORD = 2**64
 
@@ -52,8 +58,11 @@ class Tools(Protocol):
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         """One pattern in every cell, gaps between them as gaps are."""
 
+    def guard(self, buffers: Sequence[Buffer]) -> None:
+        """Make the guards of buffers that were taken without (``Device.alloc``)."""
+
     def clear(self) -> None:
-        """Forget all questions."""
+        """Forget all questions, and what was filled."""
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
         """Ask for the two sums of ``exact.digest``; the first cell is number ``first`` of what it is a block of."""
@@ -101,6 +110,11 @@ class DeviceTools:
         self._tables: dict[tuple[str, int], Buffer] = {}
         self._answers = device.alloc(8 * ANSWERS, name="answers")
         self._known: dict[int, int] = {}
+        self._filled: dict[int, Fill] = {}
+        """By address, since the last ``clear``."""
+        self._asked_of: dict[int, Fill] = {}
+        """Questions, by ticket, whose answers are remembered."""
+        self._sums: dict[Fill, tuple[int, int]] = {}
         self.clear()
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
@@ -116,6 +130,7 @@ class DeviceTools:
         else:
             patterns = self._patterns(tensor.dtype, fill.range) if tensor.dtype.bytes <= 2 else 0
             self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
+        self._filled[data] = tensor, fill, seed
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
@@ -124,13 +139,22 @@ class DeviceTools:
     def clear(self) -> None:
         self._asked = 0
         self._known.clear()
+        self._filled.clear()
+        self._asked_of.clear()
         self._answers.fill(0)
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
         return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        return self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
+        """Of an operand that was filled alike before, for another launch or kernel, the sums are known."""
+        filled = self._filled.get(data) if untouched else None
+        if filled is not None and filled in self._sums:
+            return self._answer(*self._sums[filled])
+        ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
+        if filled is not None:
+            self._asked_of[ticket] = filled
+        return ticket
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
         values = self._values(tensor.dtype)
@@ -142,13 +166,13 @@ class DeviceTools:
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
             return self._answer(sum(buffer.check_guards() is not None for buffer in buffers))
-        every = [zone for buffer in buffers for zone in buffer.zones() if zone[1] > zone[0]]
-        if len(every) > MAX_ZONES:
-            raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are looked at in one go")
-        zones = Zones()
-        for place, (begin, end) in enumerate(every):
-            zones.zone[place].address, zones.zone[place].bytes = begin, end - begin
-        return self._ask(1, "zones", byref(zones), len(every), CANARY)
+        zones, count = zones_of(zone for buffer in buffers for zone in buffer.zones())
+        return self._ask(1, "zones", byref(zones), count, CANARY)
+
+    def guard(self, buffers: Sequence[Buffer]) -> None:
+        if self._device.host is None:
+            zones, count = zones_of(zone for buffer in buffers for zone in buffer.zones())
+            self._call("guard", byref(zones), count, CANARY)
 
     def weighted_sum(self, data: int, tensor: Tensor, weights: WeightPlan) -> int:
         plan = CWeights(
@@ -165,17 +189,24 @@ class DeviceTools:
         self._device.synchronize()
         words = np.empty(ANSWERS, np.uint64)
         self._answers.download(words)
-        return [self._known.get(ticket, int(word)) for ticket, word in enumerate(words[: self._asked])]
+        answers: list[int] = words[: self._asked].tolist()
+        for ticket, filled in self._asked_of.items():
+            if len(self._sums) >= MOST_SUMS:
+                self._sums.clear()
+            self._sums[filled] = sums_at(answers, ticket)
+        for ticket, word in self._known.items():
+            answers[ticket] = word
+        return answers
 
     def _ask(self, words: int, name: str, *arguments: object) -> int:
         ticket = self._reserve(words)
         self._call(name, *arguments, self._answers.pointer + 8 * ticket)
         return ticket
 
-    def _answer(self, word: int) -> int:
+    def _answer(self, *words: int) -> int:
         """An answer that the caller knows already."""
-        ticket = self._reserve(1)
-        self._known[ticket] = word
+        ticket = self._reserve(len(words))
+        self._known |= {ticket + place: word for place, word in enumerate(words)}
         return ticket
 
     def _reserve(self, words: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import lru_cache
 from math import prod
@@ -111,6 +112,14 @@ class Zones(Structure):
     _fields_: ClassVar[Any] = [("zone", Zone * MAX_ZONES)]
 
 
+def zones_of(ranges: Iterable[tuple[int, int]]) -> tuple[Zones, int]:
+    """The (begin, end) that are not empty, and how many these are. ValueError if they are too many for one go."""
+    every = [Zone(begin, end - begin) for begin, end in ranges if end > begin]
+    if len(every) > MAX_ZONES:
+        raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are looked at in one go")
+    return Zones((Zone * MAX_ZONES)(*every)), len(every)
+
+
 _P, _C = c_void_p, POINTER(Cells)
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "fill_integers": (_P, _C, c_uint64, c_uint32, c_uint64, _P, _P),
@@ -121,6 +130,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "differences": (_P, _P, _P, _C, c_int64, _P, _P),
     "gaps": (_P, _C, c_int64, _P, _P),
     "hold": (c_int64, _P),
+    "guard": (POINTER(Zones), c_int32, c_uint32, _P),
     "zones": (POINTER(Zones), c_int32, c_uint32, _P, _P),
 }
 

@@ -8,6 +8,7 @@ from bitgate.diagnose.scene import Scene
 from bitgate.exact.bits import bits_of
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
+from bitgate.operation.host_tensor import has_gaps
 
 
 def poison(scene: Scene[Problem]) -> Finding | None:
@@ -26,9 +27,10 @@ def poison(scene: Scene[Problem]) -> Finding | None:
         return None
     adds = scene.problem.operation.insight.adds_to_result(scene.problem)
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
+    between = "a gap between rows, " if any(map(has_gaps, scene.problem.tensors.values())) else ""
     text = (
         f"{'all' if count == scene.count else count} of them are NaN, which no input holds: the kernel read poisoned"
-        f" memory that nobody had written ({added}LDS, workspace or beyond a tensor)"
+        f" memory that nobody had written ({added}{between}LDS, workspace or beyond a tensor)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
 

@@ -30,6 +30,8 @@ LOOK_SECONDS = 0.2
 """How often the parent looks whether a silent child has been stopped."""
 STACKS_SECONDS = 0.3
 GOODBYE_SECONDS = 2.0
+MOST_READS = 16
+"""Of 64 KiB, of what is printed, before the parent looks at the clock again."""
 
 Output = Callable[[bytes], None]
 """Hears what the child and its kernels print."""
@@ -103,6 +105,11 @@ class Child(Endable):
         return self._open and self._process.poll() is None
 
     @property
+    def is_open(self) -> bool:
+        """False once ``end`` was called: what it had to say is gone with it."""
+        return self._open
+
+    @property
     def bell(self) -> int:
         """A descriptor that can be read when there is something for ``hears``."""
         return self._selector.fileno()
@@ -115,48 +122,56 @@ class Child(Endable):
         return self.answer(self.put(question, seconds), note)
 
     def put(self, question: Mapping[str, Any], seconds: float) -> Asked:
-        """Ask, and do something else meanwhile. Several questions may be under way: they are answered in their order.
-        Ended as ``ask``."""
+        """Ask, and do something else meanwhile. Several questions may be under way: they are answered in their order. A
+        child that has ended has left its answers to those before; how it ended the answer to this one says."""
         asked = Asked(secrets.token_hex(8), seconds, time.monotonic() + seconds)
         try:
             self._send(json.dumps({"nonce": asked.nonce, **question}).encode() + b"\n")
-        except (Ended, KeyboardInterrupt):
+        except BaseException:  # half a question is none
             self.end()
             raise
         return asked
 
     def answer(self, asked: Asked, note: Callable[[Any], None] | None = None) -> Any:
-        """The answer to what was put. One that is there is not late, whenever it is fetched."""
-        with suppress(BlockingIOError):
-            self._inbox += os.read(self._answers, 1 << 20)
+        """The answer to what was put. One that is there is not late, whenever it is fetched. Who breaks off, by Ctrl-C
+        or a deadline of his own, ends the child: its answer would be taken for that to the next question."""
         try:
-            while True:
-                answer = self._line(asked.deadline, asked.seconds)
-                if not isinstance(answer, dict) or answer.get("nonce") != asked.nonce:
-                    raise Ended("it wrote into the channel that its verdict comes through")
-                if "note" in answer:
-                    if note is not None:
-                        note(answer["note"])
-                elif "usage" in answer:
-                    raise UsageError(str(answer["usage"]))
-                elif "error" in answer:
-                    raise RuntimeError(str(answer["error"]))
-                else:
-                    return answer.get("answer")
-        except (Ended, KeyboardInterrupt):
+            answer = self._reply(asked, note)
+        except BaseException:
             self.end()
             raise
+        if "usage" in answer:
+            raise UsageError(str(answer["usage"]))
+        if "error" in answer:
+            raise RuntimeError(str(answer["error"]))
+        return answer.get("answer")
+
+    def _reply(self, asked: Asked, note: Callable[[Any], None] | None) -> dict[str, Any]:
+        if not self._open:
+            raise Ended("its process was ended before it answered")
+        with suppress(BlockingIOError):
+            self._inbox += os.read(self._answers, 1 << 20)
+        while True:
+            answer = self._line(asked.deadline, asked.seconds)
+            if not isinstance(answer, dict) or answer.get("nonce") != asked.nonce:
+                raise Ended("it wrote into the channel that its verdict comes through")
+            if "note" not in answer:
+                return answer
+            if note is not None:
+                note(answer["note"])
 
     def hears(self, asked: Asked, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
         """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
         of it for a while, so has it been stopped?"""
+        if self._has_answer(asked, note):
+            return True
         try:
-            while not self._has_answer(asked, note):
-                if not self._take_in(0.0):
-                    return time.monotonic() >= asked.deadline or (silent and bool(self._stopped_by()))
+            heard = self._take_in(0.0)  # once: who prints without end is not to be listened to without end
         except Ended:
-            pass  # ``answer`` meets it again
-        return True
+            return True  # ``answer`` meets it again
+        if self._has_answer(asked, note) or time.monotonic() >= asked.deadline:
+            return True
+        return silent and not heard and bool(self._stopped_by())
 
     def _has_answer(self, asked: Asked, note: Callable[[Any], None] | None) -> bool:
         """Is a line there that is no note on the way to the answer?"""
@@ -192,11 +207,9 @@ class Child(Endable):
         return [self._answers, self._printed] + [self._death] * (self._death >= 0)
 
     def _send(self, data: bytes) -> None:
-        try:
-            while data:
+        with suppress(BrokenPipeError):
+            while data and self._open:
                 data = data[os.write(self._questions, data) :]
-        except BrokenPipeError:
-            raise self._end_of_it() from None
 
     def _line(self, deadline: float, seconds: float) -> Any:
         """The next line of the channel as JSON; None if it is none."""
@@ -247,13 +260,16 @@ class Child(Endable):
 
     def _drain(self) -> None:
         with suppress(BlockingIOError):
-            while data := os.read(self._printed, 1 << 16):
+            for _ in range(MOST_READS):
+                if not (data := os.read(self._printed, 1 << 16)):
+                    break
                 self._output(data)
                 if len(data) < 1 << 16:
                     return
-        # Nobody holds the other end any more: nothing will come, and it must not wake us again.
-        with suppress(KeyError):
-            if self._process.poll() is not None:
+            else:
+                return
+            # Nobody holds the other end any more: nothing will come, and it must not wake us again.
+            with suppress(KeyError):
                 self._selector.unregister(self._printed)
 
     def _end_of_it(self) -> Ended:

@@ -256,6 +256,13 @@ def sized(structure: type[_Abi]) -> Any:
     return value
 
 
+def room_for(structure: type[_Abi], name: str) -> int:
+    """Bytes of the longest text that a field of characters holds. One less than fit before the zero: a field that is
+    full to the end may hold the beginning of a text that was cut."""
+    size: int = getattr(structure, name).size
+    return size - 2
+
+
 def values_of(entries: Any, count: int) -> dict[str, Value]:
     """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
     named: dict[str, Value] = {}

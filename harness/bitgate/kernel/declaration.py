@@ -78,7 +78,8 @@ class Instance:
     (m, n, k) or (a, b, c), None where the kernel has none; ``wave_size`` 0 means any; ``operations`` None means
     those of the family. ``accumulation`` is one contract, or one for each spelling of the dtypes. ``rounds_slices``:
     with split-K, slices add their sums to the result in the result's own type (atomics). ``traits`` are what else the
-    family's own predicates ask of an instance, by name.
+    family's own predicates ask of an instance, by name. ``tiles``: of a problem's lengths by name, how many one tile
+    takes, where ``tile`` does not say it: coverage then asks for one tile, two, and more.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Instance:
     operations: tuple[str, ...] | None = None
     rounds_slices: bool = False
     traits: Mapping[str, int | str] = field(default_factory=dict, hash=False)
+    tiles: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def fits(self, target: str) -> bool:
         """Does the target have waves of this size, and matrix instructions if they are asked for?"""

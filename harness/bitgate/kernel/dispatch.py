@@ -6,7 +6,10 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from ctypes import addressof, sizeof, string_at
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CDispatchRecord, CLaunch, EventKind, Value, values_of
 
@@ -18,8 +21,7 @@ TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
 """Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
 
 
-@dataclass(frozen=True)
-class LaunchEvent:
+class LaunchEvent(Struct, frozen=True):
     """One kernel launch, memset or copy. ``args`` are (offset, size, is_pointer) into ``kernargs``; sizes in bytes.
 
     ``address``, ``source`` and ``bytes`` belong to memsets (source: the value) and copies; ``function`` and
@@ -136,8 +138,8 @@ def _events(record: CDispatchRecord) -> Iterator[LaunchEvent]:
         address, source, length, function, launcher = fields[-5:]
         kept = size > 0 and begin + size <= stored
         yield LaunchEvent(
-            kind=EventKind(kind),
-            name=_text(name.partition(b"\0")[0]),
+            kind=_kind(kind),
+            name=_name(name),
             grid=tuple(grid_and_block[:3]),
             block=tuple(grid_and_block[3:]),
             lds_bytes=lds_bytes,
@@ -150,6 +152,16 @@ def _events(record: CDispatchRecord) -> Iterator[LaunchEvent]:
             function=function,
             launcher=launcher,
         )
+
+
+@lru_cache(maxsize=64)
+def _kind(number: int) -> EventKind:
+    return EventKind(number)
+
+
+@lru_cache(maxsize=1024)
+def _name(field: bytes) -> str:
+    return _text(field.partition(b"\0")[0])
 
 
 def _text(data: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memset, sizeof
+from ctypes import CDLL, POINTER, byref, c_int64, c_uint8, cast, memmove
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,11 @@ class KernelLibrary:
         """None if the instance takes the problem. KernelFailed if the library rejects the call itself."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(problem, alignment) as lent:
+        lent = lent_problem(problem, alignment)
+        try:
             status = self._is_supported(lent.reference, name, byref(chosen), byref(reason))
+        finally:
+            self._take_back(lent)
         if status == Status.OK:
             return None
         if status == Status.REFUSED:
@@ -115,8 +118,11 @@ class KernelLibrary:
         """Bytes of workspace that ``run`` needs. KernelRefused or KernelFailed as ``run``."""
         reason = CReason()
         name, chosen = self._call(instance, options)
-        with self._lent(problem, alignment) as lent:
+        lent = lent_problem(problem, alignment)
+        try:
             size: int = self._workspace_size(lent.reference, name, byref(chosen), byref(reason))
+        finally:
+            self._take_back(lent)
         if size >= 0:
             return size
         if -size == Status.REFUSED:
@@ -145,9 +151,12 @@ class KernelLibrary:
         if problem.parts > self._memory.capacity:
             self._memory = _RecordMemory(problem.parts)
         record = self._memory.fresh()
-        with self._lent(problem, alignment) as lent:
-            pointers = c_buffers(lent.roles, buffers, workspace)
+        lent = lent_problem(problem, alignment)
+        pointers = c_buffers(lent.roles, buffers, workspace)
+        try:
             status = self._run(lent.reference, name, byref(chosen), byref(pointers), byref(record), stream)
+        finally:
+            self._take_back(lent)
         if status == Status.OK:
             return self._copied(record)
         raise self.failure(status, record)
@@ -159,8 +168,11 @@ class KernelLibrary:
         name, chosen = self._call(instance, options)
         if problem.parts > self._memory.capacity:
             self._memory = _RecordMemory(problem.parts)
-        with self._lent(problem, DEFAULT_ALIGNMENT) as lent:
+        lent = lent_problem(problem, DEFAULT_ALIGNMENT)
+        try:
             yield PreparedRun(self._run, lent, name, chosen, self._memory.fresh())
+        finally:
+            self._take_back(lent)
 
     def failure(self, status: int, record: CDispatchRecord) -> Exception:
         """What ``run`` raises for a status that is not OK."""
@@ -168,14 +180,9 @@ class KernelLibrary:
             return KernelRefused(_refusal(record.reason))
         return _failure("bitgate_run", status, record.reason, record.hip_error)
 
-    @contextmanager
-    def _lent(self, problem: AbiProblem, alignment: int) -> Iterator[LentProblem]:
-        """The problem for one call: other calls get the same memory, so what the call wrote is noted and undone."""
-        lent = lent_problem(problem, alignment)
-        try:
-            yield lent
-        finally:
-            self.conduct.wrote_problem |= lent.restore()
+    def _take_back(self, lent: LentProblem) -> None:
+        """After a call: other calls get the same memory, so what this one wrote is noted and undone."""
+        self.conduct.wrote_problem |= lent.restore()
 
     def _copied(self, record: CDispatchRecord) -> DispatchRecord:
         try:
@@ -212,18 +219,17 @@ class _RecordMemory:
         self._parts = (c_int64 * (capacity * _PART_COLUMNS))()
         self._events = (CLaunch * events)()
         self._kernargs = (c_uint8 * (events * _KERNARG_BYTES))()
-        self._record: CDispatchRecord = sized(CDispatchRecord)
-
-    def fresh(self) -> CDispatchRecord:
-        """The record, cleared; the arrays are not: the counts say what is valid."""
-        record = self._record
-        memset(byref(record), 0, sizeof(record))
-        record.struct_size = sizeof(record)
+        record: CDispatchRecord = sized(CDispatchRecord)
         record.fact_capacity, record.facts = len(self._facts), cast(self._facts, POINTER(CValue))
         record.part_capacity, record.parts = len(self._parts), cast(self._parts, POINTER(c_int64))
         record.event_capacity, record.events = len(self._events), cast(self._events, POINTER(CLaunch))
         record.kernarg_capacity, record.kernargs = len(self._kernargs), cast(self._kernargs, POINTER(c_uint8))
-        return record
+        self._record, self._cleared = record, bytes(record)
+
+    def fresh(self) -> CDispatchRecord:
+        """The record, cleared; the arrays are not: the counts say what is valid."""
+        memmove(byref(self._record), self._cleared, len(self._cleared))
+        return self._record
 
 
 def _refusal(reason: CReason) -> Refusal:

@@ -13,9 +13,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from bitgate.errors import UsageError, meant
 from bitgate.isolation.state import EXCUSABLE
+from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
 from bitgate.kernel.owned import OwnedFamily
@@ -24,6 +26,10 @@ from bitgate.operation.tensor_types import spelled
 from bitgate.project import Project, own_declarations, own_kernels
 
 _NAME = re.compile(r"[a-z0-9_]+")
+Text: TypeAlias = "tuple[str, type[Any], str, str]"
+"""What one calls it, and the field of abi.h that is to hold it: structure and name; the text."""
+MOST_OPTIONS = 16
+"""``max_options`` of options.hpp."""
 HINT = "a kernel of yours is known once it is loaded: load in bitgate.toml, --load FILE, or BITGATE_LOAD"
 """The end of a message about a kernel that there is not."""
 
@@ -157,6 +163,23 @@ def _faults(family: KernelFamily) -> Iterator[str]:
     for option in family.options:
         if option.values != ANY_INTEGER and option.production not in option.values:
             yield f"option '{option.name}': production value '{option.production}' is not among {option.values}"
+    if family.is_built:
+        yield from _what_the_abi_cuts(family)
+
+
+def _what_the_abi_cuts(family: KernelFamily) -> Iterator[str]:
+    """Texts for which abi.h has no room: the library would state their beginning as the whole."""
+    texts: list[Text] = [(f"the family's name '{family.name}'", abi.CAbiInfo, "family", family.name)]
+    texts += [(f"instance name '{one.name}'", abi.CDispatchRecord, "instance", one.name) for one in family.instances]
+    for option in family.options:
+        stated = {"name": option.name, "values": ",".join(option.values)}
+        stated |= {"production": option.production, "help": option.help}
+        texts += [(f"option '{option.name:.40}': {name}", abi.COptionInfo, name, text) for name, text in stated.items()]
+    for what, structure, name, text in texts:
+        if (size := len(text.encode())) > (room := abi.room_for(structure, name)):
+            yield f"{what} has {size} bytes, abi.h has room for {room}: shorten it here and in the library"
+    if family.sources and len(family.options) > MOST_OPTIONS:
+        yield f"has {len(family.options)} options, options.hpp takes {MOST_OPTIONS}: leave some out"
 
 
 def _instance_faults(instance: Instance) -> Iterator[str]:
@@ -166,6 +189,9 @@ def _instance_faults(instance: Instance) -> Iterator[str]:
                 yield f"instance '{instance.name}': write dtypes '{spelling}' as '{written}'"
         except ValueError as error:
             yield f"instance '{instance.name}': {error}"
+    for length, size in instance.tiles.items():
+        if not isinstance(size, int) or size < 1:
+            yield f"instance '{instance.name}': tiles: {length} is {size!r}: give a number from 1 up"
     known = {layout for operation in operations().values() for layout in operation.layouts}
     for layout in instance.layouts:
         if layout not in known:

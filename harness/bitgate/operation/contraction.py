@@ -4,14 +4,17 @@ convolution and GEMM share as problems. Pure."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from bitgate.operation.dtype import Dtype, DtypeSet
 from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
+from bitgate.operation.gap import Gaps, behind, fitting
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.tensor import Tensor
+
+Same = TypeVar("Same", bound="Contraction")
 
 ROLES = ("in", "wei", "out")
 """Of the two operands and the result, as in a forward pass. They are the salts of a case's data as well."""
@@ -29,8 +32,11 @@ class Contraction(ABC):
     wei_op: Elementwise = ELEMENTWISE["pass"]
     """The same for ``wei``."""
     gap: bool = False
+    """Strided tensors: behind each row of every tensor GAP elements that are nobody's."""
     split_k: int = 1
     """1: not split; -1: the kernel chooses."""
+    gaps: Gaps = ()
+    """Those of single tensors and axes, beside that of ``gap``; in the order of case ids."""
 
     @cached_property
     def _hash(self) -> int:
@@ -108,14 +114,38 @@ class Contraction(ABC):
         """GEMMs that a kernel may list of it, each in a launch of its own."""
         return 1
 
-    def d_tensor(self, result: Tensor, channel: int, layout: str) -> Tensor:
-        """d0 beside the result: its twin, or of ``bias`` one value for each index of axis 0 and axis ``channel``, in
-        that layout, broadcast over the rest by stride 0."""
+    def d_tensor(self, result: Tensor, channel: int, layout: str, own: tuple[int, ...]) -> Tensor:
+        """d0 beside the result: laid out alike with strides of its ``own``, in the result's place with its strides, or
+        of ``bias`` one value for each index of axis 0 and axis ``channel``, in that layout, broadcast over the rest by
+        stride 0."""
         if self.op.name != "bias":
-            return Tensor("d0", result.dtype, result.layout, result.lengths, result.strides)
-        strides = [0] * len(result.lengths)
-        strides[0], strides[channel] = result.lengths[channel], 1
-        return Tensor("d0", result.dtype, layout, result.lengths, tuple(strides))
+            strides = result.strides if self.op.in_place else own
+            return Tensor("d0", result.dtype, result.layout, result.lengths, strides)
+        row = self.result_letters[channel]
+        broadcast = [0] * len(result.lengths)
+        broadcast[channel] = 1
+        broadcast[0] = result.lengths[channel] + behind(self.gaps, self.tensor_name("d0"), row, 0)[row]
+        return Tensor("d0", result.dtype, layout, result.lengths, tuple(broadcast))
+
+    def tensor_name(self, role: str) -> str:
+        """What case ids call a tensor."""
+        return role
+
+    @property
+    def gap_orders(self) -> dict[str, str]:
+        """The tensors that may have gaps of their own, by their names in case ids: the axes as they lie."""
+        orders = {self.tensor_name(role): tensor.layout for role, tensor in self.tensors.items()}
+        if self.op.name == "bias":
+            broadcast = zip(self.result_letters, self.tensors["d0"].strides, strict=True)
+            orders[self.tensor_name("d0")] = "".join(letter for letter, stride in broadcast if stride)
+        if self.op.in_place:
+            del orders[self.tensor_name("d0")]  # it lies where the result does
+        return orders
+
+    def changed(self: Same, **changes: Any) -> Same:
+        """The problem with other values, without the gaps for which it then has no tensor or axis."""
+        bare = replace(self, gaps=(), **changes)
+        return replace(bare, gaps=fitting(self.gaps, bare.gap_orders)) if self.gaps else bare
 
     def check_operations(self) -> None:
         """ProblemError for an operation that an operand cannot go through, or a split-K that is no number."""
@@ -128,6 +158,11 @@ class Contraction(ABC):
                 raise ProblemError(f"{name}_op = {op.name}: {self._called} writes '{name}'; its operation is op")
         if self.split_k != -1 and self.split_k < 1:
             raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+
+    @property
+    @abstractmethod
+    def result_letters(self) -> str:
+        """One letter an axis of the result, in logical order."""
 
     @property
     @abstractmethod

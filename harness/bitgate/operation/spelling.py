@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from bitgate.operation.contraction import Contraction
 from bitgate.operation.dtype import DTYPES, DtypeSet
 from bitgate.operation.elementwise import ELEMENTWISE, OPERAND_ELEMENTWISE, Elementwise
+from bitgate.operation.gap import GAP_WORDS, Gap, gap_of
 from bitgate.operation.problem import ProblemError
 
 _ELEMENTWISE_WORDS = {name: ("op", op) for name, op in ELEMENTWISE.items()} | {
@@ -23,6 +25,12 @@ class Tail:
     elementwise: dict[str, Elementwise] = field(default_factory=dict)
     gap: bool = False
     split_k: int = 1
+    gaps: list[Gap] = field(default_factory=list)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """By the names of a problem's fields."""
+        return {**self.elementwise, "gap": self.gap, "gaps": tuple(self.gaps), "split_k": self.split_k}
 
     def take(self, word: str) -> bool:
         """Is the word one of these, for the first time?"""
@@ -35,6 +43,8 @@ class Tail:
             self.split_k = -1
         elif re.fullmatch(r"sk\d+", word):
             self.split_k = int(word[2:])
+        elif gap := gap_of(word):
+            self.gaps.append(gap)
         else:
             return False
         return True
@@ -42,7 +52,7 @@ class Tail:
 
 def not_a_part(text: str, word: str, numbers: str = "") -> ProblemError:
     """The error for a word that nothing takes."""
-    known = f"{', '.join(_ELEMENTWISE_WORDS)}, gap, sk<n>"
+    known = f"{', '.join(_ELEMENTWISE_WORDS)}, {GAP_WORDS}, sk<n>"
     return ProblemError(f"case '{text}': '{word}' is not a part of a case id ({numbers}{known}), or stands twice")
 
 
@@ -51,6 +61,7 @@ def tail_words(problem: Contraction) -> list[str]:
     words = elementwise_words(problem)
     if problem.gap:
         words.append("gap")
+    words += map(str, problem.gaps)
     if problem.split_k != 1:
         words.append("skauto" if problem.split_k == -1 else f"sk{problem.split_k}")
     return words
@@ -61,6 +72,7 @@ def tail_in_words(problem: Contraction) -> list[str]:
     words = elementwise_words(problem)
     if problem.gap:
         words.append("strided")
+    words += [gap.in_words for gap in problem.gaps]
     if problem.split_k != 1:
         words.append("split-K " + ("auto" if problem.split_k == -1 else str(problem.split_k)))
     return words

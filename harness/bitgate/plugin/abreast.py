@@ -4,6 +4,7 @@ before their tests ask for the verdicts, and tests run in the order in which ver
 from __future__ import annotations
 
 import os
+import resource
 import select
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,10 @@ from bitgate.verify.server import to_json
 
 DEEP, LONG = 8, 0.2
 """So many cases, or so many estimated seconds, are given to a process ahead: it is not to wait for a test."""
+
+
+DESCRIPTORS, OTHER_DESCRIPTORS = 8, 128
+"""Open files: of each process, those that it starts with included; and of all else."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,13 @@ class Lane:
 class Lanes(Endable):
     """The processes of a run as one, for ``Gating``; ``order`` says which test is next."""
 
-    def __init__(self, openings: Sequence[Opening], expect: Expect, progress: Say) -> None:
+    def __init__(
+        self, openings: Sequence[Opening], expect: Expect, progress: Say, moved: Callable[[], None] = lambda: None
+    ) -> None:
         self._lanes = [Lane(CaseProcess(opening, progress=progress)) for opening in openings]
         self._expect = expect
+        self._moved = moved
+        """Is told when ``under_way`` changes."""
         self._problems: deque[deque[pytest.Item]] = deque()
         self._silent: deque[pytest.Item] = deque()
         """Tests that need no verdict to run."""
@@ -83,7 +92,8 @@ class Lanes(Endable):
             lane.process.start()
 
     def spawn(self) -> None:
-        """Let all processes come up, whatever they will have to open."""
+        """Let all processes come up, whatever they will have to open. UsageError if one cannot."""
+        _make_room(DESCRIPTORS * len(self._lanes))
         for lane in self._lanes:
             lane.process.spawn()
 
@@ -95,32 +105,49 @@ class Lanes(Endable):
         """The verdict that came, if it is the one that is asked for; else one is made while the caller waits."""
         question, verdict = self._verdicts.pop(planned.test, (None, None))
         if question is None or verdict is None:
-            return self._lanes[0].process.verify(planned, seconds, by=by)
-        if question.by != by or to_json(question.planned) != to_json(planned):
+            return self._idlest.process.verify(planned, seconds, by=by)
+        if question.by != by or not _is_same(question.planned, planned):
             self._unforeseen.add(_function(planned.test))
-            return self._lanes[0].process.verify(planned, seconds, by=by)
+            return self._idlest.process.verify(planned, seconds, by=by)
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
 
-    def ahead(self, planned: PlannedCase, seconds: float, *, by: str) -> None:
-        """Each process is kept busy, whatever comes next here."""
-        self._give()
+    @property
+    def under_way(self) -> list[str]:
+        """The tests whose kernels run."""
+        return [lane.given[0].item.nodeid for lane in self._lanes if lane.given]
+
+    @property
+    def _idlest(self) -> Lane:
+        return min(self._lanes, key=lambda lane: len(lane.given))
 
     def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
         """The tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin first,
         so that no process is left alone with them at the end."""
         self._problems = deque(by_problem(items) if len(self._lanes) > 1 else [deque(items)])
+        last = ""
         while True:
-            self._give()
+            self._forget_but(last)
+            self.keep_busy()
             if self._silent:
-                yield self._silent.popleft()
+                item = self._silent.popleft()
             elif busy := [lane for lane in self._lanes if lane.given]:
-                yield self._next_of(busy)
+                item = self._next_of(busy)
             else:
                 return
+            last = item.nodeid
+            yield item
 
-    def _give(self) -> None:
+    def _forget_but(self, name: str) -> None:
+        """Tests run one behind their verdicts. What an earlier one has not asked for it does not want: it was skipped,
+        and no kernel is to run for its like."""
+        for test in [test for test in self._verdicts if test != name]:
+            self._unforeseen.add(_function(test))
+            del self._verdicts[test]
+
+    def keep_busy(self) -> None:
+        """Give each process what it is to do next."""
         for lane in self._lanes:
             lane.give_again()
             while not lane.is_full and (item := self._coming(lane)) is not None:
@@ -129,6 +156,8 @@ class Lanes(Endable):
                     self._silent.append(item)
                 else:
                     lane.give(question)
+                    if len(lane.given) == 1:
+                        self._moved()
 
     def _coming(self, lane: Lane) -> pytest.Item | None:
         if not lane.coming and self._problems:
@@ -142,6 +171,7 @@ class Lanes(Endable):
             verdict: Verdict | Exception = lane.process.verify(question.planned, question.seconds, by=question.by)
         except (UsageError, RuntimeError) as error:
             verdict = error
+        self._moved()
         self._verdicts[question.planned.test] = question, verdict
         return question.item
 
@@ -154,7 +184,23 @@ def _first_ready(lanes: Sequence[Lane]) -> Lane:
         ready = [lane for lane in lanes if lane.process.is_ready(silent=silent)]
         if ready:
             return min(ready, key=lambda lane: len(lane.given))
-        silent = not select.select([lane.process.bell for lane in lanes], [], [], LOOK_SECONDS)[0]
+        bells = select.poll()  # descriptors of many processes are beyond what select() takes
+        for lane in lanes:
+            bells.register(lane.process.bell, select.POLLIN)
+        silent = not bells.poll(1000 * LOOK_SECONDS)
+
+
+def _make_room(descriptors: int) -> None:
+    """Let this process open so many files more than it usually may, as far as its user allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = len(os.listdir("/proc/self/fd")) + descriptors + OTHER_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _is_same(one: PlannedCase, other: PlannedCase) -> bool:
+    return one is other or to_json(one) == to_json(other)
 
 
 def _function(node_id: str) -> str:

@@ -1,45 +1,62 @@
-"""The black box: what a worker was verifying when its process died. A small file a worker, written before each case."""
+"""The black box: what was being verified when a process died. A small file of each process that runs tests, written
+before each case."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 PREFIX = "blackbox-"
 
 
-@dataclass(frozen=True)
+@dataclass
 class BlackBox:
     """``folder`` is the run's; ``worker`` names the file."""
 
     folder: Path
     worker: str
+    _descriptor: int = field(default=-1, init=False)
+    _length: int = field(default=0, init=False)
 
     @property
     def path(self) -> Path:
         return self.folder / f"{PREFIX}{self.worker}"
 
-    def write(self, node_id: str) -> None:
+    def write(self, node_ids: Sequence[str]) -> None:
         """In one write, without fsync: the process may die, the machine is not expected to."""
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        try:
-            os.write(descriptor, json.dumps({"test": node_id, "pid": os.getpid()}).encode())
-        finally:
-            os.close(descriptor)
+        if self._descriptor < 0:
+            if not node_ids:
+                return
+            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        text = json.dumps({"tests": list(node_ids), "pid": os.getpid()}).encode() if node_ids else b""
+        os.pwrite(self._descriptor, text.ljust(self._length), 0)
+        self._length = max(self._length, len(text))
+
+    @property
+    def is_open(self) -> bool:
+        """Does this process write it?"""
+        return self._descriptor >= 0
 
     def clear(self) -> None:
-        """The case is on the record; whatever happens now is not about it."""
+        """All cases are on the record; whatever happens now is about none."""
+        self.write(())
+
+    def remove(self) -> None:
+        """The process is over."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor, self._length = -1, 0
         self.path.unlink(missing_ok=True)
 
-    def test(self) -> str:
-        """The node id of the case under way; empty if there is none."""
+    def tests(self) -> tuple[str, ...]:
+        """The node ids of the cases under way."""
         try:
-            return str(json.loads(self.path.read_text())["test"])
+            return tuple(map(str, json.loads(self.path.read_text())["tests"]))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return ""
+            return ()
 
 
 def left_behind(folder: Path) -> Iterator[BlackBox]:

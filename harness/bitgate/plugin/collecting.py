@@ -12,7 +12,7 @@ import pytest
 
 from bitgate.cases.durations import work_of
 from bitgate.cases.plan import Plan, repeated
-from bitgate.cases.planning import Setting, check_setting, line_of, plan_rows
+from bitgate.cases.planning import Setting, check_setting, keywords_of, line_of, plan_rows
 from bitgate.cases.row import REGRESSION, SMOKE
 from bitgate.cases.selected import check_known
 from bitgate.cases.table import load_set
@@ -40,6 +40,8 @@ class Collecting:
         """The project whose tolerated gaps are known."""
         self.hoped: dict[tuple[str, str], None] = {}
         """Loaded family and suite, in order."""
+        self._places: dict[object, tuple[str, int | None, str]] = {}
+        """Path, line and name of the scope of test functions."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         mark = metafunc.definition.get_closest_marker(MARK)
@@ -85,8 +87,19 @@ class Collecting:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         test = planned_test(item)
         if test is not None:
-            item.extra_keyword_matches.update(test.keywords)
+            if item.config.option.keyword:  # else nobody asks, and they cost more than the rest of an item
+                item.extra_keyword_matches.update(keywords_of(test))
             self.run.tests[item.nodeid] = test
+            self._locate(item)
+
+    def _locate(self, item: pytest.Item) -> None:
+        """pytest looks for the line of an item's function anew for each of its cases, at some cost."""
+        function = getattr(item, "function", None)
+        if function not in self._places:
+            path, line, words = item.location
+            self._places[function] = path, line, words.removesuffix(item.name)
+        path, line, words = self._places[function]
+        vars(item)["location"] = path, line, words + item.name
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bitgate.cases import durations
+from bitgate.operation import case_id
 from bitgate.plugin.blackbox import left_behind
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
@@ -53,20 +54,21 @@ class Ending:
         if self.run.ended is End.INTERRUPTED:
             # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
             for box in left_behind(self.run.folder):
-                box.clear()
+                box.remove()
         self.run.write_reports()
-        work = {test.case: durations.work_of(test.problem) for test in self.run.tests.values()}
         if self.run.results.is_file():
-            self._learn(work)
+            self._learn()
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
-    def _learn(self, work: dict[str, int]) -> None:
+    def _learn(self) -> None:
         """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""
         try:
             target = self.run.target
             fresh = [one for one in read(self.run.results) if (one.test, one.key) not in self.run.done]
+            ran = {self.run.tests[one.test].problem for one in fresh if one.test in self.run.tests}
+            work = {case_id(problem): durations.work_of(problem) for problem in ran}
             durations.remember(target.name, durations.machine_of(target), fresh, work)
         except (OSError, RecordError) as error:
             progress(f"the seconds of this run are not kept: {error}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,11 @@ Judge = Callable[[PlannedCase, Any], Verdict]
 in the process that kernels run in."""
 
 VERDICTS = pytest.StashKey[list[Verdict]]()
+RECORDED = pytest.StashKey[int]()
+"""How many of them are on the record."""
+
+MAY_NOT_RUN = ("skip", "skipif", "xfail")
+"""Marks of tests whose kernels may be kept from running: they do not begin ahead."""
 
 
 class Gating:
@@ -52,6 +58,9 @@ class Gating:
         self.item: pytest.Item
         self.next: pytest.Item | None = None
         """The test that runs, and the one behind it."""
+        self._asked: dict[str, PlannedCase] = {}
+        """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
+        has computed of itself."""
         self.lanes: Lanes | None = None
 
     @pytest.fixture
@@ -112,8 +121,10 @@ class Gating:
 
             kernels = self.lanes or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
-            if self.next is not None and (following := self._expected(self.next)) is not None:
-                kernels.ahead(following.planned, following.seconds, by=following.by)
+            if self.lanes is not None:
+                self.lanes.keep_busy()
+            elif self.next is not None and (following := self._expected(self.next)) is not None:
+                self.run.kernels.ahead(following.planned, following.seconds, by=following.by)
             return verdict
 
     def _expected(self, item: pytest.Item) -> Question | None:
@@ -124,17 +135,23 @@ class Gating:
         test = planned_test(item)
         if test is None or test.nobody or self.run.is_probe(test) or self.probe_gate.obstacle(test):
             return None
+        if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
+            return None
         planned = self._of_test(test, item.nodeid)
         return Question(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
 
     def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
-        return replace(test, test=node_id, repeated=node_id in self.run.repeated)
+        if node_id not in self._asked:
+            self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
+        return self._asked[node_id]
 
     def pytest_unconfigure(self) -> None:
         if self.lanes is not None:
             self.lanes.end()
         if "kernels" in vars(self.run):
             self.run.kernels.end()
+        if self.box.is_open:
+            self.box.remove()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -146,13 +163,15 @@ class Gating:
 
         own = environments(Leases(self.run.target), self.run.processes)
         openings = [replace(self.run.opening, environment=environment) for environment in own]
-        self.lanes = Lanes(openings, self._expected, progress)
-        self.lanes.spawn()
+        self.lanes = Lanes(openings, self._expected, progress, self._note_under_way)
+        with as_pytest_error():
+            self.lanes.spawn()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
-        if self.lanes is None or session.testsfailed:
+        failed = session.testsfailed and not session.config.option.continue_on_collection_errors
+        if self.lanes is None or failed:
             return None
         with as_pytest_error():
             self.lanes.start(self.run.opening)
@@ -166,7 +185,11 @@ class Gating:
         """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""
         item = next(items, None)
         while item is not None:
-            following = next(items, None)
+            try:
+                following = next(items, None)
+            except KeyboardInterrupt:  # its own verdict is there
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                raise
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.shouldfail:
                 raise session.Failed(session.shouldfail)
@@ -184,12 +207,19 @@ class Gating:
             self.probe_gate.wait()
         if not self.run.builds_ahead:
             self._build(test)
-        self.box.write(item.nodeid)
+        self._note_under_way(item)
         try:
             with self.watchdog.watching(item.nodeid, self.run.patience(test)):
                 return (yield)
         finally:
-            self.box.clear()
+            self._note_under_way()
+            self._asked.pop(item.nodeid, None)
+
+    def _note_under_way(self, item: pytest.Item | None = None) -> None:
+        """The test that runs, and those whose kernels do meanwhile."""
+        here = [item.nodeid] if item is not None else []
+        with suppress(OSError):  # on a full disk the record says so
+            self.box.write([*here, *(self.lanes.under_way if self.lanes else ())])
 
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
@@ -206,7 +236,7 @@ class Gating:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         test = planned_test(item)
-        if test is not None and (call.when == "call" or (call.when == "setup" and report.failed)):
+        if test is not None and (call.when != "setup" or not report.passed):
             try:
                 self._record(item, test, report)
             except OSError as error:  # a verdict that cannot be recorded is none, and the next would fare no better
@@ -216,15 +246,21 @@ class Gating:
         return report
 
     def _record(self, item: pytest.Item, test: PlannedCase, report: pytest.TestReport) -> None:
-        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree."""
-        verdicts = item.stash.get(VERDICTS, [])
-        if report.failed and not verdicts:
+        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree. Each
+        once, also of a test that another plugin runs again; what fails behind it is added."""
+        verdicts = item.stash.setdefault(VERDICTS, [])
+        recorded = item.stash.get(RECORDED, 0)
+        fresh = verdicts[recorded:]
+        if report.failed and not fresh and report.when != "teardown":
             reason = f"the test ended before a verdict: {_first_line(report)}"
-            verdicts = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
-        elif report.failed and all(verdict.green for verdict in verdicts):
-            verdicts[-1] = _contradicted(verdicts[-1], item.name.partition("[")[0], _first_line(report))
-        for verdict in verdicts:
+            fresh = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
+        elif report.failed and all(verdict.green for verdict in fresh or verdicts[-1:]):
+            name = item.name.partition("[")[0]
+            fresh[-1:] = [_contradicted(one, name, _first_line(report)) for one in fresh[-1:] or verdicts[-1:]]
+        verdicts[recorded:] = fresh
+        for verdict in fresh:
             append(self.run.results, verdict)
+        item.stash[RECORDED] = len(verdicts)
 
     def _hung(self, node_id: str) -> None:
         """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""

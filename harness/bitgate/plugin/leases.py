@@ -97,14 +97,20 @@ def _names(platform: str) -> list[str]:
 
 
 AUTO = "auto"
+MOST, MOST_A_CORE = 64, 4
+"""Processes side by side: each loads its runtime and libraries, some 100 MB."""
 
 
 def count(target: Target, stated: str = AUTO) -> int:
-    """How many processes run kernels: as many as stated; ``auto``: one a GPU, on the host one a core. UsageError."""
+    """How many processes run kernels: as many as stated; ``auto``: one a GPU, on the host one a core. UsageError for
+    what is no number, or more than any machine like this one has a use for."""
     if stated == AUTO:
         return len(devices(target).tokens) or rooms.threads()
     if not stated.isdecimal():
         raise UsageError(f"--processes {stated}: write a number, or {AUTO}")
+    most = max(MOST, MOST_A_CORE * (os.cpu_count() or 1))
+    if len(stated) > len(str(most)) or int(stated) > most:
+        raise UsageError(f"--processes {stated}: {most} are the most on this machine; {AUTO} is one a GPU or core")
     return int(stated)
 
 

@@ -36,12 +36,12 @@ def begin(run: Run) -> None:
         needed = {item.key.kernel for item in run.plan.cases} if run.plan else set()
         libraries = build(run, needed) if run.builds_ahead or run.resume else {}
     for box in left_behind(run.folder):
-        test = run.tests.get(box.test())
-        if run.resume and test:
-            verdict = stand_in(run, test, box.test(), Outcome.CRASHED, DIED)
-            library = libraries.get(verdict.key.kernel, "")
-            append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
-        box.clear()
+        for name in box.tests() if run.resume else ():
+            if test := run.tests.get(name):
+                verdict = stand_in(run, test, name, Outcome.CRASHED, DIED)
+                library = libraries.get(verdict.key.kernel, "")
+                append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
+        box.remove()
 
 
 def claim(run: Run) -> None:
@@ -102,10 +102,11 @@ def settled(run: Run) -> Done:
         raise UsageError(f"--resume: {error}; start afresh without --resume") from None
     _drop_cut_line(run)
     libraries = build(run, {verdict.key.kernel for verdict in recorded})
-    same = [v for v in recorded if v.fingerprint.get("build") == libraries.get(v.key.kernel, UNKNOWN)]
+    last = {(v.test, v.key): v for v in recorded}.values()
+    same = [v for v in last if v.fingerprint.get("build") == libraries.get(v.key.kernel, UNKNOWN)]
     # What a known bug excused yesterday may have expired since, or been mended.
     over = {(v.test, v.key) for v in same if v.reason == DIED or (v.green and v.outcome is not Outcome.KNOWN_BUG)}
-    under_way = {box.test() for box in left_behind(run.folder)}
+    under_way = {test for box in left_behind(run.folder) for test in box.tests()}
     fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
     return frozenset(over | fatal)
 

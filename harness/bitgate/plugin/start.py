@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bitgate import rooms
+from bitgate import rooms, variables
 from bitgate.cases import durations
 from bitgate.cases.durations import Durations
 from bitgate.cases.planning import Setting
@@ -59,6 +59,7 @@ def start(config: pytest.Config) -> None:
 
 def _decide(config: pytest.Config) -> Run:
     option = config.option
+    variables.check()
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     if worker_input:
         _share_machine(worker_input)

@@ -58,12 +58,12 @@ class Workers:
         node: WorkerController = report.node
         box = BlackBox(self.run.folder, node.gateway.id)
         test = self.run.tests.get(crashitem)
-        if test is None or box.test() != crashitem:
+        if test is None or crashitem not in box.tests():
             return  # the worker put a verdict on the record before it went: the case hung, or was over
         reason = f"worker {node.gateway.id} {_death(node)} while it ran this case"
         verdict = stand_in(self.run, test, crashitem, Outcome.CRASHED, reason)
         append(self.run.results, verdict)
-        box.clear()
+        box.remove()
         if verdict.green:  # a known bug that takes its process with it
             report.outcome, report.longrepr = "skipped", (crashitem, 0, f"KNOWN_BUG: {verdict.reason}")
             return

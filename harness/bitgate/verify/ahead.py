@@ -22,9 +22,14 @@ class Ahead:
     started: float = field(default_factory=perf_counter)
 
     def is_of(self, planned: PlannedCase, by: str) -> bool:
-        return self.by == by and to_json(self.planned) == to_json(planned)
+        return self.by == by and (self.planned is planned or to_json(self.planned) == to_json(planned))
 
     def starts(self) -> None:
         """Nothing is before it any more: from now on its time counts."""
         self.started = perf_counter()
-        self.asked = replace(self.asked, deadline=time.monotonic() + self.asked.seconds)
+        self.asked = _from_now(self.asked)
+        self.prepare = self.prepare and _from_now(self.prepare)
+
+
+def _from_now(asked: Asked) -> Asked:
+    return replace(asked, deadline=time.monotonic() + asked.seconds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.device.buffers import Buffer
+from bitgate.device.buffers import Buffer, Look
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
@@ -30,11 +30,18 @@ class Buffers:
         self._device = device
         self._placement = placement
 
-    def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT) -> Buffer:
-        """HipError if there is no memory left."""
-        buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement)
+    def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
+        """``guarded`` as of ``Device.alloc``. HipError if there is no memory left."""
+        buffer = self._device.alloc(size, name=name, alignment=alignment, placement=self._placement, guarded=guarded)
         self.named[name] = buffer
         return buffer
+
+    def put(self, name: str, storage: NDArray[Any]) -> None:
+        """Fill the buffer of this name; it is added if there is none."""
+        if name in self.named:
+            self.named[name].upload(storage)
+        else:
+            self.add(name, storage.nbytes, guarded=False).put(storage)
 
     def at(self, name: str, size: int) -> Buffer:
         """The buffer of this name, added if there is none."""
@@ -51,25 +58,30 @@ class Buffers:
                 fault = self._device.fault()
                 self.damage = self.damage or (fault.text if fault is not None else str(error))
 
-    def results(self, reference: Mapping[str, HostTensor]) -> dict[str, HostTensor]:
-        """The outputs whose memory is not the reference's, byte for byte."""
-        return {
+    def look(
+        self, inputs: Mapping[str, HostTensor], reference: Mapping[str, HostTensor]
+    ) -> tuple[dict[str, HostTensor], str]:
+        """(results, harm): the outputs whose memory is not the reference's, byte for byte; what was written that is
+        nobody's to write, empty if nothing was: guards, inputs that have a buffer, gaps between the rows of results."""
+        seen = {} if self._device.host is not None else {name: one.look() for name, one in self.named.items()}
+        results = {
             role: _downloaded(self.named[role], expected)
             for role, expected in reference.items()
-            if not self._holds(role, expected.storage)
+            if not self._holds(role, expected.storage, seen)
         }
+        return results, self._harm(inputs, results, reference, seen)
 
-    def harm(
+    def _harm(
         self,
         inputs: Mapping[str, HostTensor],
         results: Mapping[str, HostTensor],
         reference: Mapping[str, HostTensor],
+        seen: Mapping[str, Look],
     ) -> str:
-        """What was written that is nobody's to write: guards, inputs that have a buffer, gaps between the rows of
-        ``results``, which are all that is not the reference's; empty if nothing was."""
-        found = [damage.text for buffer in self.named.values() if (damage := buffer.check_guards()) is not None]
+        damages = [seen[name].damage if seen else buffer.check_guards() for name, buffer in self.named.items()]
+        found = [damage.text for damage in damages if damage is not None]
         for name, tensor in inputs.items():
-            if name in self.named and not self._holds(name, tensor.storage):
+            if name in self.named and not self._holds(name, tensor.storage, seen):
                 found.append(f"input {name} was changed: {_where_changed(self.named[name], tensor)}")
         for role, result in results.items():
             gaps = _other_gaps(result, reference[role]) if has_gaps(result.tensor) else np.empty(0)
@@ -77,13 +89,15 @@ class Buffers:
                 found.append(f"a gap between the rows of {role} was written (index {gaps[0]} of its memory)")
         return "; ".join(found)
 
-    def _holds(self, name: str, expected: NDArray[Any]) -> bool:
+    def _holds(self, name: str, expected: NDArray[Any], seen: Mapping[str, Look]) -> bool:
         """Does the buffer hold exactly these bytes? Host memory is looked at where it is."""
         buffer = self.named[name]
         if self._device.host is not None:
             return bool(_memcmp(buffer.pointer, expected.ctypes.data, buffer.bytes) == 0)
-        found = np.empty_like(expected)
-        buffer.download(found)
+        found: NDArray[Any] | None = seen[name].content
+        if found is None:
+            found = np.empty_like(expected)
+            buffer.download(found)
         return found.tobytes() == expected.tobytes()
 
 

@@ -76,12 +76,10 @@ def run_on_device(
     with Buffers(device, how.placement) as buffers:
         started = perf_counter()
         before = _prepare(tools, launch, data, buffers, how)
-        device.synchronize()
-        filled = perf_counter()
         how.arrange(device)
         execute(device, launch, buffers.named, run)
         ran = perf_counter()
-        run.seconds["fill"], run.seconds["kernel"] = filled - started, ran - filled
+        run.seconds["fill"], run.seconds["kernel"] = run.began - started, ran - run.began
         if not run.crash and not run.damage:
             _inspect(tools, launch.problem, buffers.named, before, expected, run)
             if run.wrong:
@@ -129,24 +127,26 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
 
 
 def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
-    """Operands, poisoned outputs and workspace; for each operand the ticket of what its memory sums to."""
+    """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
+    to."""
     tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
     before = {}
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = buffers.add(name, tensors[name].bytes)
+            buffer = buffers.add(name, tensors[name].bytes, guarded=False)
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = buffers.add(role, tensors[role].bytes), tensors[role]
+        buffer, output = buffers.add(role, tensors[role].bytes, guarded=False), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
             tools.fill_bits(buffer.pointer, output, poison_bits(output.dtype, how.poison))
     if launch.workspace:
-        buffers.add(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
+        buffers.add(WORKSPACE, launch.workspace, guarded=False).fill(SCRATCH_BYTES[how.poison])
+    tools.guard(list(buffers.named.values()))
     return before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from bitgate.device.host import RACE
@@ -49,8 +49,6 @@ class PlannedCase:
     """That row (``cases.planning.row_of``)."""
     stated_id: str = ""
     """Its id in a plan, which says nothing of what is the whole run's."""
-    keywords: tuple[str, ...] = ()
-    """What ``-k`` finds it by, beside the id."""
     nobody: str = ""
     """Why no kernel takes it; then there is nothing to verify, and the verdict says so."""
 
@@ -61,7 +59,13 @@ class PlannedCase:
 
     @cached_property
     def case(self) -> str:
-        return case_id(self.problem)
+        return _case(self.problem)
+
+    def asked_by_test(self, test: str, repeated: bool) -> PlannedCase:
+        """The same as a test asks for it. What is known of its problem and kernel stays known."""
+        own = replace(self, test=test, repeated=repeated)
+        vars(own).update({name: vars(self)[name] for name in _OF_PROBLEM_AND_KERNEL if name in vars(self)})
+        return own
 
     @property
     def human(self) -> str:
@@ -90,6 +94,14 @@ class PlannedCase:
     @cached_property
     def key(self) -> Key:
         return Key(self.case, *self.kernel.names, self.fill, self.seed, self.schedule, self.target)
+
+
+_OF_PROBLEM_AND_KERNEL = ("predicted", "case", "key")
+
+
+@lru_cache(maxsize=4096)
+def _case(problem: Problem) -> str:
+    return case_id(problem)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -86,6 +87,9 @@ class CaseProcess(Endable):
         self._broken: dict[str, str] = {}
         self._opening: Asked | None = None
         self._line: deque[Ahead] = deque()
+        self._kept: deque[tuple[Ahead, Verdict | Exception]] = deque()
+        """What came of cases that began ahead when another question came between: they are not launched again, since
+        one that fails now and then might not fail then."""
         self._is_new = False
         self._number = 0
         self._is_suspect = False
@@ -114,11 +118,15 @@ class CaseProcess(Endable):
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
-        if self._line and self._line[0].is_of(planned, by) and not dump and trace is None:
-            self._settle()
-            if self._line:
-                return self._first_in_line()
-        self._forget()
+        self._see_to_it()
+        if not dump and trace is None:
+            if (kept := self._kept_of(planned, by)) is not None:
+                return kept
+            if self._line and self._line[0].is_of(planned, by):
+                self._settle()
+                if self._line:
+                    return self._first_in_line()
+        self._keep()
         if broken := self._broken.get(planned.key.kernel):
             return self._ended(planned, Outcome.CRASHED, broken, started)
         if distress := self._sound_out():
@@ -127,11 +135,7 @@ class CaseProcess(Endable):
         if isinstance(child, Ended):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
-        question = to_verify(planned, seconds, by, dump, trace is not None)
-        try:
-            asked = child.put(question, seconds)
-        except Ended as ended:
-            return self._died(planned, ended, started)
+        asked = child.put(to_verify(planned, seconds, by, dump, trace is not None), seconds)
         return self._answered(child, asked, planned, started, trace)
 
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
@@ -140,25 +144,35 @@ class CaseProcess(Endable):
         and nothing happens, where its library or the device is not sound: then the case begins when its verdict is
         asked for."""
         family, instance, _ = planned.kernel.names
-        if self._is_suspect or family in self._broken:
+        self._see_to_it()
+        if self._is_suspect or family in self._broken or self._has_died_in_line:
             return False
         part, prepare = (family, instance, planned.raced), None
         try:
             child = self._started()
-            if part not in self._prepared:
-                prepare = child.put(to_prepare(*part), OPEN_SECONDS)
-                self._prepared.add(part)
-            asked = child.put(to_verify(planned, seconds, by), seconds)
-        except Ended:
-            self._replace()
+        except UsageError:
             return False
+        if part not in self._prepared:
+            prepare = child.put(to_prepare(*part), OPEN_SECONDS)
+            self._prepared.add(part)
+        asked = child.put(to_verify(planned, seconds, by), seconds)
         self._line.append(Ahead(planned, by, asked, prepare))
         return True
 
     @property
+    def _has_died_in_line(self) -> bool:
+        """A process that ended over what it was given: whoever asks for that hears how, before there is another one."""
+        return bool(self._line) and self._child is not None and not self._child.is_alive
+
+    def _see_to_it(self) -> None:
+        """One who broke off while he waited has ended the process, and left what it was given."""
+        if self._child is not None and not self._child.is_open:
+            self.end()
+
+    @property
     def in_line(self) -> int:
         """How many cases have begun ahead, or will."""
-        return len(self._line)
+        return len(self._kept) + len(self._line)
 
     @property
     def bell(self) -> int:
@@ -168,7 +182,7 @@ class CaseProcess(Endable):
     def is_ready(self, *, silent: bool = False) -> bool:
         """Would ``verify`` of what is first in line come at once? ``silent``: nothing was heard for a while."""
         child = self._child
-        if child is None or not self._line:
+        if child is None or not self._line or self._kept:
             return True
         if self._opening is not None and not child.hears(self._opening, self._hear, silent=silent):
             return False
@@ -177,7 +191,7 @@ class CaseProcess(Endable):
                 return False
             try:
                 self._settle()
-            except UsageError:
+            except (UsageError, RuntimeError):
                 return True  # which the verdict's caller is to hear
         return not self._line or child.hears(self._line[0].asked, self._hear, silent=silent)
 
@@ -193,7 +207,8 @@ class CaseProcess(Endable):
         if ahead.prepare is None:
             return
         try:
-            child.answer(ahead.prepare, self._hear)
+            with suppress(UsageError, RuntimeError):  # the case itself says it again
+                child.answer(ahead.prepare, self._hear)
         except Ended as ended:
             self.end()
             self._breaks(ahead.planned, ended)
@@ -210,17 +225,28 @@ class CaseProcess(Endable):
             if self._line:
                 self._line[0].starts()
 
-    def _forget(self) -> None:
-        """Nobody wants to know what began ahead: the verdicts are waited for, and are none."""
+    def _keep(self) -> None:
+        """Another question comes first: what began ahead is waited for, for whoever asks for it later."""
         while self._line:
-            try:
+            with suppress(UsageError, RuntimeError):  # that it does not open whoever asks next hears again
                 self._settle()
-                if self._line and self._child is not None:
-                    answer = self._child.answer(self._line.popleft().asked, self._hear)
-                    if not isinstance(answer, dict) or answer.get("spent", True):
-                        self._replace()
-            except (Ended, UsageError, RuntimeError):
-                self._replace()
+            if self._line:
+                ahead = self._line[0]
+                try:
+                    verdict: Verdict | Exception = self._first_in_line()
+                except (UsageError, RuntimeError) as error:
+                    verdict = error
+                self._kept.append((ahead, verdict))
+
+    def _kept_of(self, planned: PlannedCase, by: str) -> Verdict | None:
+        """What has come of the case already; what was wrong with it is raised."""
+        for number, (ahead, verdict) in enumerate(self._kept):
+            if ahead.is_of(planned, by):
+                del self._kept[number]
+                if isinstance(verdict, Exception):
+                    raise verdict
+                return verdict
+        return None
 
     def _answered(
         self, child: Child, asked: Asked, planned: PlannedCase, started: float, trace: Hear | None = None
@@ -254,7 +280,7 @@ class CaseProcess(Endable):
     def call(self, to: str, do: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
         to answer, or takes longer; it is replaced then."""
-        self._forget()
+        self._keep()
         question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
         try:
             return self._opened().ask(question, seconds, self._hear)
@@ -303,16 +329,16 @@ class CaseProcess(Endable):
     def spawn(self) -> None:
         """Let a process come up that knows nothing yet: ``opening`` may still be changed but for its environment."""
         self.end()
-        self._child = Child(ENTRY, self._output, environment=self.opening.environment)
+        try:
+            self._child = Child(ENTRY, self._output, environment=self.opening.environment)
+        except OSError as error:
+            raise UsageError(f"no further process for kernels can be started: {error.strerror or error}") from None
         self._is_new = True
         self._number += 1
 
     def start(self) -> None:
         """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
-        try:
-            self._started()
-        except Ended as ended:
-            raise self._does_not_start(ended) from None
+        self._started()
 
     def _started(self) -> Child:
         child = self._child
@@ -326,11 +352,7 @@ class CaseProcess(Endable):
         return child
 
     def _opened(self) -> Child:
-        try:
-            child = self._started()
-        except Ended as ended:
-            self.end()
-            raise self._does_not_start(ended) from None
+        child = self._started()
         self._hear_of_opening(child)
         return child
 

@@ -111,6 +111,8 @@ class LaunchResult:
     changes: list[str] = field(default_factory=list)
     fault: DeviceFault | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"kernel": 0.0, "compare": 0.0})
+    began: float = 0.0
+    """When all that was done before the launch had ended, by ``perf_counter``."""
 
 
 def run_once(
@@ -163,11 +165,11 @@ def fill(
     shared = launch.problem.in_place
     for name, tensor in inputs.items():
         if name not in shared:
-            buffers.at(name, tensor.storage.nbytes).upload(tensor.storage)
+            buffers.put(name, tensor.storage)
     for role, expected in reference.items():
         lies_there = shared if role == launch.problem.result else ()
         before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
-        buffers.at(role, expected.storage.nbytes).upload(before.storage)
+        buffers.put(role, before.storage)
     if launch.workspace:
         buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
 
@@ -190,8 +192,7 @@ def run_prepared(
         run.seconds["kernel"] = perf_counter() - started
         if not run.crash and not run.damage:
             started = perf_counter()
-            run.results = buffers.results(reference)
-            run.damage = buffers.harm(inputs, run.results, reference)
+            run.results, run.damage = buffers.look(inputs, reference)
             run.seconds["compare"] = perf_counter() - started
     add_damage(run, buffers)
     return run
@@ -218,6 +219,7 @@ def compute_on_device(device: Device, launch: Launch, inputs: Mapping[str, HostT
 def execute(device: Device, work: Work, buffers: Mapping[str, Buffer], run: LaunchResult) -> None:
     """Start and wait. What goes wrong is written into the run, also what the library did not tell."""
     mark = before_launch(device)
+    run.began = perf_counter()
     watch = Watch(device, work)
     try:
         run.record = work.start(buffers, device.stream)

@@ -163,7 +163,7 @@ class CaseServer:
 
     def verify(self, question: dict[str, Any]) -> dict[str, Any]:
         """``spent``: the process is not what it was, and no place for another case."""
-        if (host := self.session.device.host) is not None and SPIN_SECONDS not in os.environ:
+        if (host := self.session.device.host) is not None and not os.environ.get(SPIN_SECONDS):
             # A thread that waits for what never comes is to be told as such before the case's time is up.
             host.set_spin_limit(min(LONGEST_SPIN, SHARE_OF_SPIN * question["seconds"]))
         dump = Path(question["dump"]) if question["dump"] else None

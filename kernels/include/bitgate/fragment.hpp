@@ -30,6 +30,23 @@ namespace bitgate {
 
 template <class A, class B, int M, int N, int K, int Wave> struct Fragment;
 
+// Parts of what a block does in turn: a barrier, and what the lanes of each wave do together, which has no
+// barrier in it.
+struct Barrier {
+  __device__ __forceinline__ void operator()() const { __syncthreads(); }
+};
+template <class Fragment, class Work> struct Together {
+  Work work;
+  __device__ __forceinline__ void operator()() const { Fragment::together(work); }
+};
+template <class Fragment, class Work> __device__ __forceinline__ auto together(Work work) {
+  return Together<Fragment, Work>{work};
+}
+
+template <class... Parts> __device__ __forceinline__ void in_turn(const Parts&... parts) {
+  (parts(), ...);
+}
+
 // What matrix cores' sums hold exactly. suites/platform measures it.
 template <class Sum> inline constexpr int64_t exact_range_of = 0;
 template <> inline constexpr int64_t exact_range_of<float> = int64_t{1} << 24;

@@ -107,4 +107,14 @@ template <class A, class B, int M, int N, int K, int Wave> struct Fragment {
   }
 };
 
+// Two barriers with nothing but waves' work between them are one meeting of the threads, which costs more
+// than the work.
+template <class Fragment, class Work>
+void in_turn(const Barrier&, const Together<Fragment, Work>& together, const Barrier& second) {
+  if (bitgate_host::sync_for_work(together.work))
+    return;
+  together();
+  second();
+}
+
 } // namespace bitgate

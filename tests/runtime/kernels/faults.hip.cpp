@@ -113,6 +113,21 @@ EXPORT void launch_miss_wave_op(unsigned odd, int kind, int barrier, int agreed)
   hipLaunchKernelGGL(miss_wave_op, 1, 128, 0, nullptr, odd, kind, barrier, agreed);
 }
 
+// Between two barriers the first lane of a wave has work for all of it: the second wave's divides by
+// `divisor`, or comes to a barrier.
+__global__ void fault_in_work(int* out, int divisor, int barrier) {
+  const int thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  bitgate_host::sync_for_work([out, thread, divisor, barrier] {
+    if (thread / warpSize == 1 && barrier)
+      __syncthreads();
+    out[thread] = 100 / (thread / warpSize == 1 ? divisor : 1);
+  });
+}
+EXPORT void launch_fault_in_work(int* out, int divisor, int barrier) {
+  hipLaunchKernelGGL(fault_in_work, 1, 192, 0, nullptr, out, divisor, barrier);
+}
+
 __global__ void divergent_shuffle(int* out) {
   if (threadIdx.x < 8)
     out[threadIdx.x] = __shfl(static_cast<int>(threadIdx.x), 1);

@@ -4,14 +4,16 @@
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 struct Values {
-  unsigned of[1024];
+  unsigned of[1024], sum[32];
 };
 
 // 'b': takes the next thread's value across a barrier; 'c': counts odd values at one; 'v': counts them in the
-// wave; 'w': the same in every second wave alone.
+// wave; 'w': the same in every second wave alone. 's': takes what the first lane of the next wave has summed
+// between two barriers; 't': the same, every second wave by barriers of its own.
 __global__ void follow(unsigned* out, const char* plan, int steps) {
   BITGATE_LDS(Values, lds);
-  const unsigned threads = blockDim.x, thread = threadIdx.x;
+  const unsigned threads = blockDim.x, thread = threadIdx.x, lanes = static_cast<unsigned>(warpSize);
+  const unsigned wave = thread / lanes, waves = (threads + lanes - 1) / lanes;
   unsigned value = blockIdx.x * threads + thread;
   for (int step = 0; step < steps; ++step)
     switch (plan[step]) {
@@ -21,11 +23,31 @@ __global__ void follow(unsigned* out, const char* plan, int steps) {
       value = value * 31 + lds.of[(thread + 1) % threads];
       __syncthreads();
       break;
+    case 's':
+    case 't': {
+      lds.of[thread] = value;
+      const auto sum_next = [&lds, wave, waves, lanes, threads] {
+        const unsigned next = (wave + 1) % waves;
+        lds.sum[wave] = 0;
+        for (unsigned other = next * lanes; other < (next + 1) * lanes && other < threads; ++other)
+          lds.sum[wave] += lds.of[other];
+      };
+      const bool alone = plan[step] == 't' && wave % 2 == 1;
+      if (alone)
+        __syncthreads();
+      if (alone || !bitgate_host::sync_for_work(sum_next)) {
+        if (thread % lanes == 0)
+          sum_next();
+        __syncthreads();
+      }
+      value = value * 31 + lds.sum[wave];
+      break;
+    }
     case 'c':
       value = value * 31 + static_cast<unsigned>(__syncthreads_count(static_cast<int>(value & 1)));
       break;
     case 'w':
-      if (thread / static_cast<unsigned>(warpSize) % 2 == 0)
+      if (wave % 2 == 0)
         break;
       [[fallthrough]];
     case 'v':

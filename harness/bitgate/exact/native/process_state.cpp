@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,6 +79,40 @@ void put_file(Sections& out, const char* path) {
     out.put(buffer, static_cast<size_t>(got));
   ::close(file);
 }
+
+// The numbers in a folder of /proc/self as they were last listed: to list them takes longer than to look at
+// each of them, and on a GPU they are many. Where the system tells how many there are, as many as these, if
+// these are all there, are these. Not for several threads.
+class Known {
+public:
+  // `put_one` writes what is to be told of a number, and says whether it is there; `count_in` tells how many
+  // there are by the folder's status.
+  template <class Put, class Count> void put(Sections& out, const char* folder, Put put_one, Count count_in) {
+    const int64_t begin = out.length;
+    struct stat status = {};
+    if (count >= 0 && ::stat(folder, &status) == 0 && count_in(status) == count) {
+      int place = 0;
+      while (place < count && put_one(number[place]))
+        ++place;
+      if (place == count)
+        return;
+      out.length = begin;
+    }
+    int found = 0;
+    each_number(folder, [&](int one) {
+      if (put_one(one) && found++ < most)
+        number[found - 1] = one;
+    });
+    count = found <= most ? found : -1;
+  }
+
+private:
+  static constexpr int most = 4096;
+  int number[most];
+  int64_t count = -1; // too many to remember, or never listed
+};
+
+Known descriptors, threads;
 
 bool has_children() {
   siginfo_t info = {};
@@ -175,17 +210,27 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
       });
   });
   out.section([&] { // threads
-    each_number("/proc/self/task", [&](int task) { out.put(static_cast<uint32_t>(task)); });
+    const pid_t process = ::getpid();
+    const auto put_one = [&](int task) {
+      out.put(static_cast<uint32_t>(task));
+      return ::syscall(SYS_tgkill, process, task, 0) == 0;
+    };
+    threads.put(out, "/proc/self/task", put_one,
+                [](const struct stat& folder) { return static_cast<int64_t>(folder.st_nlink) - 2; });
   });
   out.section([&] { // descriptors: number, device, inode
-    each_number("/proc/self/fd", [&](int number) {
+    const auto put_one = [&](int number) {
       struct stat status = {};
       if (::fstat(number, &status) != 0)
-        return;
+        return false;
       out.put(static_cast<uint64_t>(number));
       out.put(static_cast<uint64_t>(status.st_dev));
       out.put(static_cast<uint64_t>(status.st_ino));
-    });
+      return true;
+    };
+    // The size is how many are open since Linux 6.2, before it is 0.
+    descriptors.put(out, "/proc/self/fd", put_one,
+                    [](const struct stat& folder) { return static_cast<int64_t>(folder.st_size); });
   });
   return out.length;
 }

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from bitgate.operation.gap import Gaps, settle_gaps
 from bitgate.operation.plain_problem import PlainProblem
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.registry import parse_case_id
@@ -28,6 +29,7 @@ class SizedProblem(PlainProblem):
     dtypes: TensorTypes
     sizes: Any
     gap: bool = False
+    gaps: Gaps = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtypes, TensorTypes):  # where types are changed by who knows three tensors only
@@ -35,6 +37,7 @@ class SizedProblem(PlainProblem):
         self.operation.schema.check(self.sizes)
         if said := self.operation.check(self.sizes):
             raise ProblemError(said)
+        settle_gaps(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process has the same operation by name, not the same object."""
@@ -44,6 +47,10 @@ class SizedProblem(PlainProblem):
     def stated(self) -> tuple[StatedTensor, ...]:
         """The tensors as the operation states them."""
         return self.operation.stated_tensors(self.sizes)
+
+    @property
+    def gap_orders(self) -> dict[str, str]:
+        return {one.name: one.in_memory for one in self.stated}
 
     @cached_property
     def untyped(self) -> tuple[str, ...]:
@@ -57,10 +64,8 @@ class SizedProblem(PlainProblem):
         if len(self.dtypes.names) not in (1, len(free)):
             raise ProblemError(f"types {self.dtypes}: give one, or {len(free)} for {', '.join(free)}")
         own = {role: self.dtypes.of(place) for place, role in enumerate(free)}
-        return {
-            one.role: one.laid_out(own[one.role] if one.role in own else TensorTypes.parse(one.dtype).of(0), self.gap)
-            for one in self.stated
-        }
+        types = {one.role: own.get(one.role) or TensorTypes.parse(one.dtype).of(0) for one in self.stated}
+        return {one.role: one.laid_out(types[one.role], self.gap, self.gaps) for one in self.stated}
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:

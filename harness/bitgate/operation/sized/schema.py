@@ -12,10 +12,11 @@ from enum import Enum
 from typing import Any, get_type_hints
 
 from bitgate.operation.dtype import DTYPES
+from bitgate.operation.gap import gap_of
 from bitgate.operation.problem import MAX_LENGTH, ProblemError
 
 LENGTH, FLAG, CHOICE = "length", "flag", "choice"
-RESERVED = ("gap", "dtypes", "op", "in_op", "wei_op", "split_k", "ndim", "pass", "layout")
+RESERVED = ("gap", "gaps", "dtypes", "op", "in_op", "wei_op", "split_k", "ndim", "pass", "layout")
 """Words and fields that every operation has, or that stand for something else where problems are compared."""
 
 
@@ -76,7 +77,7 @@ def schema_of(sizes: Any) -> Schema:
         raise ValueError("sizes: state an int at least: a problem without lengths has no tensors")
     every = [word for size in found for word in _words(size)]
     for word in every:
-        if every.count(word) > 1 or word in DTYPES or word in RESERVED:
+        if every.count(word) > 1 or word in DTYPES or word in RESERVED or gap_of(word):
             raise ValueError(f"sizes: '{word}' stands for something else already in case ids; rename it")
     return Schema(sizes, found)
 

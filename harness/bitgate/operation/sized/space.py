@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bitgate.operation.sized.problem import SizedProblem
 from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH, Size
 from bitgate.operation.space import Space
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
-from bitgate.operation.space.quantity import SHARED, Choice, Quantity, quantities_of
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Quantity, quantities_of
 from bitgate.operation.tensor_types import TensorTypes
 
 if TYPE_CHECKING:
@@ -29,17 +29,22 @@ class SizedSpace(Space):
     def quantities(self) -> tuple[Quantity, ...]:
         singles = [str(types) for types in SHARED["dtypes"].values if "_" not in str(types)]
         types = Choice("dtypes", tuple(map(TensorTypes.parse, singles)))
-        return types, *quantities_of(self.operation.schema.type), SHARED["gap"]
+        return types, *quantities_of(self.operation.schema.type), SHARED["gap"], GAPS
 
     def values_of(self, problem: SizedProblem) -> dict[str, Any]:
-        return {"dtypes": problem.dtypes, **vars(problem.sizes), "gap": problem.gap}
+        return {"dtypes": problem.dtypes, **vars(problem.sizes), "gap": problem.gap, "gaps": problem.gaps}
 
     def problem_of(self, values: Mapping[str, Any]) -> SizedProblem:
-        sizes = {name: value for name, value in values.items() if name not in ("dtypes", "gap")}
-        problem = SizedProblem(self.operation, values["dtypes"], self.operation.schema.type(**sizes), values["gap"])
+        gap = {name: values[name] for name in ("gap", "gaps")}
+        sizes = {name: value for name, value in values.items() if name not in ("dtypes", *gap)}
+        problem = SizedProblem(self.operation, values["dtypes"], self.operation.schema.type(**sizes), **gap)
         if len(problem.dtypes.names) > 1:
             _ = problem.tensors  # without an optional tensor there may be a type too many: no such problem
         return problem
+
+    def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
+        """Nobody says which of its lengths M, N and K are: an instance names them in ``tiles``."""
+        return {}
 
     def typed(self, problem: SizedProblem, dtypes: TensorTypes) -> SizedProblem:
         """The problem itself where there are not as many tensors as types: optional ones may be absent."""
@@ -51,7 +56,7 @@ class SizedSpace(Space):
     @cached_property
     def properties(self) -> Mapping[str, Property]:
         own = {size.name: self._property(size) for size in self.operation.schema.sizes}
-        return {**COMMON, **own, "gap": attribute("gap", PropertyKind.FLAG)}
+        return {**COMMON, **own, "gap": GAP}
 
     def _property(self, size: Size) -> Property:
         plain, name = self.operation.schema.plain, size.name

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bitgate.operation.dtype import DTYPES
+from bitgate.operation.gap import GAP_WORDS, Gap, gap_of
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.sized.problem import SizedProblem
 from bitgate.operation.sized.schema import CHOICE, FLAG, LENGTH
@@ -22,15 +23,16 @@ def spell(problem: SizedProblem) -> str:
     """The canonical id: every field written, but for flags that are false."""
     values = problem.operation.schema.plain(problem.sizes)
     lengths = "".join(f"{size.name}{values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH))
-    return "_".join([problem.operation.name, str(problem.dtypes), lengths, *_words(problem), *["gap"] * problem.gap])
+    gaps = [*["gap"] * problem.gap, *map(str, problem.gaps)]
+    return "_".join([problem.operation.name, str(problem.dtypes), lengths, *_words(problem), *gaps])
 
 
 def human(problem: SizedProblem) -> str:
     """``softmax f16 r=64 c=1000 causal strided``."""
     values = problem.operation.schema.plain(problem.sizes)
     lengths = [f"{size.name}={values[size.name]}" for size in problem.operation.schema.of_kind(LENGTH)]
-    said = [problem.operation.name, str(problem.dtypes), *lengths, *_words(problem), *["strided"] * problem.gap]
-    return " ".join(said)
+    gaps = [*["strided"] * problem.gap, *(gap.in_words for gap in problem.gaps)]
+    return " ".join([problem.operation.name, str(problem.dtypes), *lengths, *_words(problem), *gaps])
 
 
 def _words(problem: SizedProblem) -> list[str]:
@@ -53,11 +55,14 @@ def parse(operation: Sized, text: str, words: list[str]) -> SizedProblem:
         word: (size.name, word) for size in operation.schema.of_kind(CHOICE) for word in size.words
     }
     by_word |= {size.name: (size.name, True) for size in operation.schema.of_kind(FLAG)}
-    gap, taken = False, set[str]()
+    gap, gaps, taken = False, list[Gap](), set[str]()
     for word in rest:
+        if own := gap_of(word):
+            gaps.append(own)
+            continue
         name, value = by_word.get(word, (word, True))
         if name in taken or (word not in by_word and word != "gap"):
-            known = ", ".join([*by_word, "gap"])
+            known = ", ".join([*by_word, GAP_WORDS])
             raise ProblemError(f"case '{text}': '{word}' is not a part of a case id ({known}), or stands twice")
         taken.add(name)
         gap = gap or word == "gap"
@@ -66,7 +71,8 @@ def parse(operation: Sized, text: str, words: list[str]) -> SizedProblem:
         if size.name not in values and size.default is None:
             raise ProblemError(f"case '{text}': {size.name} is missing: {', '.join(size.words)}")
     try:
-        problem = SizedProblem(operation, TensorTypes.parse("_".join(types)), operation.schema.made(values), gap)
+        sizes = operation.schema.made(values)
+        problem = SizedProblem(operation, TensorTypes.parse("_".join(types)), sizes, gap, tuple(gaps))
         _ = problem.tensors  # as many types as there are tensors
     except ProblemError as error:
         raise ProblemError(f"case '{text}': {error}") from None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitgate.operation.dtype import Dtype
+from bitgate.operation.gap import Gaps, behind, strides_of
 from bitgate.operation.tensor import GAP, Tensor
 
 
@@ -21,12 +22,21 @@ class StatedTensor:
     dtype: str = ""
     order: str = ""
 
-    def laid_out(self, dtype: Dtype, gap: bool) -> Tensor:
-        """Packed, or with GAP elements after each row of the axis that is the fastest in memory."""
-        strides, step = dict[str, int](), 1
-        for place, name in enumerate(reversed(self.order or "".join(self.axes))):
-            strides[name] = step
-            step *= self.axes[name] + (GAP if gap and place == 0 else 0)
+    @property
+    def name(self) -> str:
+        """What case ids call it."""
+        return self.role.replace("_", "")
+
+    @property
+    def in_memory(self) -> str:
+        """The axes as they lie, the slowest first."""
+        return self.order or "".join(self.axes)
+
+    def laid_out(self, dtype: Dtype, gap: bool, gaps: Gaps = ()) -> Tensor:
+        """With those of ``gaps`` that are its own; ``gap``: GAP elements behind each row of the axis that is the
+        fastest in memory."""
+        order = self.in_memory
+        strides = strides_of(order, self.axes, behind(gaps, self.name, order[-1:], GAP if gap else 0))
         lengths = tuple(self.axes.values())
         return Tensor(self.role, dtype, "".join(self.axes), lengths, tuple(strides[name] for name in self.axes))
 

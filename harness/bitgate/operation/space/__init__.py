@@ -128,6 +128,12 @@ class Space:
         names = [column_of(choice.name) for choice in choices(self.quantities)]
         return {name: COMMON[name] for name in names if name in COMMON}
 
+    def tiled(self, tile: tuple[int, int, int]) -> Mapping[str, int]:
+        """Of a kernel's tile (M, N, K): the name of a length -> how many of it one tile takes."""
+        from bitgate.operation.space.quantity import lengths
+
+        return {length.name: tile[length.tile] for length in lengths(self.quantities) if length.tile is not None}
+
     @property
     def readers(self) -> tuple[TableReader, ...]:
         """Of files in which other teams keep its cases."""
@@ -223,7 +229,9 @@ class Space:
 
     def varied(self, problem: Any, dtypes: Sequence[Any], rng: np.random.Generator) -> Any:
         """The problem in one of the types, and now and then in another form that the draw does not have."""
-        return self.typed(problem, dtypes[int(rng.integers(len(dtypes)))])
+        from bitgate.operation.space.single_gaps import with_single_gaps
+
+        return with_single_gaps(self.typed(problem, dtypes[int(rng.integers(len(dtypes)))]))
 
     def operands(self, problem: Any) -> tuple[str, ...]:
         """Roles of the tensors whose data decide the result."""
@@ -237,7 +245,7 @@ class Space:
         every = list(choices(self.quantities))
 
         def plain(problem: Any) -> Any:
-            values = {c.name: c.values[0] for c in every if c.name in ("gap", "split_k")}
+            values = {c.name: c.values[0] for c in every if c.name in ("gap", "gaps", "split_k")}
             return self.problem_of({**self.values_of(problem), **values})
 
         def laid_out(problem: Any) -> Any:

@@ -26,7 +26,10 @@ def read_records(path: Path) -> CsvFile:
         if line.strip() and not line.lstrip().startswith("#")
     ]
     reader = csv.DictReader(line for _, line in lines)
-    names = [name.strip("\ufeff \t").lower() for name in reader.fieldnames or ()]
+    try:
+        names = [name.strip("\ufeff \t").lower() for name in reader.fieldnames or ()]
+    except csv.Error as error:
+        raise UsageError(f"line 1 is no header of a CSV table: {error}") from None
     records = [(number, record) for (number, _), record in zip(lines[1:], _renamed(reader, names), strict=False)]
     return CsvFile(tuple(names), tuple(records))
 

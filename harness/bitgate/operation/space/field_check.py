@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from bitgate.operation.gap import gap_of
+
 Check = Callable[[Any], Any]
 
 
@@ -37,11 +39,21 @@ def numbers(least: int) -> Callable[[Any], tuple[int, ...]]:
     return check
 
 
-def booleans(value: Any) -> tuple[bool, ...]:
+def gaps(value: Any) -> tuple[bool | str, ...]:
+    """``true``: of all tensors; ``"inw8_outh4"``: of these tensors and axes."""
     for item in as_list(value):
-        if not isinstance(item, bool):
-            raise ValueError(f"{item!r} is neither true nor false")
+        if not isinstance(item, bool | str) or (isinstance(item, str) and not all(map(gap_of, _of_single_axes(item)))):
+            raise ValueError(f"{item!r} is neither true nor false nor like inw8 or inw8_outh4")
     return tuple(as_list(value))
+
+
+def gap_words(value: bool | str) -> str:
+    """The part of a case id that one of ``gaps`` is."""
+    return "_".join(_of_single_axes(value)) if isinstance(value, str) else "gap" * value
+
+
+def _of_single_axes(value: str) -> list[str]:
+    return [f"gap{part}" for part in value.split("_")]
 
 
 def split_k(value: Any) -> tuple[int, ...]:

@@ -41,3 +41,6 @@ COMMON: dict[str, Property] = {
     "dtypes": Property(lambda problem: str(problem.dtypes), PropertyKind.DTYPES),
 }
 """What every problem has."""
+
+GAP = Property(lambda problem: bool(problem.gap or problem.gaps), PropertyKind.FLAG)
+"""Of problems whose tensors may be strided: are they, be it one of them along one axis?"""

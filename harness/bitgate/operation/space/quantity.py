@@ -56,6 +56,9 @@ SHARED: Mapping[str, Choice] = {
 }
 """Choices that several operations have, by the name of the problem's field."""
 
+GAPS = Choice("gaps", ((),))
+"""Gaps of single tensors and axes, beside ``gap``: no draw has them, and shrinking takes them away."""
+
 
 def quantities_of(problem_type: type) -> tuple[Quantity, ...]:
     """From the fields of a problem's dataclass: an ``int`` is a length, a ``bool``, an ``Enum`` or a field of SHARED a
@@ -84,6 +87,8 @@ def word(value: Any) -> str:
         return value.name
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
     return "auto" if value == -1 else str(value.value if isinstance(value, Enum) else value)
 
 

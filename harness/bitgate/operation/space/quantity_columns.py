@@ -12,7 +12,7 @@ import numpy as np
 from bitgate.operation.problem import ProblemError
 from bitgate.operation.space.candidates import Candidates, Floats, Ints, Mask
 from bitgate.operation.space.neighbour import smaller_values
-from bitgate.operation.space.quantity import Choice, Length, choices, lengths
+from bitgate.operation.space.quantity import GAPS, Choice, Length, choices, lengths
 
 if TYPE_CHECKING:
     from bitgate.operation.space import Space
@@ -38,6 +38,8 @@ class QuantityColumns(Candidates):
             )
             for quantity in space.quantities
         }
+        if GAPS in space.quantities:  # one behind a single axis is a gap, too
+            columns["gap"] = np.maximum(columns["gap"], np.minimum(columns["gaps"], 1))
         return cls(space, columns)
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ class i owns taps f = i + T * dot for dot < ceil((F - i) / T); a class without a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import gcd, prod
 
@@ -74,6 +75,7 @@ def _window_slice(problem: ConvProblem, axis: int) -> tuple[int, int]:
     return begin, min(h_tilde, -(-(p + i - 1) // s) + 1)
 
 
+@lru_cache(maxsize=1024)
 def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
     """The sub-GEMMs of a bwd_data problem in host order (slowest axis first), empties skipped."""
     if problem.direction is not Pass.BWD_DATA:
@@ -85,6 +87,7 @@ def sub_gemms(problem: ConvProblem) -> tuple[SubGemm, ...]:
     return tuple(gemms)
 
 
+@lru_cache(maxsize=1024)
 def sub_gemm_rows(problem: ConvProblem) -> int:
     """M of each sub-GEMM of a bwd_data problem; it is the same for all of them."""
     slices = (_window_slice(problem, axis) for axis in range(problem.ndim))
@@ -100,6 +103,7 @@ def tildes(problem: ConvProblem) -> int:
     return prod(axis_tildes(problem, axis) for axis in range(problem.ndim))
 
 
+@lru_cache(maxsize=1024)
 def gemms_count(problem: ConvProblem) -> int:
     """prod over axes of min(F, stride / gcd(stride, dilation)); 1 for the other passes."""
     if problem.direction is not Pass.BWD_DATA:

@@ -36,7 +36,7 @@ def passes(problem: ConvProblem) -> tuple[ConvProblem, ...]:
 
 
 def in_pass(problem: ConvProblem, direction: Pass) -> ConvProblem:
-    return problem if problem.direction is direction else replace(problem, direction=direction)
+    return problem if problem.direction is direction else problem.changed(direction=direction)
 
 
 def _adjoint(problem: ConvProblem, kernel: KernelFunction, data: Data) -> Iterator[Pair]:

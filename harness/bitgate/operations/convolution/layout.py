@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from bitgate.operation.gap import strides_of
+
 # The tensors by their role in the forward pass. A logical shape is (g, n|k, c|k, spatial...) whatever the layout.
 INPUT_LAYOUTS: dict[int, tuple[str, ...]] = {
     1: ("nwgc", "gnwc", "ngcw"),
@@ -42,31 +46,20 @@ def output_letters(ndim: int) -> str:
     return "gnk" + _SPATIAL[ndim]
 
 
-def packed_strides(layout: str, letters: str, lengths: tuple[int, ...], gap: int = 0) -> tuple[int, ...]:
-    """Strides in elements, in the logical order of ``letters``, of a tensor laid out as ``layout``.
-
-    ``gap`` widens the pitch of the row: the run of fastest letters that ends at a spatial one (NHWGC: G and C;
-    NGCHW: W; weights: the last letter), so that every row is followed by cells that nobody may write.
-    """
-    length = dict(zip(letters, lengths, strict=True))
-    row = _row_letters(layout)
-    stride: dict[str, int] = {}
-    pitch = 1
-    for position, letter in enumerate(reversed(layout)):
-        stride[letter] = pitch
-        pitch *= length[letter]
-        if position == len(row) - 1:
-            pitch += gap
-    return tuple(stride[letter] for letter in letters)
+def packed_strides(layout: str, letters: str, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements, in the logical order of ``letters``, of a tensor laid out as ``layout``."""
+    return strides(layout, letters, lengths, {})
 
 
-def _row_letters(layout: str) -> str:
-    spatial = set("dhwzyx")
-    if layout[-1] in spatial or layout.startswith("gk"):
+def strides(layout: str, letters: str, lengths: tuple[int, ...], behind_row: Mapping[str, int]) -> tuple[int, ...]:
+    """The same with so many elements behind each row of an axis."""
+    found = strides_of(layout, dict(zip(letters, lengths, strict=True)), behind_row)
+    return tuple(found[letter] for letter in letters)
+
+
+def row_axis(layout: str) -> str:
+    """The axis behind whose rows ``gap`` lies: of images with channels last the outermost of those that make up a
+    pixel (NHWGC: G), else the innermost (NGCHW: W, GKYXC: C)."""
+    if layout[-1] in _SPATIAL[3] or layout.startswith("gk"):
         return layout[-1]
-    row = ""
-    for letter in reversed(layout):
-        if letter in spatial or letter in "n":
-            break
-        row = letter + row
-    return row
+    return layout[1 + max(layout.index(letter) for letter in layout if letter in "ndhw")]

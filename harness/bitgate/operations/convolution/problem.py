@@ -9,13 +9,15 @@ from math import prod
 
 from bitgate.operation import GAP, MAX_LENGTH, Operation, ProblemError, Tensor, operation_called
 from bitgate.operation.contraction import Contraction
+from bitgate.operation.gap import behind, settle_gaps
 from bitgate.operations.convolution.layout import (
     INPUT_LAYOUTS,
     WEIGHT_LAYOUTS,
     input_letters,
     output_layout,
     output_letters,
-    packed_strides,
+    row_axis,
+    strides,
     weight_letters,
 )
 
@@ -64,6 +66,7 @@ class ConvProblem(Contraction):
 
     def __post_init__(self) -> None:
         _check(self)
+        settle_gaps(self)
 
     __hash__ = Contraction.__hash__
 
@@ -95,7 +98,6 @@ class ConvProblem(Contraction):
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """``in``, ``wei``, ``out`` by their role in the forward pass, then ``d0`` if the operation reads one."""
-        gap = GAP if self.gap else 0
         spec = {
             "in": (
                 self.dtypes.inp,
@@ -117,15 +119,21 @@ class ConvProblem(Contraction):
             ),
         }
         tensors = {
-            name: Tensor(name, dtype, layout, lengths, packed_strides(layout, letters, lengths, gap))
+            name: Tensor(name, dtype, layout, lengths, strides(layout, letters, lengths, self._behind(name, layout)))
             for name, (dtype, layout, letters, lengths) in spec.items()
         }
         if self.op.num_d:
             # Of bias one value for each channel of the result: (g, c) for dx, (g, k) for y and dw.
             channel = 1 if self.direction is Pass.BWD_WEIGHT else 2
             layout = "gc" if self.direction is Pass.BWD_DATA else "gk"
-            tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout)
+            _, order, letters, lengths = spec[self.result]
+            own = strides(order, letters, lengths, self._behind("d0", order))
+            tensors["d0"] = self.d_tensor(tensors[self.result], channel, layout, own)
         return tensors
+
+    def _behind(self, role: str, layout: str) -> dict[str, int]:
+        """Elements that are nobody's behind each row of an axis of a tensor."""
+        return behind(self.gaps, role, row_axis(layout), GAP if self.gap else 0)
 
     @property
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:

@@ -1,6 +1,7 @@
 """Case ids of convolutions, which round-trip, and the form people read.
 
-``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``
+``bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1[_<op>][_in<op>][_wei<op>][_gap]
+[_gap<tensor><axis><n>...][_sk<n>|_skauto]``
 """
 
 from __future__ import annotations
@@ -68,9 +69,7 @@ def parse(direction: Pass, text: str, words: list[str]) -> ConvProblem:
         dilation=_spread(text, "d", spatial.get("d"), ndim, ones),
         left_pad=left_pad,
         right_pad=_spread(text, "q", spatial.get("q"), ndim, left_pad),
-        gap=tail.gap,
-        split_k=tail.split_k,
-        **tail.elementwise,
+        **tail.said,
     )
 
 

@@ -17,9 +17,12 @@ from bitgate.operation import (
     operation_called,
 )
 from bitgate.operation.contraction import Contraction
+from bitgate.operation.gap import Gaps, behind, settle_gaps, strides_of
 
 GEMM_LAYOUTS = ("rcr", "rrr", "crr", "ccr")
 """Of A, B and C: r row-major, c column-major."""
+
+_NAMES = {"in": "a", "wei": "b", "out": "c", "d0": "d"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class GemmProblem(Contraction):
             if not 1 <= value <= MAX_LENGTH:
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         self.check_operations()
+        settle_gaps(self)
 
     @property
     def operation(self) -> Operation:
@@ -70,28 +74,33 @@ class GemmProblem(Contraction):
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        batch, (m, n, k) = self.batch, self.sizes
         a, b, c = (self.layout[i] == "r" for i in range(3))
+        lengths = {"b": self.batch, "m": self.m, "n": self.n, "k": self.k}
+        spec = {
+            "in": (self.dtypes.inp, "bmk" if a else "bkm", "bmk"),
+            "wei": (self.dtypes.wei, "bkn" if b else "bnk", "bnk"),
+            "out": (self.dtypes.out, "bmn" if c else "bnm", "bmn"),
+        }
+
+        def strides(role: str, order: str, letters: str) -> tuple[int, ...]:
+            row = behind(self.gaps, self.tensor_name(role), order[-1], GAP if self.gap else 0)
+            found = strides_of(order, lengths, row)
+            return tuple(found[letter] for letter in letters)
+
         tensors = {
-            "in": self._matrices("in", "bmk" if a else "bkm", (batch, m, k), last_is_fastest=a),
-            "wei": self._matrices("wei", "bkn" if b else "bnk", (batch, n, k), last_is_fastest=not b),
-            "out": self._matrices("out", "bmn" if c else "bnm", (batch, m, n), last_is_fastest=c),
+            role: Tensor(role, dtype, order, tuple(map(lengths.__getitem__, letters)), strides(role, order, letters))
+            for role, (dtype, order, letters) in spec.items()
         }
         if self.op.num_d:
-            tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk")
+            tensors["d0"] = self.d_tensor(tensors["out"], 2, "gk", strides("d0", *spec["out"][1:]))
         return tensors
+
+    def tensor_name(self, role: str) -> str:
+        return _NAMES[role]
 
     @property
     def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
         return self.product_attributes
-
-    def _matrices(self, name: str, layout: str, lengths: tuple[int, int, int], last_is_fastest: bool) -> Tensor:
-        """One matrix a batch; ``last_is_fastest``: the last logical dimension is contiguous, else the one before."""
-        dtype = {"in": self.dtypes.inp, "wei": self.dtypes.wei, "out": self.dtypes.out}[name]
-        _, rows, columns = lengths
-        pitch = (columns if last_is_fastest else rows) + (GAP if self.gap else 0)
-        strides = (pitch * rows, pitch, 1) if last_is_fastest else (pitch * columns, 1, pitch)
-        return Tensor(name, dtype, layout, lengths, strides)
 
     @property
     def _called(self) -> str:
@@ -111,8 +120,20 @@ def gemm_problem(
     wei_op: Elementwise = ELEMENTWISE["pass"],
     gap: bool = False,
     split_k: int = 1,
+    gaps: Gaps = (),
 ) -> GemmProblem:
     """ProblemError names the size or layout that cannot be."""
     return GemmProblem(
-        layout, batch, m, n, k, dtypes=dtypes, op=op, in_op=in_op, wei_op=wei_op, gap=gap, split_k=split_k
+        layout,
+        batch,
+        m,
+        n,
+        k,
+        dtypes=dtypes,
+        op=op,
+        in_op=in_op,
+        wei_op=wei_op,
+        gap=gap,
+        split_k=split_k,
+        gaps=gaps,
     )

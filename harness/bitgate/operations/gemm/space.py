@@ -10,8 +10,8 @@ import numpy as np
 from bitgate.operation import ELEMENTWISE, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.contraction import with_operand_operation
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
-from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, Way, blocks, remainder
@@ -37,6 +37,7 @@ class GemmSpace(Space):
             SHARED["dtypes"],
             Choice("layout", GEMM_LAYOUTS),
             *(SHARED[name] for name in names),
+            GAPS,
         )
 
     @cached_property
@@ -47,7 +48,7 @@ class GemmSpace(Space):
             "batch": attribute("batch"),
             **{name: attribute(name) for name in _SIZES},
             "split_k": attribute("split_k"),
-            "gap": attribute("gap", PropertyKind.FLAG),
+            "gap": GAP,
             "layout": Property(lambda problem: problem.layout, PropertyKind.NAME, GEMM_LAYOUTS),
             "op": Property(lambda problem: problem.op.name, PropertyKind.NAME, tuple(ELEMENTWISE)),
             "dtypes": COMMON["dtypes"],

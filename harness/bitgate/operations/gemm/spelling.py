@@ -1,4 +1,5 @@
-"""Case ids of batched GEMMs: ``gemm_f16_rcr_b2m64n64k32[_<op>][_in<op>][_wei<op>][_gap][_sk<n>|_skauto]``."""
+"""Case ids of batched GEMMs: ``gemm_f16_rcr_b2m64n64k32[_<op>][_in<op>][_wei<op>][_gap][_gap<a|b|c|d><axis><n>...]
+[_sk<n>|_skauto]``."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def parse(text: str, words: list[str]) -> GemmProblem:
         if not tail.take(word):
             raise not_a_part(text, word)
     batch, m, n, k = (int(sizes[name] or 1) for name in ("batch", "m", "n", "k"))
-    return gemm_problem(dtypes, layout, batch, m, n, k, gap=tail.gap, split_k=tail.split_k, **tail.elementwise)
+    return gemm_problem(dtypes, layout, batch, m, n, k, **tail.said)
 
 
 def human(problem: GemmProblem) -> str:

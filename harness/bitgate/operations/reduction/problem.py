@@ -20,6 +20,7 @@ from bitgate.operation import (
     Tensor,
     operation_called,
 )
+from bitgate.operation.gap import Gaps, behind, settle_gaps, strides_of
 from bitgate.operation.plain_problem import PlainProblem
 
 ELEMENTS = ("f32", "f16", "bf16", "i8", "i32")
@@ -55,8 +56,8 @@ class ReductionProblem(PlainProblem):
     """``y[o,i]`` is the sum or maximum of ``x[o,l,i]`` over l; of an argmax ``index[o,i]`` is the l of the maximum.
 
     Lengths: x (outer, length, inner), y and index (outer, inner). ``split_k``: into how many slices kernels cut a row;
-    -1: as they like. ``gap``: the fastest rows of all tensors lie 8 elements apart. ProblemError names the size or type
-    that cannot be.
+    -1: as they like. ``gap``: the fastest rows of all tensors lie 8 elements apart; ``gaps``: those of single tensors
+    and axes. ProblemError names the size, type or gap that cannot be.
     """
 
     dtypes: DtypeSet
@@ -66,6 +67,7 @@ class ReductionProblem(PlainProblem):
     kind: Kind = Kind.SUM
     gap: bool = False
     split_k: int = 1
+    gaps: Gaps = ()
 
     def __post_init__(self) -> None:
         if self.dtypes.inp.name not in ELEMENTS:
@@ -78,6 +80,7 @@ class ReductionProblem(PlainProblem):
                 raise ProblemError(f"{name} = {value} is outside 1..{MAX_LENGTH}")
         if self.split_k != -1 and self.split_k < 1:
             raise ProblemError(f"split_k = {self.split_k}: give a positive number, or auto")
+        settle_gaps(self)
 
     @property
     def operation(self) -> Operation:
@@ -87,20 +90,26 @@ class ReductionProblem(PlainProblem):
     def layout(self) -> str:
         return "oli"
 
+    @property
+    def gap_orders(self) -> Mapping[str, str]:
+        return {role: tensor.layout for role, tensor in self.tensors.items()}
+
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """``x``, ``y``, and of an argmax ``index``."""
-        pad = GAP if self.gap else 0
-        pitch = self.inner + pad
-        x_strides = (self.length + pad, 1, 1) if self.inner == 1 else (self.length * pitch, pitch, 1)
-        lengths = (self.outer, self.inner)
         tensors = {
-            "x": Tensor("x", self.dtypes.inp, "oli", (self.outer, self.length, self.inner), x_strides),
-            "y": Tensor("y", self.dtypes.out, "oi", lengths, (pitch, 1)),
+            "x": self._tensor("x", self.dtypes.inp, "oli", "l" if self.inner == 1 else "i"),
+            "y": self._tensor("y", self.dtypes.out, "oi", "i"),
         }
         if self.kind is Kind.ARGMAX:
-            tensors["index"] = Tensor("index", DTYPES["i32"], "oi", lengths, (pitch, 1))
+            tensors["index"] = self._tensor("index", DTYPES["i32"], "oi", "i")
         return tensors
+
+    def _tensor(self, role: str, dtype: Dtype, axes: str, row: str) -> Tensor:
+        """``row``: the axis behind whose rows ``gap`` lies."""
+        lengths = {"o": self.outer, "l": self.length, "i": self.inner}
+        strides = strides_of(axes, lengths, behind(self.gaps, role, row, GAP if self.gap else 0))
+        return Tensor(role, dtype, axes, tuple(lengths[axis] for axis in axes), tuple(strides[axis] for axis in axes))
 
     @property
     def outputs(self) -> tuple[str, ...]:

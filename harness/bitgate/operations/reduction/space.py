@@ -10,8 +10,8 @@ import numpy as np
 from bitgate.operation import DTYPES, DtypeSet
 from bitgate.operation.space import Space
 from bitgate.operation.space.field_check import texts
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
-from bitgate.operation.space.quantity import SHARED, Choice, Length, Quantity
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
+from bitgate.operation.space.quantity import GAPS, SHARED, Choice, Length, Quantity
 from bitgate.operation.space.row import AxisField, ShapePattern
 from bitgate.operation.space.threshold import COMMON as COMMON_THRESHOLDS
 from bitgate.operation.space.threshold import Threshold, blocks, remainder
@@ -37,6 +37,7 @@ class ReductionSpace(Space):
             Choice("kind", tuple(Kind)),
             SHARED["gap"],
             SHARED["split_k"],
+            GAPS,
         )
 
     @cached_property
@@ -44,7 +45,7 @@ class ReductionSpace(Space):
         return {
             **COMMON,
             **{name: attribute(name) for name in ("outer", "length", "inner", "split_k")},
-            "gap": attribute("gap", PropertyKind.FLAG),
+            "gap": GAP,
             "kind": Property(lambda problem: problem.kind.value, PropertyKind.NAME, _KINDS),
         }
 
@@ -61,7 +62,8 @@ class ReductionSpace(Space):
     def varied(
         self, problem: ReductionProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator
     ) -> ReductionProblem:
-        return self.typed(problem, dtypes[int(rng.integers(len(dtypes)))])
+        varied: ReductionProblem = super().varied(problem, dtypes, rng)
+        return varied
 
     def operands(self, problem: ReductionProblem) -> tuple[str, ...]:
         return ("x",)

@@ -1,4 +1,5 @@
-"""Case ids of reductions: ``reduction_f16_o4l1000i3_max[_gap][_sk<n>|_skauto]``, ``reduction_i8_i32_o4l1000i1_sum``.
+"""Case ids of reductions: ``reduction_f16_o4l1000i3_max[_gap][_gap<tensor><axis><n>...][_sk<n>|_skauto]``,
+``reduction_i8_i32_o4l1000i1_sum``.
 
 Types are those of x and of the values, one name if they agree; an index is always i32.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 
 from bitgate.operation import DTYPES, Dtype, ProblemError
+from bitgate.operation.gap import GAP_WORDS, Gap, gap_of
 from bitgate.operations.reduction.problem import Kind, ReductionProblem, types_of
 
 _SIZES = re.compile(r"(?:o(?P<outer>\d+))?l(?P<length>\d+)(?:i(?P<inner>\d+))?")
@@ -17,7 +19,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 def spell(problem: ReductionProblem) -> str:
     """The canonical id."""
     words = ["reduction", types(problem), f"o{problem.outer}l{problem.length}i{problem.inner}", problem.kind.value]
-    words += ["gap"] * problem.gap
+    words += [*["gap"] * problem.gap, *map(str, problem.gaps)]
     if problem.split_k != 1:
         words.append("skauto" if problem.split_k == -1 else f"sk{problem.split_k}")
     return "_".join(words)
@@ -45,27 +47,29 @@ def parse(text: str, words: list[str]) -> ReductionProblem:
     kinds, gap, split_k = [_KINDS[word] for word in words if word in _KINDS], False, 1
     if len(kinds) != 1:
         raise ProblemError(f"case '{text}': give one of {', '.join(_KINDS)} behind the sizes")
+    gaps: list[Gap] = []
     for word in words[1:]:
         if word == "gap" and not gap:
             gap = True
         elif split_k == 1 and (found := re.fullmatch(r"sk(\d+|auto)", word)):
             split_k = -1 if found[1] == "auto" else int(found[1])
+        elif own := gap_of(word):
+            gaps.append(own)
         elif word not in _KINDS:
-            raise ProblemError(
-                f"case '{text}': '{word}' is not a part of a case id ({', '.join(_KINDS)}, gap, sk<n>), or stands twice"
-            )
+            known = f"{', '.join(_KINDS)}, {GAP_WORDS}, sk<n>"
+            raise ProblemError(f"case '{text}': '{word}' is not a part of a case id ({known}), or stands twice")
     kind = kinds[0]
     made = types_of(dtypes[0], kind)
     if len(dtypes) == 2 and dtypes[1] != made.out:
         raise ProblemError(f"case '{text}': {kind} of {dtypes[0]} is {made.out}, not {dtypes[1]}")
     outer, length, inner = (int(sizes[name] or 1) for name in ("outer", "length", "inner"))
-    return ReductionProblem(made, outer, length, inner, kind, gap, split_k)
+    return ReductionProblem(made, outer, length, inner, kind, gap, split_k, tuple(gaps))
 
 
 def human(problem: ReductionProblem) -> str:
     """``max f16 4x1000x3 along 1000, strided, in 4 slices``."""
     words = [f"{problem.kind} {types(problem)} {problem.outer}x{problem.length}x{problem.inner} along {problem.length}"]
-    words += ["strided"] * problem.gap
+    words += [*["strided"] * problem.gap, *(gap.in_words for gap in problem.gaps)]
     if problem.split_k != 1:
         words.append("in slices as the kernel likes" if problem.split_k == -1 else f"in {problem.split_k} slices")
     return ", ".join(words)

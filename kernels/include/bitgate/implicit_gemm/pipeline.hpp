@@ -130,9 +130,8 @@ private:
 template <class Tiling>
 __device__ __forceinline__ void multiply_step(const typename Tiling::Operands& tiles, int thread,
                                               Sums<Tiling>& sums) {
-  __syncthreads(); // tiles are complete
-  compute<Tiling>(tiles, thread, sums);
-  __syncthreads(); // tiles are free again
+  constexpr Barrier tiles_are_complete{}, tiles_are_free{};
+  in_turn(tiles_are_complete, product<Tiling>(tiles, thread, sums), tiles_are_free);
 }
 
 // sums += `count` steps, at least one, from where the source stands. Each depth has its form of the loop.

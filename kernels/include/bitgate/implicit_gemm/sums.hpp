@@ -52,13 +52,13 @@ inline constexpr int rounds_of_k = 1;
 inline constexpr int rounds_of_k = 2;
 #endif
 
-// sums += A tile * B tile, fragment by fragment.
+// sums += A tile * B tile, fragment by fragment: to be done, of tiles and sums that last until then.
 template <class Tiling>
-__device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, int thread,
+__device__ __forceinline__ auto product(const typename Tiling::Operands& tiles, int thread,
                                         Sums<Tiling>& sums) {
   using Fragment = typename Tiling::Fragment;
   using Extent = typename Tiling::FragmentExtent;
-  Fragment::together([&tiles, thread, &sums] {
+  return together<Fragment>([&tiles, thread, &sums] {
     const int first_row = wave_row<Tiling>(thread), first_column = wave_column<Tiling>(thread);
     BITGATE_UNROLL(rounds_of_k)
     for (int k = 0; k < Tiling::Tile::K; k += Extent::K) {
@@ -73,6 +73,11 @@ __device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, 
       }
     }
   });
+}
+template <class Tiling>
+__device__ __forceinline__ void compute(const typename Tiling::Operands& tiles, int thread,
+                                        Sums<Tiling>& sums) {
+  product<Tiling>(tiles, thread, sums)();
 }
 
 // What a wave multiplies of one fragment's k.

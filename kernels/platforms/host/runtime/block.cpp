@@ -98,7 +98,7 @@ inline bool BlockRunner::runBlock(uint64_t number) {
   }
   epoch = 0;
   done = 0;
-  waited = false;
+  waited = working = false;
   raw.kind = bitgateFaultNone;
   spunFor.store(0, std::memory_order_relaxed);
   stacks.reset();
@@ -302,6 +302,7 @@ bool BlockRunner::resolve() {
     return false;
   }
   ++epoch;
+  workDone = false;
   startStretch();
   uniform = races ? Uniform::No : Uniform::Arriving;
   return true;
@@ -311,6 +312,7 @@ bool BlockRunner::resolve() {
 void BlockRunner::startStretch() {
   reductions[epoch & 1] = {};
   atBarrier = 0;
+  forWork.threads = 0;
   cursor = 0;
   if (races)
     forgetMeetings();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fault.hpp"
@@ -54,6 +55,10 @@ public:
   // From inside a fiber, whose registers are saved at `stack`: who goes on.
   const ThreadRecord* barrier(void* stack) {
     return uniform == Uniform::Arriving ? arrive(stack) : firstArrival(stack);
+  }
+  const ThreadRecord* barrierForWork(void (*run)(const void*), const void* work, void* stack) {
+    forWork.note(run, work);
+    return barrier(stack);
   }
   const ThreadRecord* waveExchange(unsigned site, uint64_t bits, void* stack);
   // From inside a fiber, whose threads have ended: comes back with others for its stack, or never.
@@ -108,6 +113,23 @@ private:
     int count = 0, all = 1, any = 0;
   };
 
+  // What threads bring to a barrier for the first lanes of their waves to do (block_uniform.cpp).
+  struct WorkAtBarrier {
+    unsigned threads = 0, works = 0; // of this stretch, that came with the first one's function
+    void (*run)(const void*) = nullptr;
+    std::array<std::pair<ThreadRecord*, const void*>, maxBlockThreads / minWaveSize> work;
+
+    void note(void (*run_)(const void*), const void* mine) {
+      if (threads == 0)
+        run = run_, works = 0;
+      if (run != run_)
+        return;
+      ++threads;
+      if (self->lane == 0)
+        work[works++] = {self, mine};
+    }
+  };
+
   // The turns of a stack, which it gives back when they have ended.
   struct StackTurns : Turns {
     Stack* stack;
@@ -121,6 +143,7 @@ private:
   const ThreadRecord* arrive(void* stack);
   const ThreadRecord* firstArrival(void* stack);
   const ThreadRecord* allArrived();
+  void doWork();
   static const ThreadRecord* goOn(ThreadRecord* thread);
   void endUniformly(StackTurns& ended);
   [[noreturn]] void blockEnded();
@@ -146,6 +169,7 @@ private:
   // Kept out of line: a fiber's frames should be small, they are what a context switch pulls into the cache.
   [[noreturn, gnu::noinline, gnu::cold]] void divergent(const Wave& wave, unsigned site);
   [[noreturn, gnu::noinline, gnu::cold]] void exceptionLeft();
+  [[noreturn, gnu::noinline, gnu::cold]] void metInWork();
   void missedBarrier();
   void reportFault();
   void spinning();
@@ -157,6 +181,8 @@ private:
   uint3 threadAt(unsigned linear) const;
 
   Uniform uniform = Uniform::No;
+  WorkAtBarrier forWork;
+  bool working = false; // the running thread does such work
   ThreadRecord *firstInOrder = nullptr, *lastInOrder = nullptr;
   int step = 0;            // in the order, from a record to the next; 0 where it varies
   Turns* turns = nullptr;  // of the running stack; null once its thread has waited: it is the only one

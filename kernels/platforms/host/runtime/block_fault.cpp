@@ -19,6 +19,14 @@ void BlockRunner::missedBarrier() {
       count - atBarrier, count, at.x, at.y, at.z);
 }
 
+void BlockRunner::metInWork() {
+  RawFault fault;
+  fault.kind = bitgateFaultMissedBarrier;
+  std::snprintf(fault.detail, sizeof fault.detail,
+                "a barrier or wave operation in what the first lane of a wave does for all of it");
+  abandon(fault);
+}
+
 void BlockRunner::exceptionLeft() {
   RawFault fault;
   fault.kind = bitgateFaultException;

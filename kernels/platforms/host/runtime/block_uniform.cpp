@@ -35,11 +35,27 @@ const ThreadRecord* BlockRunner::allArrived() {
   if (!waveOpsAgree())
     return &outside;
   ++epoch;
+  workDone = forWork.threads == count && !launch->schedule.varies();
+  if (workDone)
+    doWork();
   startStretch();
   uniform = Uniform::Arriving;
   switches = switches + 1;
   arrivals = arrivals + 1;
   return goOn(firstInOrder);
+}
+
+// The stretch between two barriers of which only first lanes would have made anything: in their order, which
+// is that of their arrivals, on the stack of the last one.
+void BlockRunner::doWork() {
+  working = true;
+  for (unsigned i = 0; i < forWork.works; ++i) {
+    const auto [thread, work] = forWork.work[i];
+    enterThread(thread);
+    forWork.run(work);
+  }
+  working = false;
+  ++epoch;
 }
 
 // Threads of a uniform stretch have ended: does not come back if the others, too, have or are about to.
@@ -70,6 +86,8 @@ void BlockRunner::blockEnded() {
 
 // The stretch is uniform no more: what the threads before the running one did is written down for each.
 void BlockRunner::noteEach() {
+  if (working)
+    metInWork();
   if (uniform == Uniform::No)
     return;
   current = (turns ? turns->first : self)->linear;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 #include "error.hpp"
 
@@ -40,9 +41,13 @@ __attribute__((target("arch=x86-64"))) bool check() {
     }
   }
   // For tests of this very path: what an older CPU would see.
-  if (const char* pretend = std::getenv("BITGATE_HOST_PRETEND_CPU");
-      pretend && !std::strcmp(pretend, "x86-64-v2"))
+  if (const char* pretend = std::getenv("BITGATE_HOST_PRETEND_CPU"); pretend && *pretend) {
+    if (std::strcmp(pretend, "x86-64-v2") != 0) {
+      std::fprintf(stderr, "bitgate: BITGATE_HOST_PRETEND_CPU: give x86-64-v2, or unset it\n");
+      _exit(2);
+    }
     std::strcpy(missing, " AVX AVX2 BMI1 BMI2 F16C FMA LZCNT MOVBE");
+  }
   if (!*missing)
     return true;
   std::fprintf(

@@ -36,6 +36,7 @@
                                                                                "\n")
 
 BITGATE_MEETING(__bitgate_syncthreads, bitgate_barrier, "%rdi");
+BITGATE_MEETING(__bitgate_syncthreads_for_work, bitgate_barrier_for_work, "%rdx");
 BITGATE_MEETING(__bitgate_wave_exchange, bitgate_wave_exchange, "%rdx");
 
 __asm__(BITGATE_FUNCTION(bitgate_fiber_switch) R"(

@@ -34,7 +34,7 @@ struct Stack {
 };
 
 constexpr size_t stackBytes = 192 * 1024;
-constexpr size_t stackGuard = 64 * 1024; // wide, so that a large frame does not step over it
+constexpr size_t stackGuard = 68 * 1024; // wide, so that a large frame does not step over it
 constexpr unsigned slabStacks = 64;
 
 // The stacks of one worker. Taken from a pool shared by all workers in slabs of `slabStacks`.

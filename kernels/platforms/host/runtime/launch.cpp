@@ -147,9 +147,14 @@ hipError_t __bitgate_launch_turns(const LaunchRequest* request, const PointerArg
   return enqueue(stream, std::make_unique<KernelWork>(r, bad == end ? nullptr : bad, now));
 }
 
-// Called by __bitgate_syncthreads and __bitgate_wave_exchange (fiber.cpp), and by nobody else.
+// Called by __bitgate_syncthreads and its like (fiber.cpp), and by nobody else.
 __attribute__((used, visibility("hidden"))) const ThreadRecord* bitgate_barrier(void* stack) {
   return currentRunner()->barrier(stack);
+}
+
+__attribute__((used, visibility("hidden"))) const ThreadRecord*
+bitgate_barrier_for_work(void (*run)(const void*), const void* work, void* stack) {
+  return currentRunner()->barrierForWork(run, work, stack);
 }
 
 __attribute__((used, visibility("hidden"))) const ThreadRecord*

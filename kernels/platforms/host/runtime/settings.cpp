@@ -1,11 +1,11 @@
 #include "settings.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
 #include <sched.h>
 #include <unistd.h>
 
+#include "environment.hpp"
 #include "error.hpp"
 
 namespace bitgate_host {
@@ -41,16 +41,14 @@ unsigned threadsOf(const Settings& settings) {
   if (settings.threads)
     return settings.threads;
   static const unsigned cores = coresAvailable();
-  const char* text = std::getenv("BITGATE_THREADS");
-  const long wanted = text ? std::strtol(text, nullptr, 10) : 0;
-  return wanted > 0 ? static_cast<unsigned>(std::min(wanted, 1024L)) : cores;
+  const unsigned wanted = threadsInEnvironment();
+  return wanted ? wanted : cores;
 }
 
 double spinLimitOf(const Settings& settings) {
   if (settings.spinSeconds > 0)
     return settings.spinSeconds;
-  const char* text = std::getenv("BITGATE_SPIN_SECONDS");
-  const double wanted = text ? std::strtod(text, nullptr) : 0;
+  const double wanted = spinSecondsInEnvironment();
   return wanted > 0 ? wanted : 20;
 }
 

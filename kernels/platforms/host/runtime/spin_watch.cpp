@@ -72,6 +72,7 @@ private:
     if (process == getpid()) // else forked since: its thread stayed behind
       return;
     process = getpid();
+    spinLimitOf(settings()); // one that makes no sense is told before the first block runs
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);

@@ -6,6 +6,7 @@ namespace bitgate_host {
 
 constinit thread_local ThreadRecord* self = nullptr;
 constinit thread_local bool waveOpsCounted = false;
+constinit thread_local bool workDone = false;
 
 namespace thread_variables {
 constinit thread_local PaddedIndex threadIdx{};

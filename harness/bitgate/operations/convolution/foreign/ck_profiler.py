@@ -111,7 +111,7 @@ def perf(words: Sequence[str]) -> PerfRequest:
 def ck_profiler_line(problem: ConvProblem) -> str | None:
     """The same problem for ckProfiler, None where it has no number for the types, layout or operation."""
     elementwise = (problem.op, problem.in_op, problem.wei_op)
-    if problem.gap or any(op.name != "pass" for op in elementwise):
+    if problem.gap or problem.gaps or any(op.name != "pass" for op in elementwise):
         return None
     name = next(n for n, operation in OPERATIONS.items() if operation.direction is problem.direction)
     operation = OPERATIONS[name]

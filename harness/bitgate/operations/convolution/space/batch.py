@@ -36,7 +36,8 @@ _NEUTRAL = {"filter": 1, "input": 1, "stride": 1, "dilation": 1, "left_pad": 0, 
 class Batch(Candidates):
     """``n`` problems of one pass. Scalars are int64 arrays (n,), spatial quantities (n, 3) with the last ``ndim``
     axes in use and neutral values (1, pads 0) before them. dtypes, layout, wei_layout and the three operations are
-    indices into DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1.
+    indices into DTYPE_SETS, INPUT_LAYOUTS[ndim], WEIGHT_LAYOUTS[ndim] and OPERATION_NAMES; gap is 0 or 1: some tensor
+    has one.
     """
 
     direction: Pass
@@ -71,8 +72,9 @@ class Batch(Candidates):
             raise ValueError("a batch holds one pass")
         columns: dict[str, Ints] = {
             name: np.array([getattr(p, name) for p in problems], dtype=np.int64)
-            for name in ("ndim", "g", "n", "k", "c", "gap", "split_k")
+            for name in ("ndim", "g", "n", "k", "c", "split_k")
         }
+        columns["gap"] = np.array([bool(p.gap or p.gaps) for p in problems], dtype=np.int64)
         for name in _SPATIAL:
             rows = [(_NEUTRAL[name],) * (AXES - p.ndim) + getattr(p, name) for p in problems]
             columns[name] = np.array(rows, dtype=np.int64)
@@ -85,7 +87,7 @@ class Batch(Candidates):
         return cls(direction, **columns)
 
     def problem(self, row: int) -> ConvProblem:
-        """Row ``row`` as a problem again ('other' types come back as f32)."""
+        """Row ``row`` as a problem again ('other' types come back as f32, gaps of single axes as ``gap``)."""
         ndim = int(self.ndim[row])
         name = DTYPE_SETS[int(self.dtypes[row])]
         others: dict[str, Any] = {

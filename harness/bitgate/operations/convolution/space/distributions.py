@@ -75,7 +75,7 @@ def _length(values: Ints) -> Ints:
 
 
 def _plain(p: ConvProblem) -> ConvProblem:
-    return replace(p, split_k=1, gap=False)
+    return replace(p, split_k=1, gap=False, gaps=())
 
 
 def _whole_vectors(p: ConvProblem) -> ConvProblem:

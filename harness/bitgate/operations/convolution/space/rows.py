@@ -8,7 +8,7 @@ from typing import Any
 
 from bitgate.operation import ELEMENTWISE
 from bitgate.operation.space.field_check import numbers, texts
-from bitgate.operation.space.problem_property import COMMON, Property, PropertyKind, attribute
+from bitgate.operation.space.problem_property import COMMON, GAP, Property, PropertyKind, attribute
 from bitgate.operation.space.row import AxisField, Lengths, ShapePattern
 from bitgate.operations.convolution.decomposition import gemms_count
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
@@ -31,7 +31,7 @@ PROPERTIES: Mapping[str, Property] = {
     "split_k": attribute("split_k"),
     "strided": attribute("strided", PropertyKind.FLAG),
     "dilated": Property(lambda problem: is_dilated(problem), PropertyKind.FLAG),
-    "gap": attribute("gap", PropertyKind.FLAG),
+    "gap": GAP,
     "layout": Property(lambda problem: problem.layout, PropertyKind.NAME, tuple(LAYOUTS)),
     "weight_layout": Property(lambda problem: problem.wei_layout, PropertyKind.NAME, tuple(LAYOUTS)),
     "op": Property(lambda problem: problem.op.name, PropertyKind.NAME, tuple(ELEMENTWISE)),

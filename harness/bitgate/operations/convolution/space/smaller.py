@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bitgate.operation import ELEMENTWISE, DtypeSet, ProblemError
+from bitgate.operation.gap import Gap
 from bitgate.operation.space.neighbour import Nearby, distance, near_values
 from bitgate.operations.convolution.layout import INPUT_LAYOUTS, default_layout, default_weight_layout
 from bitgate.operations.convolution.problem import ConvProblem
@@ -21,11 +22,13 @@ _SCALARS = ("g", "n", "k", "c")
 
 
 def smaller(problem: ConvProblem) -> Iterator[ConvProblem]:
-    """One operation less, one of the steps of a batch, one dimension less."""
+    """One operation or gap less, one of the steps of a batch, one dimension less."""
     plain = ELEMENTWISE["pass"]
     for name in _ELEMENTWISE:
         if getattr(problem, name) != plain:
             yield _changed(problem, name, plain)
+    for gap in problem.gaps:
+        yield _without_gap(problem, gap)
     steps = Batch.from_problems([problem]).smaller()
     steps = steps.take(np.flatnonzero(steps.possible))
     for index in range(len(steps)):
@@ -39,6 +42,7 @@ def oddness(problem: ConvProblem) -> tuple[int, int]:
     special = (
         *(getattr(problem, name).name != "pass" for name in _ELEMENTWISE),
         problem.gap,
+        *(True for _ in problem.gaps),
         problem.split_k != 1,
         problem.layout != default_layout(problem.ndim),
         problem.wei_layout != default_weight_layout(problem.ndim),
@@ -81,15 +85,17 @@ def _lengths(problem: ConvProblem) -> Iterator[Nearby]:
 def _choices(problem: ConvProblem) -> Iterator[Nearby]:
     for op in ELEMENTWISE.values():
         if op != problem.op:
-            yield Nearby("operation", problem.op.name, op.name, 2.0, replace(problem, op=op))
+            yield Nearby("operation", problem.op.name, op.name, 2.0, problem.changed(op=op))
     gap = not problem.gap
     yield Nearby("gap", str(problem.gap).lower(), str(gap).lower(), 2.0, replace(problem, gap=gap))
+    for own in problem.gaps:
+        yield Nearby("gap", str(own), "none", 2.0, _without_gap(problem, own))
     for split_k in (1, 2, 3, -1):
         if split_k != problem.split_k:
             yield Nearby("split_k", str(problem.split_k), str(split_k), 2.0, replace(problem, split_k=split_k))
     for layout in INPUT_LAYOUTS[problem.ndim]:
         if layout != problem.layout:
-            yield Nearby("layout", problem.layout, layout, 2.5, replace(problem, layout=layout))
+            yield Nearby("layout", problem.layout, layout, 2.5, problem.changed(layout=layout))
     for name in ("in_op", "wei_op"):
         old_op = getattr(problem, name)
         if old_op.name != "pass":
@@ -97,5 +103,8 @@ def _choices(problem: ConvProblem) -> Iterator[Nearby]:
 
 
 def _changed(problem: ConvProblem, name: str, value: Any) -> ConvProblem:
-    changes = {name: value}
-    return replace(problem, **changes)
+    return problem.changed(**{name: value})
+
+
+def _without_gap(problem: ConvProblem, gap: Gap) -> ConvProblem:
+    return replace(problem, gaps=tuple(other for other in problem.gaps if other != gap))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
+from bitgate.operation import Tensor
 from bitgate.operation.space.threshold import COMMON, Quantity, Threshold, Way, blocks, remainder
 
 FLAT_VECTOR = 8
@@ -33,6 +35,19 @@ def _beyond_buckets(buckets: int) -> Quantity:
     return quantity
 
 
+def _uneven(way: Way) -> int | None:
+    """Images with channels last whose positions are not the evenly spaced rows of a matrix. Those of other layouts are
+    copied, and nothing is said of them."""
+    images = [tensor for role in ("in", "out") if (tensor := way.problem.tensors[role]).strides[2] == 1]
+    return sum(not _is_even(tensor) for tensor in images) if images else None
+
+
+def _is_even(tensor: Tensor) -> bool:
+    _, images, _, *spatial = zip(tensor.lengths, tensor.strides, strict=True)
+    rows = [(length, stride) for length, stride in (images, *spatial) if length > 1]
+    return all(outer[1] == inner[0] * inner[1] for outer, inner in pairwise(rows))
+
+
 _LAUNCHES, _ZERO_FILL = COMMON
 THRESHOLDS: tuple[Threshold, ...] = (
     Threshold(
@@ -55,6 +70,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     Threshold("k_blocks", "one tile of channels summed", "several tiles of them", 1, blocks(_reduced, 2)),
     Threshold("split_n", "images in one chunk", "images in several chunks", 1, lambda w: w.split_n, "split_n_bytes"),
     Threshold("split_k", "K in one slice", "K in several slices", 1, lambda w: w.split_k),
+    Threshold("even_rows", "positions evenly apart", "a gap between lines or images", 0, _uneven),
     _LAUNCHES,
     _ZERO_FILL,
     Threshold("taps", "a single tap", "several taps", 1, lambda w: prod(w.problem.filter)),

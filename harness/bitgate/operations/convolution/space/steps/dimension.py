@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.operation.gap import fitting
+from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS, input_letters, weight_letters
 from bitgate.operations.convolution.problem import ConvProblem
 from bitgate.operations.convolution.space.batch import Batch
 from bitgate.operations.convolution.space.steps.step import SPATIAL
@@ -18,7 +20,15 @@ def without_axis(problem: ConvProblem, axis: int) -> ConvProblem:
     }
     changes["layout"] = INPUT_LAYOUTS[ndim - 1][INPUT_LAYOUTS[ndim].index(problem.layout)]
     changes["wei_layout"] = WEIGHT_LAYOUTS[ndim - 1][WEIGHT_LAYOUTS[ndim].index(problem.wei_layout)]
-    return replace(problem, **changes)
+    letters = {**_others(input_letters, ndim, axis), **_others(weight_letters, ndim, axis)}
+    gaps = [replace(gap, axis=letters[gap.axis]) for gap in problem.gaps if gap.axis in letters]
+    return replace(problem, **changes, gaps=tuple(gaps))
+
+
+def _others(letters: Callable[[int], str], ndim: int, axis: int) -> dict[str, str]:
+    """What the axes are called without one of the spatial ones."""
+    kept = letters(ndim)[: 3 + axis] + letters(ndim)[4 + axis :]
+    return dict(zip(kept, letters(ndim - 1), strict=True))
 
 
 def with_axis(problem: ConvProblem) -> ConvProblem:
@@ -28,5 +38,8 @@ def with_axis(problem: ConvProblem) -> ConvProblem:
 
 
 def like(problem: ConvProblem, shape: ConvProblem) -> ConvProblem:
-    """The shape with what a row of a batch does not hold: types, and the operations of the operands."""
-    return replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
+    """The shape with what a row of a batch does not hold: types, the operations of the operands, and which gaps."""
+    held = replace(shape, dtypes=problem.dtypes, in_op=problem.in_op, wei_op=problem.wei_op)
+    if not problem.gaps or not shape.gap:
+        return held
+    return replace(held, gap=problem.gap, gaps=fitting(problem.gaps, held.gap_orders))

@@ -78,6 +78,7 @@ struct PointerArgument {
 
 BITGATE_THREAD_VARIABLE(ThreadRecord*, self);
 BITGATE_THREAD_VARIABLE(bool, waveOpsCounted); // by any thread of the block: then they are compared
+BITGATE_THREAD_VARIABLE(bool, workDone);       // at the barrier that was completed last
 
 namespace thread_variables {
 // What a kernel sees as a constant (thread_indices.hpp).
@@ -97,6 +98,9 @@ extern "C" {
 // The threads of these turns have ended: true with new ones. It does not come back without.
 BITGATE_API bool __bitgate_next_turns(bitgate_host::Turns* turns);
 BITGATE_API void __bitgate_syncthreads(void);
+// A barrier. Where all threads of the block come to it with the same `run`, run(work) is done for the first
+// lane of each wave, and all go on as from a second barrier behind it: then `workDone` is true.
+BITGATE_API void __bitgate_syncthreads_for_work(void (*run)(const void* work), const void* work);
 enum { bitgateBarrierCount = 0, bitgateBarrierAnd = 1, bitgateBarrierOr = 2 };
 BITGATE_API int __bitgate_syncthreads_reduce(int kind, int predicate);
 // The block's LDS for one struct: guard pages around it, poisoned before each block. `site` tells the structs

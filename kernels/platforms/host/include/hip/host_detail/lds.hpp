@@ -20,6 +20,18 @@ inline void __syncthreads() {
   __bitgate_syncthreads();
   __asm__ volatile("" ::: "memory");
 }
+namespace bitgate_host {
+// __syncthreads(), work() by the first lane of each wave, which knows of no barrier itself, __syncthreads():
+// in one meeting, and true; or the first barrier alone, and false, where threads come from different places
+// or the order of threads is another behind each barrier.
+template <class Work> bool sync_for_work(const Work& work) {
+  __asm__ volatile("" ::: "memory");
+  __bitgate_syncthreads_for_work([](const void* mine) { (*static_cast<const Work*>(mine))(); }, &work);
+  __asm__ volatile("" ::: "memory");
+  return workDone;
+}
+} // namespace bitgate_host
+
 #define BITGATE_BARRIER_REDUCTION(suffix, kind)                                                              \
   inline int __syncthreads_##suffix(int predicate) {                                                         \
     __asm__ volatile("" ::: "memory");                                                                       \

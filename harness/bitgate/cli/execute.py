@@ -1,0 +1,122 @@
+"""``bitgate exec``: any HIP program on the host runtime."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.device.program import Ended
+
+app = typer.Typer(add_completion=False)
+
+WAVES = (32, 64)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def execute(
+    program: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]", help="As bitgate-hipcc has built it.")],
+    schedule: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="S", help="forward (if none is named), reverse, lockstep or random:N; of several, one run each."
+        ),
+    ] = None,
+    wave: Annotated[int, typer.Option(help="Lanes of a wave: 64, or 32 as on RDNA.")] = 64,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document on stdout; what it prints: stderr.")
+    ] = False,
+) -> int:
+    """Run a HIP program on CPU threads, and tell what the runtime saw: faults, refused calls, races of a --race build.
+
+    Under several schedules it should print the same.
+
+    Exit codes: 0 sound; 1 something was seen, the program itself failed, or it printed something else under another
+    schedule; 2 it cannot be started; 130 interrupted.
+    """
+    from bitgate.build import Builder
+    from bitgate.device.host import parse_schedule
+    from bitgate.device.program import Watched
+
+    schedules = schedule or ["forward"]
+    for one in schedules:
+        parse_schedule(one)
+    if wave not in WAVES:
+        raise UsageError(f"--wave {wave}: a wave has {' or '.join(map(str, WAVES))} lanes")
+    builder = Builder("host")
+    watched = Watched(builder.runtime(), builder.program_watch(), wave)
+    caught = as_json or len(schedules) > 1
+    runs = [watched.run(program, one, caught=caught) for one in schedules]
+    findings = [finding for run in runs for finding in _findings(run)] + _differences(runs)
+    if caught:
+        stream = sys.stderr if as_json else sys.stdout
+        stream.buffer.write(runs[0].out)
+        stream.flush()
+    if as_json:
+        typer.echo(json.dumps({"runs": [_as_json(run) for run in runs], "findings": [f.words for f in findings]}))
+    for finding in findings if not as_json else ():
+        print(f"bitgate exec: {finding.words}", file=sys.stderr)
+    return int(any(finding.is_red for finding in findings))
+
+
+@dataclass(frozen=True)
+class _Finding:
+    words: str
+    is_red: bool = True
+
+
+def _findings(run: Ended) -> list[_Finding]:
+    """What was seen in one run."""
+    under = f"under {run.schedule}: "
+    found = [_Finding(f"{under}{text}") for text in run.incidents]
+    if run.count > len(run.incidents):
+        found.append(_Finding(f"{under}{run.count} incidents in all"))
+    if run.code < 0:
+        found.append(_Finding(f"{under}ended by {_signal(-run.code)}"))
+    elif run.code:
+        found.append(_Finding(f"{under}ended with exit code {run.code}"))
+    elif not run.told:
+        found.append(_Finding(f"{under}ended without an ordinary exit: what the runtime saw is not known"))
+    if run.waiting:
+        found.append(_Finding(f"{under}work that nobody waited for was never done: {run.waiting}", is_red=False))
+    return found
+
+
+def _differences(runs: list[Ended]) -> list[_Finding]:
+    """Where a run printed something else than the first."""
+    found = []
+    for run in runs[1:]:
+        if run.out != runs[0].out:
+            first, other = runs[0].out.splitlines(), run.out.splitlines()
+            shorter = min(len(first), len(other))
+            at = next((n for n in range(shorter) if first[n] != other[n]), shorter)
+            said = " and ".join(
+                f"'{_line(lines, at)}' under {which.schedule}" for lines, which in ((first, runs[0]), (other, run))
+            )
+            found.append(_Finding(f"the order of threads shows: line {at + 1} is {said}"))
+    return found
+
+
+def _line(lines: list[bytes], at: int) -> str:
+    return lines[at].decode(errors="replace")[:80] if at < len(lines) else ""
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _as_json(run: Ended) -> dict[str, Any]:
+    return {
+        "schedule": run.schedule,
+        "code": run.code,
+        "incidents": list(run.incidents),
+        "count": run.count,
+        "waiting": run.waiting,
+    }

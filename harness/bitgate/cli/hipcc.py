@@ -1,0 +1,53 @@
+"""``bitgate-hipcc``: what a build calls in hipcc's place, so that its programs run on the host runtime."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bitgate import variables
+from bitgate.errors import UsageError
+
+NAME = "bitgate-hipcc"
+
+HELP = """bitgate-hipcc [--race] ARGUMENTS OF HIPCC
+
+Compiles HIP programs and libraries for the host runtime, by g++, clang++ or zig ($CXX decides), and links them with it:
+
+    bitgate-hipcc -O2 saxpy.hip -o saxpy && bitgate exec ./saxpy
+    cmake -DCMAKE_CXX_COMPILER=bitgate-hipcc ...
+
+Launches by <<<>>> and extern __shared__ arrays are brought into C++. Words about device code (--offload-arch=...) are
+left out, an older -std than C++20 too. --race: `bitgate exec` then names races between threads.
+Exit codes: 0, 1 the compiler or the linker fails, 2 the command line.
+"""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code; one line for every mistake of the command line."""
+    if not arguments or {"-h", "--help"} & set(arguments):
+        print(HELP, end="", file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    from bitgate.build import hipcc
+
+    if Path(os.environ.get("CXX", "").partition(" ")[0]).name == NAME:
+        del os.environ["CXX"]  # cmake and make export what they were told: this is not what compiles
+    try:
+        variables.check()
+        return hipcc.run(arguments)
+    except (UsageError, OSError) as error:
+        print(f"bitgate-hipcc: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bitgate-hipcc: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    main()

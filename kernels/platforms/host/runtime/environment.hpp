@@ -1,0 +1,14 @@
+// What the environment says to the runtime. A value that makes no sense ends the process with one line and
+// exit code 2: a program that ran on regardless would be measured under a limit that nobody gave it. Empty is
+// not set. bitgate.variables says the same in Python.
+#pragma once
+
+namespace bitgate_host {
+
+// BITGATE_THREADS, 1 to 1024; 0 where it is not set.
+unsigned threadsInEnvironment();
+
+// BITGATE_SPIN_SECONDS, above 0 and at most 1e6; 0 where it is not set.
+double spinSecondsInEnvironment();
+
+} // namespace bitgate_host

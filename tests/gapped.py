@@ -1,0 +1,22 @@
+"""Problems whose tensors have gaps of their own, for property tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from bitgate.operation import Contraction
+from bitgate.operation.gap import Gap
+
+Contracted = TypeVar("Contracted", bound=Contraction)
+
+
+@st.composite
+def gapped(draw: st.DrawFn, problems: st.SearchStrategy[Contracted]) -> Contracted:
+    """The problems, every other one with gaps behind up to three axes of its tensors."""
+    problem = draw(problems)
+    places = [(tensor, axis) for tensor, order in problem.gap_orders.items() for axis in order[1:]]
+    chosen = draw(st.lists(st.sampled_from(places), unique=True, max_size=3)) if draw(st.booleans()) else []
+    return replace(problem, gaps=tuple(Gap(*place, draw(st.integers(1, 9))) for place in chosen))
