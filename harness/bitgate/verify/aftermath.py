@@ -31,8 +31,7 @@ class Aftermath:
 def before_launch(device: Device) -> int:
     """The mark that ``after_launch`` needs; what the harness itself queued has ended."""
     device.synchronize()
-    device.clear_fault()
-    left_behind(device.hip)
+    device.clear_fault()  # and with it whatever error was left for the next to ask
     return device.ledger.mark()
 
 
