@@ -98,7 +98,7 @@ def test_an_interrupt_loses_nothing(tmp_path, number):
     environment = {**os.environ, "BITGATE_OUT": str(tmp_path)}
     question = ["fuzz", "--load", MOODY, "--kernel", "moody.wrong", "--target", "host", "-n", "1", "--seconds", "300"]
     process = subprocess.Popen(
-        [*COMMAND, *question], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*COMMAND, *question], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     rows = tmp_path / "host" / "fuzz" / "failures.toml"
     try:
@@ -106,7 +106,9 @@ def test_an_interrupt_loses_nothing(tmp_path, number):
         while not rows.exists() and time.monotonic() < end:
             time.sleep(0.1)
         process.send_signal(number)
-        assert process.wait(30) == 130
+        said = process.communicate(timeout=30)[1]
+        assert process.returncode == 130
+        assert said.endswith("bitgate: interrupted\n")
     finally:
         process.kill()
     assert len(load_set(rows)) == 1

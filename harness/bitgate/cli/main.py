@@ -81,6 +81,9 @@ def bitgate(
         raise typer.Exit(0)
 
 
+INTERRUPTED = 130
+
+
 def main() -> None:
     """Entry point of the console script. A CI's SIGTERM is as good as Ctrl-C: child processes end with this one."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -93,13 +96,15 @@ def run(arguments: list[str]) -> int:
         if not {"-h", "--help", "--version"} & set(arguments):
             variables.check()
         code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
+        if code == INTERRUPTED:  # Typer has made it of a KeyboardInterrupt
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except UsageError as error:
         print(f"bitgate: {error}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         print("bitgate: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe went away (``bitgate cases | head``): not an error, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
