@@ -24,9 +24,14 @@ _HOST_BY_KIND: dict[ToolchainKind, tuple[str, ...]] = {
 
 # Loops in vectors as -O3 has them; the rest of -O3 is a quarter of the compiler's time. What it brings to the matrix
 # operation, unrolling, fragment_host.hpp asks for by name. No vectors of straight code: one that is read where its
-# parts have just been written waits for the cache.
+# parts have just been written waits for the cache. Nor what of -O2 takes a seventh of the compiler's time and makes no
+# kernel faster; -O1 would save a quarter, and have kernels run a fifth longer.
 _KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
-    "gnu": ("-O2", "-ftree-loop-vectorize", "-fno-tree-slp-vectorize", "-fvect-cost-model=dynamic"),
+    "gnu": (
+        *("-O2", "-ftree-loop-vectorize", "-fno-tree-slp-vectorize", "-fvect-cost-model=dynamic"),
+        *("-fno-tree-vrp", "-fno-gcse", "-fno-rerun-cse-after-loop", "-fno-schedule-insns2", "-fno-ipa-cp"),
+        *("-fno-ipa-sra", "-fno-ipa-icf", "-fno-crossjumping", "-fno-tree-tail-merge"),
+    ),
     "clang": ("-O2",),
     "zig": ("-O2",),
 }

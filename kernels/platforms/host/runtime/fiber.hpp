@@ -34,7 +34,9 @@ struct Stack {
 };
 
 constexpr size_t stackBytes = 192 * 1024;
-constexpr size_t stackGuard = 68 * 1024; // wide, so that a large frame does not step over it
+// Wide, so that a large frame does not step over it. Stacks are an odd number of pages apart: of pages that
+// are a power of two apart the TLB keeps few.
+constexpr size_t stackGuard = 68 * 1024;
 constexpr unsigned slabStacks = 64;
 
 // The stacks of one worker. Taken from a pool shared by all workers in slabs of `slabStacks`.
