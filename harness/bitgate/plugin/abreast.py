@@ -122,9 +122,11 @@ class Lanes(Endable):
     def _idlest(self) -> Lane:
         return min(self._lanes, key=lambda lane: len(lane.given))
 
-    def ahead(self, planned: PlannedCase, seconds: float, *, by: str) -> None:
-        """Each process is kept busy, whatever comes next here."""
+    def ahead(self, planned: PlannedCase, seconds: float, *, by: str) -> bool:
+        """Each process is kept busy, whatever comes next here: that began before. False, as nothing else is under way
+        than ``under_way`` says."""
         self._give()
+        return False
 
     def order(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
         """The tests, each as soon as its verdict is there; those that are dear, with all of their problem, begin first,
