@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +87,20 @@ def test_a_defect_of_ours_is_no_end(child: Any) -> None:
     with pytest.raises(RuntimeError, match="division by zero"):
         one.ask({"mood": "defect"}, 20)
     assert one.ask({"mood": "well"}, 20) == {"well": True}
+
+
+def test_it_outlives_the_thread_that_started_it(child: Any) -> None:
+    started: list[Child] = []
+
+    def start() -> None:
+        started.append(child())
+        assert started[0].ask({"mood": "well"}, 20) == {"well": True}
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    time.sleep(0.2)
+    assert started[0].ask({"mood": "well"}, 20) == {"well": True}
 
 
 def test_a_stuck_child_says_where_it_stands(child: Any) -> None:

@@ -141,6 +141,26 @@ def test_ctrl_c_keeps_the_verdict_that_is_there(suites: Any, monkeypatch: pytest
     assert suites.outcomes == ["PASS"] * 6
 
 
+THREADS = """    import threading
+    outcomes = []
+    ask = lambda: outcomes.append(gate(planned).outcome.value)
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == ["PASS"] * 3"""
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_threads_of_a_test_ask_one_after_another(suites: Any, processes: str) -> None:
+    suites.write(module=("    gate(planned)", THREADS))
+    done = suites.run(f"--processes={processes}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert suites.outcomes == ["PASS"] * 18
+    assert suites.junit.tests == 6
+
+
 BEGUN = """
 from bitgate.verify.process import CaseProcess
 ahead = CaseProcess.ahead

@@ -9,18 +9,23 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bitgate
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import LOST
 from bitgate.isolation.endable import Endable
 from bitgate.isolation.entry import STACKS
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 TOKEN = "BITGATE_CHILD"
 """Environment variable by which a child's descendants are known, whatever session or parent they gave themselves."""
@@ -72,7 +77,8 @@ class Child(Endable):
         self._answers, answers = os.pipe()
         self._printed, prints = os.pipe()
         try:
-            self._process = subprocess.Popen(
+            start = partial(
+                subprocess.Popen,
                 [*_python(bare), entry, str(questions), str(answers)],
                 stdin=subprocess.DEVNULL,
                 stdout=prints,
@@ -81,6 +87,8 @@ class Child(Endable):
                 pass_fds=(questions, answers),
                 start_new_session=True,  # kill(0, ...) is no way to reach the parent
             )
+            is_main = threading.current_thread() is threading.main_thread()
+            self._process = start() if is_main else _lasting_thread().submit(start).result()
         finally:
             for descriptor in (questions, answers, prints):
                 os.close(descriptor)
@@ -335,6 +343,14 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+@lru_cache(maxsize=1)
+def _lasting_thread() -> ThreadPoolExecutor:
+    """A child dies with its parent, which for the system is the thread that started it: this one stays to the end."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, "bitgate-children")
 
 
 def _python(bare: bool) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -62,6 +63,10 @@ class Gating:
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
         self.lanes: Lanes | None = None
+        self.here: list[str] = []
+        """Node ids of what is under way beside that."""
+        self.asking = threading.Lock()
+        """A test may ask from threads of its own: a process of kernels hears one question at a time."""
 
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
@@ -116,15 +121,17 @@ class Gating:
         return self.run.placed(self._judged(planned, test, by), test, node_id)
 
     def _judged(self, planned: PlannedCase, test: PlannedCase, by: Judge | None) -> Verdict:
-        with self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
+        with self.asking, self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
             from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
 
             kernels = self.lanes or self.run.kernels
             verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
             if self.lanes is not None:
                 self.lanes.keep_busy()
-            elif self.next is not None and (following := self._expected(self.next)) is not None:
-                self.run.kernels.ahead(following.planned, following.seconds, by=following.by)
+                return verdict
+            following = None if self.next is None else self._expected(self.next)
+            if following and self.run.kernels.ahead(following.planned, following.seconds, by=following.by):
+                self._note_under_way(self.item, following.item)
             return verdict
 
     def _expected(self, item: pytest.Item) -> Question | None:
@@ -163,7 +170,7 @@ class Gating:
 
         own = environments(Leases(self.run.target), self.run.processes)
         openings = [replace(self.run.opening, environment=environment) for environment in own]
-        self.lanes = Lanes(openings, self._expected, progress, self._note_under_way)
+        self.lanes = Lanes(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
             self.lanes.spawn()
 
@@ -186,7 +193,8 @@ class Gating:
         item = next(items, None)
         while item is not None:
             try:
-                following = next(items, None)
+                with self.asking:  # a thread may have outlived its test
+                    following = next(items, None)
             except KeyboardInterrupt:  # its own verdict is there
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 raise
@@ -215,11 +223,14 @@ class Gating:
             self._note_under_way()
             self._asked.pop(item.nodeid, None)
 
-    def _note_under_way(self, item: pytest.Item | None = None) -> None:
-        """The test that runs, and those whose kernels do meanwhile."""
-        here = [item.nodeid] if item is not None else []
+    def _note_under_way(self, *items: pytest.Item) -> None:
+        """The test that runs here, and that whose kernel has begun; of several processes each tells of its own."""
+        self.here = [item.nodeid for item in items]
+        self._write_box()
+
+    def _write_box(self) -> None:
         with suppress(OSError):  # on a full disk the record says so
-            self.box.write([*here, *(self.lanes.under_way if self.lanes else ())])
+            self.box.write([*self.here, *(self.lanes.under_way if self.lanes else ())])
 
     def _build(self, planned: PlannedCase) -> None:
         """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its

@@ -25,6 +25,7 @@ from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.ahead import Ahead
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.printed import Printed
 from bitgate.verify.repro import repro_line
 from bitgate.verify.server import ENTRY, Hear, from_json, judged, open_session, to_json, to_prepare, to_verify
 from bitgate.verify.session import Session
@@ -81,7 +82,7 @@ class CaseProcess(Endable):
     def __init__(self, opening: Opening, *, progress: Say | None = None, output: Output = to_stderr) -> None:
         self.opening = opening
         self._progress = progress
-        self._output = output
+        self._output = Printed(output)
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
@@ -251,6 +252,7 @@ class CaseProcess(Endable):
     def _answered(
         self, child: Child, asked: Asked, planned: PlannedCase, started: float, trace: Hear | None = None
     ) -> Verdict:
+        self._output.next_case()
         try:
             answer = child.answer(asked, lambda note: self._hear(note, trace))
             verdict = from_event(answer["verdict"])
