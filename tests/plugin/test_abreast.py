@@ -143,6 +143,16 @@ def test_ctrl_c_keeps_the_verdict_that_is_there(suites: Any, monkeypatch: pytest
     assert suites.outcomes == ["PASS"] * 6
 
 
+def test_ctrl_c_does_not_wait_for_a_test_that_takes_its_time(suites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
+    slow = 'gate):\n    len(open("out/host/results.jsonl").readlines()) >= 5 and time.sleep(1000)'
+    suites.write(module=("gate):", slow))
+    add_sick(suites)
+    status, said = suites.interrupt(signal.SIGINT, lambda: len(suites.verdicts) >= 5, *hangs("1"))
+    assert status == 130, said
+    assert suites.outcomes == ["PASS"] * 5
+
+
 THREADS = """    import threading
     outcomes = []
     ask = lambda: outcomes.append(gate(planned).outcome.value)

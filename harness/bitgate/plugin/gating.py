@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,23 @@ VERDICTS = pytest.StashKey[list[Verdict]]()
 RECORDED = pytest.StashKey[int]()
 """How many of them are on the record."""
 
+LAST_TEST_SECONDS = 2.0
+"""For a test whose verdict is there to put it on the record behind a Ctrl-C."""
+
 MAY_NOT_RUN = ("skip", "skipif", "xfail")
 """Marks of tests whose kernels may be kept from running: they do not begin ahead."""
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """KeyboardInterrupt in what takes longer. For the main thread."""
+    late = threading.Timer(seconds, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 class Gating:
@@ -196,7 +212,8 @@ class Gating:
                 with self.asking:  # a thread may have outlived its test
                     following = next(items, None)
             except KeyboardInterrupt:  # its own verdict is there
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                with interrupted_after(LAST_TEST_SECONDS):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 raise
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.shouldfail:
