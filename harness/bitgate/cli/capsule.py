@@ -107,7 +107,8 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
     """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
     from bitgate.capsule.server import ENTRY
     from bitgate.isolation.child import Child, Ended
-    from bitgate.verify.process import OPEN_SECONDS, to_stderr
+    from bitgate.verify.printed import to_stderr
+    from bitgate.verify.process import OPEN_SECONDS
 
     with Child(ENTRY, to_stderr) as child:
         try:

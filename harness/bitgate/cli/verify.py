@@ -38,7 +38,8 @@ from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.device.targets import Target
-    from bitgate.verify.process import CaseProcess, ThisProcess
+    from bitgate.verify.process import CaseProcess
+    from bitgate.verify.this_process import ThisProcess
 
 app = typer.Typer(add_completion=False)
 
@@ -193,7 +194,8 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
 def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
     """Each with the number of the case that it is about: one at least for every case."""
     from bitgate.device.targets import best, named
-    from bitgate.verify.process import CaseProcess, Opening, ThisProcess
+    from bitgate.verify.process import CaseProcess, Opening
+    from bitgate.verify.this_process import ThisProcess
 
     where = named(target) if target else best()
     kind = ThisProcess if asked.in_process else CaseProcess

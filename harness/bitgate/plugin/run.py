@@ -32,7 +32,8 @@ from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
-    from bitgate.verify.process import CaseProcess, Opening, ThisProcess
+    from bitgate.verify.process import CaseProcess, Opening
+    from bitgate.verify.this_process import ThisProcess
 
 RESULTS = "results.jsonl"
 PREVIOUS = "results.prev.jsonl"
@@ -113,7 +114,8 @@ class Run:
     @cached_property
     def kernels(self) -> CaseProcess | ThisProcess:
         """The process that kernels run in, started at the first verdict."""
-        from bitgate.verify.process import CaseProcess, ThisProcess
+        from bitgate.verify.process import CaseProcess
+        from bitgate.verify.this_process import ThisProcess
 
         return (ThisProcess if self.in_process else CaseProcess)(self.opening, progress=progress)
 

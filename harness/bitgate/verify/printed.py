@@ -3,10 +3,18 @@ its log."""
 
 from __future__ import annotations
 
+import sys
+
 from bitgate.isolation.child import Output
 
 MOST = 1 << 20
 """Bytes of one case."""
+
+
+def to_stderr(data: bytes) -> None:
+    """What kernels print is not on stdout, where answers of commands are."""
+    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.flush()
 
 
 class Printed:

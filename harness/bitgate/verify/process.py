@@ -6,12 +6,10 @@ hung or was changed is replaced.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,10 +23,9 @@ from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.ahead import Ahead
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.printed import Printed
+from bitgate.verify.printed import Printed, to_stderr
 from bitgate.verify.repro import repro_line
-from bitgate.verify.server import ENTRY, Hear, from_json, judged, open_session, to_json, to_prepare, to_verify
-from bitgate.verify.session import Session
+from bitgate.verify.server import ENTRY, Hear, to_prepare, to_verify
 
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless one asks for less."""
@@ -64,12 +61,6 @@ class Opening:
             "suites": None if self.suites is None else [str(path.absolute()) for path in self.suites],
             "repeats_all": self.repeats_all,
         }
-
-
-def to_stderr(data: bytes) -> None:
-    """What kernels print is not on stdout, where answers of commands are."""
-    sys.stderr.write(data.decode(errors="replace"))
-    sys.stderr.flush()
 
 
 class CaseProcess(Endable):
@@ -398,37 +389,3 @@ class CaseProcess(Endable):
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
-
-
-class ThisProcess(Endable):
-    """A CaseProcess that is none: kernels run right here, where a debugger is attached. A verdict of it vouches for
-    nothing, since a kernel can do what it likes to whoever reads it."""
-
-    def __init__(self, opening: Opening, *, progress: Say | None = None) -> None:
-        self.opening = opening
-        self._progress = progress
-
-    def end(self) -> None:
-        """Nothing to end."""
-
-    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
-        """One process does one thing at a time."""
-        return False
-
-    @cached_property
-    def _session(self) -> Session:
-        return open_session(self.opening.as_json(), self._progress or (lambda line: None))
-
-    def verify(
-        self,
-        planned: PlannedCase,
-        seconds: float = TIME_LIMIT,
-        *,
-        by: str = BITS,
-        dump: Path | None = None,
-        trace: Hear | None = None,
-    ) -> Verdict:
-        """As ``CaseProcess.verify``, without a deadline."""
-        # An owner's declaration is data where cases are planned, and code where they run.
-        here = from_json(to_json(planned), self._session.families)
-        return judged(here, self._session, by, dump, trace)

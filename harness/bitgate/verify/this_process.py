@@ -1,0 +1,47 @@
+"""Kernels in this very process, for a debugger."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from bitgate.isolation.endable import Endable
+from bitgate.record import Verdict
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import BITS, TIME_LIMIT, Opening, Say
+from bitgate.verify.server import Hear, from_json, judged, open_session, to_json
+from bitgate.verify.session import Session
+
+
+class ThisProcess(Endable):
+    """A CaseProcess that is none: kernels run right here, where a debugger is attached. A verdict of it vouches for
+    nothing, since a kernel can do what it likes to whoever reads it."""
+
+    def __init__(self, opening: Opening, *, progress: Say | None = None) -> None:
+        self.opening = opening
+        self._progress = progress
+
+    def end(self) -> None:
+        """Nothing to end."""
+
+    def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
+        """One process does one thing at a time."""
+        return False
+
+    @cached_property
+    def _session(self) -> Session:
+        return open_session(self.opening.as_json(), self._progress or (lambda line: None))
+
+    def verify(
+        self,
+        planned: PlannedCase,
+        seconds: float = TIME_LIMIT,
+        *,
+        by: str = BITS,
+        dump: Path | None = None,
+        trace: Hear | None = None,
+    ) -> Verdict:
+        """As ``CaseProcess.verify``, without a deadline."""
+        # An owner's declaration is data where cases are planned, and code where they run.
+        here = from_json(to_json(planned), self._session.families)
+        return judged(here, self._session, by, dump, trace)
