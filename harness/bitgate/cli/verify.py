@@ -386,5 +386,5 @@ def closing(summary: dict[str, Any]) -> str:
         f"{summary[name]} {name.replace('_', ' ')}" for name in ("asked", "compared", "refused", "not_run")
     )
     counts = ", ".join(f"{count} {outcome}" for outcome, count in summary["outcomes"].items())
-    nothing = "nothing was compared; " if summary["exit"] == 3 else ""
-    return f"{nothing}cases: {cases}; verdicts: {counts}"
+    nothing = "nothing is vouched for; " if summary["compared"] else "nothing was compared; "
+    return f"{nothing if summary['exit'] == 3 else ''}cases: {cases}; verdicts: {counts}"
