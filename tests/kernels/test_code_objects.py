@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
+from msgspec import structs
 
 from bitgate import rooms
 from bitgate.capsule.device_code import DeviceCode
@@ -160,7 +161,7 @@ def test_a_launch_that_differs_is_reported(bench, integers, changes, words):
     if changed.get("args") == "last":
         changed["args"] = (*event.args[:-1], (424, 4, False))
     with pytest.raises(LaunchMismatch, match=words):
-        check(replace(event, **changed), kernel, "gfx942", static_lds)
+        check(structs.replace(event, **changed), kernel, "gfx942", static_lds)
 
 
 def test_a_kernel_that_no_unit_has_is_a_defect():

@@ -37,7 +37,7 @@ def test_verify_tells_in_one_line_and_ends_with_2(visit: Any, name: str) -> None
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        *((name, "plain pytest") for name in [*BAD, "dispatch_exits"]),
+        *((name, "plain pytest") for name in BAD),
         *(("os_exit", mode) for mode in COMMANDS if mode != "plain pytest"),
     ],
 )
@@ -48,6 +48,19 @@ def test_a_suite_tells_in_one_line_and_ends_with_2(visit: Any, name: str, mode: 
     assert ended.code == 2, ended.said
     assert len(lines_about(name, ended.said)) == 1, ended.said
     assert visit.verdicts == []
+    assert ended.left == []
+
+
+def test_a_prediction_that_ends_its_process_is_asked_for_words_and_for_verdicts(visit: Any) -> None:
+    visit.write([])
+    given = (declaration("dispatch_exits"), "--target=host", f"--case-timeout={DEADLINE}")
+    ended = visit.call(*COMMANDS["plain pytest"], *given, "-k", "healthy")
+    assert ended.code == 2, ended.said
+    assert len(lines_about("dispatch_exits", ended.said)) == 1, ended.said
+    assert visit.verdicts == []
+    ended = visit.call(*COMMANDS["plain pytest"], *given)
+    assert ended.code == 1, ended.said
+    assert [verdict.outcome.value for verdict in visit.verdicts] == ["CRASHED"]
     assert ended.left == []
 
 

@@ -88,7 +88,10 @@ class Collecting:
         test = planned_test(item)
         if test is not None:
             if item.config.option.keyword:  # else nobody asks, and they cost more than the rest of an item
-                item.extra_keyword_matches.update(keywords_of(test))
+                try:
+                    item.extra_keyword_matches.update(keywords_of(test))
+                except UsageError as error:
+                    self.errors.append(error)
             self.run.tests[item.nodeid] = test
             self._locate(item)
 

@@ -19,6 +19,8 @@ inline unsigned __lane_id() {
   return static_cast<unsigned>(current_lane);
 }
 
+inline void __syncthreads() {} // of no wave alone
+
 // What the instructions of one lane were given, one after the other: names, a line each, and registers.
 struct Calls {
   char names[1000];
