@@ -55,7 +55,8 @@ def run_tier(
     are relative to ``folder``.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="bitgate-faults-") as scratch:
+    # A run that is ended in haste may leave a process that still writes.
+    with tempfile.TemporaryDirectory(prefix="bitgate-faults-", ignore_cleanup_errors=True) as scratch:
         out = Path(scratch)
         command = [
             sys.executable,
