@@ -229,7 +229,10 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
     except ValueError:
         raise UsageError(f"--option absence={stated['absence']}: give seconds") from None
     try:
-        client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
+        try:
+            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
+        except AssertionError:  # Dask's own: a busy scheduler's greeting came along with news. Not twice.
+            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         said = " ".join(str(error).split())
         raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {said:.200}") from None
