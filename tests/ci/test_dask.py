@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="pip install 'bitgate[dask]'")
 
+import distributed
 from dask_bed import DaskBed, dask_bed
 from junitparser import JUnitXml
 from tasks import task_of, until, wait
@@ -70,6 +71,29 @@ def test_no_worker_of_a_target_is_no_capacity_after_a_while(bed: DaskBed, tmp_pa
     (status,) = wait(dask, list(dask.submit([on("gfx1201", task_of(tmp_path / "t", "true"))]))).values()
     assert status.state is State.NO_CAPACITY
     assert status.reason == "no worker with --resources gfx1201=1 (there are gfx90a, gfx942)"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_greeting_that_dask_does_not_expect_is_asked_for_once_more(
+    bed: DaskBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The client asserts that a scheduler's first message comes alone; beside a busy one it need not."""
+    connect, asked = distributed.Client, []
+
+    def client(*arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        assert len(asked) > times
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(distributed, "Client", client)
+    if times == 1:
+        dask = engine(bed, tmp_path)
+        (status,) = wait(dask, list(dask.submit([on("gfx942", task_of(tmp_path / "t", "true"))]))).values()
+        assert (status.state, status.exit_code) == (State.ENDED, 0)
+    else:
+        with pytest.raises(UsageError, match="no Dask scheduler answers"):
+            engine(bed, tmp_path)
+    assert len(asked) == 2
 
 
 def test_what_runs_and_what_waits_is_cancelled(bed: DaskBed, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
             client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
         except AssertionError:  # Dask's own: a busy scheduler's greeting came along with news. Not twice.
             client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AssertionError) as error:
         said = " ".join(str(error).split())
         raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {said:.200}") from None
     return Dask(client, absence)
