@@ -58,10 +58,12 @@ def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> tuple[str, dict[I
         return None
     for name in exactness.operands(problem):
         tensor, axes = inputs[name], exactness.shared_axes(problem, name)
+        pairs = int(np.prod([tensor.shape[axis] for axis in axes]))
+        if np.count_nonzero(tensor) != pairs or pairs >= tensor.size:  # of other data a million places are not listed
+            continue
         places = np.argwhere(tensor != 0)
         ones = {_index(place[list(axes)]): _index(place) for place in places}
-        pairs = int(np.prod([tensor.shape[axis] for axis in axes]))
-        if len(places) == len(ones) == pairs < tensor.size and bool((tensor[tuple(places.T)] == 1).all()):
+        if len(ones) == pairs and bool((tensor[tuple(places.T)] == 1).all()):
             return name, ones
     return None
 
