@@ -29,6 +29,7 @@ from bitgate.verify.dump import Dump
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
+from bitgate.verify.watch import undisturbed
 
 ENTRY = f"{__name__}:serve"
 
@@ -98,13 +99,14 @@ def serve(channel: Channel) -> None:
         "verify": server.verify,
         "call": server.call,
     }
-    while (question := channel.next()) is not None:
-        try:
-            channel.answer(answers[question.pop("ask")](question))
-        except UsageError as error:
-            channel.usage(str(error))
-        except Exception:
-            channel.error(traceback.format_exc())
+    with undisturbed():
+        while (question := channel.next()) is not None:
+            try:
+                channel.answer(answers[question.pop("ask")](question))
+            except UsageError as error:
+                channel.usage(str(error))
+            except Exception:
+                channel.error(traceback.format_exc())
 
 
 def open_session(opening: Mapping[str, Any], progress: Callable[[str], None]) -> Session:
