@@ -32,6 +32,7 @@ from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
     from bitgate.report import Summary
+    from bitgate.report.ledger import Night
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
@@ -158,16 +159,18 @@ class Run:
         )
         return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
 
-    def write_reports(self) -> None:
-        """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
-        ended before its time."""
-        from bitgate.report import render
+    def write_reports(self) -> Night:
+        """junit.xml and summary.md from the record, and what was read there. What was planned and is not in it is
+        lost, unless the session ended before its time."""
+        from bitgate.report import read_run, render
 
         early = self.ended is not End.WHOLE
         with as_pytest_error():
+            night = read_run(self.folder, interrupted=early)
             self.summary = render(
-                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes
+                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes, night=night
             )
+        return night
 
     def adopt(self, table: Path) -> Setting:
         """The setting of a table's rows; what it loads is loaded for the run. Raises UsageError."""
