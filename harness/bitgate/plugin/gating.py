@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from bitgate.build.overlay import quick_build
 from bitgate.cases.planning import is_ours, row_of
 from bitgate.cases.row import Row
+from bitgate.isolation.endable import Endable, Leaving
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
 from bitgate.plugin.collecting import planned_test
@@ -79,6 +81,8 @@ class Gating:
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
         self.lanes: Lanes | None = None
+        self.leaving: Leaving | None = None
+        """The processes of kernels, on their way out."""
         self.here: list[str] = []
         """Node ids of what is under way beside that."""
         self.asking = threading.Lock()
@@ -168,11 +172,22 @@ class Gating:
             self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
         return self._asked[node_id]
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """No test asks any more. A GPU's driver takes its time over the end of a process: meanwhile reports are
+        written."""
+        self.leaving = Leaving(self._processes)
+
+    @property
+    def _processes(self) -> list[Endable]:
+        own: list[Endable] = [self.run.kernels] if "kernels" in vars(self.run) else []
+        return own + ([*self.lanes.processes] if self.lanes is not None else [])
+
     def pytest_unconfigure(self) -> None:
-        if self.lanes is not None:
-            self.lanes.end()
-        if "kernels" in vars(self.run):
-            self.run.kernels.end()
+        if self.leaving is not None:
+            self.leaving.end()
+        for process in self._processes:
+            process.end()
         if self.box.is_open:
             self.box.remove()
 
@@ -189,6 +204,7 @@ class Gating:
         self.lanes = Lanes(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
             self.lanes.spawn()
+        self.lanes.come_up(self.run.first_families)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -198,6 +214,7 @@ class Gating:
             return None
         with as_pytest_error():
             self.lanes.start(self.run.opening)
+        import_module("bitgate.report.render")  # for the end of the run: now nothing waits for this process
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
