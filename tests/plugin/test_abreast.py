@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bitgate.device.targets import Target
@@ -258,3 +259,35 @@ def test_each_process_has_its_own_device_and_its_share_of_the_threads(monkeypatc
     host = Target("host", "host", "cpu", "CPU")
     assert count(host) == 7
     assert "ROCR_VISIBLE_DEVICES" not in environments(Leases(host), 1)[0]
+
+
+SPAWNED = """
+from bitgate.verify.process import CaseProcess
+spawn = CaseProcess.spawn
+def noted(self):
+    open("begun", "a").write("begun" + chr(10))
+    spawn(self)
+CaseProcess.spawn = noted
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begun", "code"),
+    [(["--collect-only"], 0, 0), (["-k", "no_such_case"], 2, 3), (["--kernel=no_such_kernel"], 2, 2)],
+)
+def test_a_run_of_nothing_leaves_no_process(suites: Any, arguments: list[str], begun: int, code: int) -> None:
+    """They open the target while tests are collected, whatever will be found."""
+    (suites.folder / "suites" / "conftest.py").write_text(SPAWNED)
+    done = suites.run(TWO, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    noted = suites.folder / "begun"
+    assert (len(noted.read_text().split()) if noted.exists() else 0) == begun
+    mark = f"BITGATE_OUT={suites.folder / 'out'}".encode()
+    assert [pid for pid in psutil.pids() if mark in environment_of(pid)] == []
+
+
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
