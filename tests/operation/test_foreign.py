@@ -107,7 +107,7 @@ def test_an_example_has_the_sizes_that_its_line_gives(problem):
 def test_the_founding_bug_as_ck_profiler_spells_it():
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
     assert foreign_line(problem) == (
-        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1"
+        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1 1"
     )
 
 
@@ -142,7 +142,7 @@ def test_what_ck_profiler_cannot_say(case):
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 a 4 1 1 1 1 1 1 1 1 1 1 0 0 0 0", "is 'a', not a number"),
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 1 1 4 8 8 9 4 1 1 0 0", "the dilated filter covers 9 cells"),
         ("MIOpenDriver pool -n 1", "'pool' is not understood: conv, convfp16"),
-        ("MIOpenDriver conv -n 1 -Q 2", "option '-Q' is not understood"),
+        ("MIOpenDriver conv -n 1 -B 2", "option '-B' is not understood"),
         ("MIOpenDriver conv -c 9 -g 2", "--in_channels 9 does not divide into 2 groups"),
         ("MIOpenDriver conv -m trans", "transposed convolutions"),
         ("MIOpenDriver convint8 -c 8 -F 2", "--forw 2: MIOpen has int8 forward only, that is 1"),
