@@ -25,6 +25,7 @@ from bitgate.operation.foreign.listing import read_list, understood
 from bitgate.operation.foreign.measured import Measured
 from bitgate.operation.foreign.perf_request import PerfRequest
 from bitgate.operation.foreign.program import Program, Variant
+from bitgate.operation.foreign.shell import of_one_command
 from bitgate.operation.problem import Problem, ProblemError
 from bitgate.operation.registry import check_numbers, operations, parse_case_id
 
@@ -56,6 +57,10 @@ Answer = TypeVar("Answer")
 
 BENCHDNN = "benchdnn"
 _WORD = re.compile(r"\S+")
+QUOTES = "\"'`"
+_PATH = re.compile(r"[/\\]")
+_JOINED = re.compile(r"\\\s*(?:\n|$)")
+"""A backslash that joins lines. Elsewhere it parts a path: none of these lines escapes anything."""
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +74,7 @@ def is_foreign(text: str) -> bool:
     """Is this a command line rather than a case id? Ids hold no blanks, are no program's name and do not look like
     benchdnn's descriptors."""
     words = text.split()
-    return len(words) > 1 or benchdnn.is_bare(text) or any(_is_program(word) for word in words)
+    return len(words) > 1 or benchdnn.is_bare(text) or any(_called(word)[0] for word in words)
 
 
 def found_in_list(path: Path) -> Iterator[Found]:
@@ -177,25 +182,27 @@ def _program(line: str) -> tuple[str, list[str]]:
     """The entry of ``programs`` that a line is for, and its words from the program on."""
     name, command = _located(line)
     try:
-        first, *others = shlex.split(command)
+        first, *others = shlex.split(_JOINED.sub(" ", benchdnn.without_comment(command)).replace("\\", "/"))
     except ValueError as error:
         raise ProblemError(f"command line '{one_line(line)}': {error}") from None
-    return name, [first.rsplit("/", 1)[-1], *others]
+    return name, [_called(first)[1], *of_one_command(others, lambda word: bool(_called(word)[0]))]
 
 
 def _located(line: str) -> tuple[str, str]:
     """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
     not be shell words."""
     for word in _WORD.finditer(line):
-        quote = word[0][0] if word[0][0] in "\"'" and word[0].count(word[0][0]) == 1 else ""
-        if name := _is_program(word[0].strip("\"'")):
+        quote = word[0][0] if word[0][0] in QUOTES and word[0].count(word[0][0]) == 1 else ""
+        if name := _called(word[0].strip(QUOTES))[0]:
             # The whole line in quotes is the line.
             return name, line[word.start() + len(quote) :].rpartition(quote)[0] if quote else line[word.start() :]
     known = ", ".join(name.rstrip("_") for name in programs())
     raise ProblemError(f"'{one_line(line)}' is {NO_LINE}{known}")
 
 
-def _is_program(word: str) -> str:
-    """The entry of ``programs`` that a word is the path of, empty if it is none."""
-    last = word.rsplit("/", 1)[-1]
-    return next((name for name in programs() if last.startswith(name)), "")
+def _called(word: str) -> tuple[str, str]:
+    """The entry of ``programs`` that a word is the path of, and what it is called there; empty if it is none, as a log
+    or a script with its name is."""
+    last = _PATH.split(word)[-1].removesuffix(".exe")
+    name = next((name for name in programs() if re.fullmatch(rf"{name}[\w-]*", last, re.ASCII)), "")
+    return name, last
