@@ -133,8 +133,8 @@ def test_what_ck_profiler_cannot_say(case):
             "'make me a conv' is neither a case id nor a command line of ckProfiler, example, MIOpenDriver, benchdnn",
         ),
         (
-            "ckProfiler gemm 1 1 1 1 0 5 3840 4096 4096",
-            "'gemm' is not understood: grouped_conv_fwd, grouped_conv_bwd_data",
+            "ckProfiler softmax 0 1 1 0 1 3 2 1",
+            "'softmax' is not understood: grouped_conv_fwd, grouped_conv_bwd_data",
         ),
         ("ckProfiler grouped_conv_bwd_data 9 0 1 1 0 1 2", "data type 9 is not understood: 0 (f32), 1 (f16), 2 (bf16)"),
         ("ckProfiler grouped_conv_bwd_weight 1 0 1 1 0 1 2 1", "layout 0 is not understood"),

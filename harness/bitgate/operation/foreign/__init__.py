@@ -21,6 +21,7 @@ from bitgate.operation.foreign.found import (
     one_line,
     reasons,
 )
+from bitgate.operation.foreign.joined import joined
 from bitgate.operation.foreign.listing import read_list, understood
 from bitgate.operation.foreign.measured import Measured
 from bitgate.operation.foreign.perf_request import PerfRequest
@@ -66,7 +67,12 @@ _JOINED = re.compile(r"\\\s*(?:\n|$)")
 @lru_cache(maxsize=1)
 def programs() -> Mapping[str, Program]:
     """The programs whose lines are understood, by what the last component of their path begins with."""
-    known = {name: program for operation in operations().values() for name, program in operation.programs.items()}
+    read: dict[str, list[Program]] = {}
+    for operation in operations().values():
+        for name, program in operation.programs.items():
+            if program not in read.setdefault(name, []):
+                read[name].append(program)
+    known = {name: joined(name, several) if several[0].commands else several[0] for name, several in read.items()}
     return known | {BENCHDNN: Program(benchdnn.parse, report=benchdnn_report.report)}
 
 
@@ -157,8 +163,10 @@ def program_of(line: str) -> str:
 
 def report(program: str, measured: Sequence[Measured]) -> list[str]:
     """What was measured, in a program's own words; nothing where it has none of its own here."""
-    known = programs().get(program)
-    return list(known.report(measured)) if known is not None and known.report is not None and measured else []
+    if not measured:
+        return []
+    known = measured[0].problem.operation.programs.get(program) or programs().get(program)
+    return list(known.report(measured)) if known is not None and known.report is not None else []
 
 
 def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:

@@ -94,10 +94,8 @@ def ck_profiler_line(problem: ConvProblem) -> str | None:
 
 def _line(words: Sequence[str]) -> _Line:
     """The parts of a line. ProblemError names the word that is wrong."""
-    name = words[1] if len(words) > 1 else ""
-    operation = OPERATIONS.get(name)
-    if operation is None:
-        raise ProblemError(f"ckProfiler operation '{name}' is not understood: {', '.join(OPERATIONS)} are")
+    name = words[1]
+    operation = OPERATIONS[name]
     arguments, instance = _positional(words[2:])
     first = 2 + len(operation.controls)
     if len(arguments) <= first:
