@@ -18,9 +18,10 @@ LAUNCH = "launch_and_time_kernel:"
 @dataclass(frozen=True)
 class Wording:
     """``family`` computes what the example does, by the kind that its name says. ``tensors``: what they are called, in
-    the order of the example; empty: named after their axes (``in_n_c_hi_wi``), without G where there is one group.
-    ``names_kernel``: the time's line ends with the kernel; ``device_op``: a line behind it does. ``tells``: it says
-    what it verifies with; ``on_gpu``: what it then says of a GPU's reference. ``wrong``: what it says of a wrong result.
+    the order of the example; empty: named after their axes (``in_n_c_hi_wi``), without G where there is one
+    group. ``names_kernel``: the time's line ends with the kernel; ``device_op``: a line behind it does.
+    ``tells``: it says what it verifies with; ``on_gpu``: what it then says of a GPU's reference. ``wrong``: what
+    it says of a wrong result.
     """
 
     family: dict[str, str]
