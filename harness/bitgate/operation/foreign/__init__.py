@@ -58,6 +58,8 @@ Answer = TypeVar("Answer")
 
 BENCHDNN = "benchdnn"
 _WORD = re.compile(r"\S+")
+MOST_QUOTED = 200
+"""Characters of a line that is none: it may be a file that is no text."""
 QUOTES = "\"'`"
 _PATH = re.compile(r"[/\\]")
 _JOINED = re.compile(r"\\\s*(?:\n|$)")
@@ -205,12 +207,17 @@ def _located(line: str) -> tuple[str, str]:
             # The whole line in quotes is the line.
             return name, line[word.start() + len(quote) :].rpartition(quote)[0] if quote else line[word.start() :]
     known = ", ".join(name.rstrip("_") for name in programs())
-    raise ProblemError(f"'{one_line(line)}' is {NO_LINE}{known}")
+    raise ProblemError(f"'{one_line(line)[:MOST_QUOTED]}' is {NO_LINE}{known}")
+
+
+@lru_cache(maxsize=1)
+def _names() -> re.Pattern[str]:
+    return re.compile(rf"({'|'.join(programs())})[\w-]*", re.ASCII)
 
 
 def _called(word: str) -> tuple[str, str]:
     """The entry of ``programs`` that a word is the path of, and what it is called there; empty if it is none, as a log
     or a script with its name is."""
     last = _PATH.split(word)[-1].removesuffix(".exe")
-    name = next((name for name in programs() if re.fullmatch(rf"{name}[\w-]*", last, re.ASCII)), "")
-    return name, last
+    found = _names().fullmatch(last)
+    return (found[1], last) if found else ("", last)
