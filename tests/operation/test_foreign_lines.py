@@ -6,9 +6,21 @@ import codecs
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bitgate.operation import ProblemError, case_id, parse_case_id
-from bitgate.operation.foreign import Refused, Understood, found_in_list, is_foreign, parse_foreign, reasons
+from bitgate.operation import ProblemError, case_id, foreign_line, parse_case_id
+from bitgate.operation.foreign import (
+    Refused,
+    Understood,
+    found_in_case,
+    found_in_list,
+    is_foreign,
+    parse_foreign,
+    perf_of,
+    problems_of,
+    reasons,
+)
 
 LINE = "ckProfiler grouped_conv_fwd 1 1 0 1 1 0 1 1 1 2 8 8 3 9 1 1 0 0"
 DRIVEN = "MIOpenDriver convfp16 -n 2 -c 8 -k 8 -H 9 -W 9 -F 1 -t 1"
@@ -44,10 +56,23 @@ def test_what_stands_around_a_line(text):
     assert [case_id(problem) for problem in parse_foreign(text)] == [CASE]
 
 
-@pytest.mark.parametrize("between", ["&&", ";", "||", "&"])
+@pytest.mark.parametrize("between", ["&&", ";", "||", "&", "\n", "# a comment ends with its line\n"])
 def test_two_commands_in_a_line_are_refused_and_none_is_left_out(between):
-    with pytest.raises(ProblemError, match="several commands: give each a line of its own"):
+    with pytest.raises(ProblemError, match=r"several commands: give each a line of its own|words left over: \./MIOpen"):
         parse_foreign(f"{LINE} {between} ./{DRIVEN}")
+
+
+def test_a_text_of_benchdnn_over_several_lines_is_read_whole():
+    first, second = "mb2ic8iw9oc8ow7kw3", "mb3ic8iw9oc8ow7kw3"
+    both = [case_id(problem) for line in (first, second) for problem in parse_foreign(line)]
+    assert [case_id(problem) for problem in parse_foreign(f"\n{first} # one\n{second}\n")] == both
+
+
+@pytest.mark.parametrize("text", ["\nfwd_f16_x\n", 'mb1ic8oc8ih"8\n9"', "\n", f"{LINE[:30]}\nx"])
+def test_a_refusal_is_one_line(text):
+    with pytest.raises(ProblemError) as error:
+        found_in_case(text)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +84,30 @@ def test_a_log_s_other_lines_are_one_refusal_each(tmp_path, text):
     (entry,) = found_in_list(path)
     assert isinstance(entry, Refused)
     assert "neither a case id nor a command line" in entry.reason
+
+
+WHOLE = [
+    LINE,
+    DRIVEN,
+    "ckProfiler batched_gemm 1 0 1 1 0 1 4 5 6 8 5 5 32 30 20 3",
+    "example_grouped_conv_bwd_weight_wavelet_xdl_fp16 1 1 0 1 2 3 8 16 3 20 2 1 1 1 4",
+    'benchdnn --mode=P --conv --dir=BWD_D --dt=f16,bf16 --stag=axb mb4_g1ic64ih28oc128oh10kh3sh3ph1n"a b"',
+    "mb1ic3id8oc8kd3dd1pd1",
+]
+
+
+@given(st.sampled_from(WHOLE), st.integers(0, 99), st.integers(0, 3), st.text(max_size=3))
+def test_whatever_a_line_becomes_it_is_problems_or_one_line_that_says_why_not(line, at, left_out, put_in):
+    text, told = line[:at] + put_in + line[at + left_out :], ""
+    try:
+        for entry in found_in_case(text):
+            perf_of(entry)
+            assert parse_case_id(case_id(entry.problem)) == entry.problem
+            printed = foreign_line(entry.problem)
+            assert printed is None or problems_of(printed) == (entry.problem,)
+    except ProblemError as error:
+        told = str(error)
+    assert "\n" not in told
 
 
 LOG = f"""\

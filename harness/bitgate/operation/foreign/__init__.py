@@ -93,6 +93,7 @@ def found_in_list(path: Path) -> Iterator[Found]:
 def found_in_case(text: str) -> tuple[Understood, ...]:
     """The problems of a case id or of a foreign command line, each with the line that asks for it. Raises ProblemError
     if one is refused."""
+    text = text.strip()
     if not is_foreign(text):
         return (Understood("", parse_case_id(text)),)
     bare = benchdnn.is_bare(text)
@@ -104,7 +105,7 @@ def found_in_case(text: str) -> tuple[Understood, ...]:
         found = tuple(benchdnn.Reader(Path()).words(words, "") if bare else benchdnn.found_in(words, Path(), ""))
         all_understood(found)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(text)}: {error}") from None
+        raise ProblemError(f"{one_line(text)}: {one_line(str(error))}") from None
     return tuple(entry for entry in found if isinstance(entry, Understood))
 
 
@@ -134,7 +135,7 @@ def parse_foreign(line: str) -> tuple[Problem, ...]:
             return all_understood(benchdnn.Reader(Path()).words(benchdnn.words_of(line), ""))
         return programs()[name].parse(words)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(line)}: {error}") from None
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
 
 
 def controls_of(line: str) -> Controls | None:
@@ -180,7 +181,7 @@ def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], An
     try:
         return None if read is None else read(words)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(line)}: {error}") from None
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
 
 
 def command_of(line: str) -> str:

@@ -81,10 +81,13 @@ def words_of(line: str) -> list[str]:
     return _WORD.findall(without_comment(line))
 
 
-def without_comment(line: str) -> str:
-    """A line up to the first word that begins with #."""
-    comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
-    return line[:comment].strip()
+def without_comment(text: str) -> str:
+    """Each line up to its first word that begins with #."""
+    kept = []
+    for line in text.splitlines():
+        comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
+        kept.append(line[:comment])
+    return "\n".join(kept).strip()
 
 
 class Reader:
