@@ -52,9 +52,8 @@ UNDERSTOOD = {
     'benchdnn --conv --dir=BWD_D --dt=f16 mb4_g2ic64ih28oc128oh10kh3sh3ph1n"layer1"': (
         "bwd_data_f16_nhwgc_g2n4k64c32_y3_h28_s3_p1_q1"
     ),
-    "./benchdnn --mode=C --conv --dir=FWD_B --dt=s8:s8:s8 --stag=abx mb1ic3ih32iw20oc8oh16ow10kh3kw3sh2sw2ph0pw1": (
-        "fwd_i8_ngchw_gkyxc_g1n1k8c3_y3_h32x20_s2_p0x1_q1x0_bias"
-    ),
+    "./benchdnn --mode=C --conv --dir=FWD_D --dt=s8 --bia-dt=s8 --stag=abx mb1ic3ih32iw20oc8oh16ow10kh3kw3sh2sw2ph0"
+    "pw1": ("fwd_i8_ngchw_gkyxc_g1n1k8c3_y3_h32x20_s2_p0x1_q1x0_bias"),
     "benchdnn --conv --dir=FWD_D ic16iw50oc16ow46kw3dw1pw0": "fwd_f32_nwgc_g1n2k16c16_y3_h50_d2_p0",
     "benchdnn --matmul --dt=f16 --stag=abx --wtag=acb 2x3x4:2x4x5": "gemm_f16_rcr_b2m3n5k4",
     "3x4:4x5": "gemm_f32_rcr_b1m3n5k4",
