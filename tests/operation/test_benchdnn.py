@@ -68,6 +68,8 @@ READ = {
     "--dt=f64 ic8oc8iw8kw1": "fwd_f64_nwgc_g1n2k8c8_y1_h8_bias",
     "--dt=bf16:bf16:f32 ic8oc8iw8kw1": "fwd_bf16_bf16_f32_nwgc_g1n2k8c8_y1_h8_bias",
     "--dir=FWD_I --dt=f16 --bia-dt=f16 ic8oc8iw8kw1": "fwd_f16_nwgc_g1n2k8c8_y1_h8_bias",
+    "--matmul --stag=aby --wtag=aby 3x4:4x5": "gemm_f32_ccr_b1m3n5k4",
+    "--matmul --stag=abx --wtag=aby 2x3x4:2x4x5": "gemm_f32_rcr_b2m3n5k4",
     "--matmul --dt=f16 --bia-dt=f16 3x4:4x5": "gemm_f16_rcr_b1m3n5k4_bias",
 }
 
