@@ -30,7 +30,7 @@ def mutate(
     kernel: Annotated[
         str, typer.Option(metavar="GLOB", help="Kernels by family.instance [all that the tier runs].")
     ] = "",
-    sample: Annotated[int, typer.Option(min=1, metavar="N", help="How many mutants are drawn.")] = 50,
+    sample: Annotated[int, typer.Option(min=1, max=30000, metavar="N", help="How many mutants are drawn.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw: the same mutants again.")] = 0,
     file: Annotated[
         str,

@@ -29,12 +29,12 @@ def watched(lanes: Sequence[Lane], plain: Sequence[Sound], family: str) -> list[
     found = []
     for part in drive(lanes, _parts([sound.question for sound in plain], _watched)):
         for sound in part:
-            _check_same(questions[id(sound.question)].verdict, sound.verdict, family)
+            check_same(questions[id(sound.question)].verdict, sound.verdict, family)
             found.append(sound)
     return found
 
 
-def _check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
+def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
     def facts(verdict: Verdict) -> tuple[str, str]:
         return verdict.outcome.value, verdict.digest
 

@@ -94,7 +94,7 @@ def run(
         for one in _tried(bench, family, mutants, pool.paths):
             tried[one.mutant].append(one)
             done(one)
-    return Score([_best(trials) for trials in tried.values() if trials])
+    return Score([best(trials) for trials in tried.values() if trials])
 
 
 def _tried(
@@ -125,5 +125,5 @@ def _tried(
             yield from drive(lanes, jobs)
 
 
-def _best(trials: Iterable[MutantTrial]) -> MutantTrial:
+def best(trials: Iterable[MutantTrial]) -> MutantTrial:
     return min(trials, key=lambda one: _BEST_FIRST.index(one.fate))
