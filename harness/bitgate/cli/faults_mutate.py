@@ -12,6 +12,7 @@ import typer
 from bitgate import rooms
 from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError, near
+from bitgate.faults.mutation.operators import OPERATORS
 from bitgate.kernel.loading import with_operations
 from bitgate.project_file import find
 
@@ -39,7 +40,7 @@ def mutate(
         ),
     ] = "",
     operator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only such mutants: relational, barrier ... [all].")
+        list[str] | None, typer.Option(metavar="NAME", help=f"Only such mutants: {', '.join(OPERATORS)} [all].")
     ] = None,
     tier: Annotated[str, typer.Option(help="The tier that is to kill them [the project's first].")] = "",
     target: Annotated[str, typer.Option(help="The target that it runs on: the host.")] = "host",
@@ -71,7 +72,6 @@ def mutate(
     from bitgate.build.builder import Builder
     from bitgate.cli.asked_cases import asked_cases
     from bitgate.faults.mutation import campaign
-    from bitgate.faults.mutation.operators import OPERATORS
     from bitgate.faults.mutation.record import MutantRecord
     from bitgate.faults.mutation.sources import population
 
@@ -103,17 +103,20 @@ def mutate(
     known = kept.known(drawn)
     if known:
         _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
+    told = {mutant for mutant, _ in known}
 
     def done(trial: MutantTrial) -> None:
         kept.add(trial)
-        _tell(trial, as_json)
+        told.add(trial.mutant)
+        _tell(trial, f"{len(told)}/{len(drawn)}", as_json)
 
     count = jobs or rooms.threads()
     bench = campaign.Bench(builder, families, asked.questions, asked.opening, limit, count, _say)
     try:
         score = campaign.run(bench, drawn, pool, known, done)
     except KeyboardInterrupt:
-        _say(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
+        if path.exists():
+            _say(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
         raise
     if as_json:
         typer.echo(json.dumps(_document(score, drawn, pool, seed), indent=1))
@@ -133,10 +136,10 @@ def _of_draw(drawn: Sequence[Mutant], pool: Population, seed: int) -> str:
     return f"{len(drawn)} mutants of {len(pool.families)} (seed {seed}); left out: {left or 'none'}"
 
 
-def _tell(trial: MutantTrial, as_json: bool) -> None:
+def _tell(trial: MutantTrial, place: str, as_json: bool) -> None:
     kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
     end = f"{trial.verdict}{kinds} by {trial.by}" if trial.by else f"{trial.cases} cases"
-    typer.echo(f"{trial.fate.value:<14} {trial.mutant.name}  {trial.seconds:.1f} s  {end}", err=as_json)
+    typer.echo(f"{place:>9} {trial.fate.value:<14} {trial.mutant.name}  {trial.seconds:.1f} s  {end}", err=as_json)
 
 
 def _closing(score: Score) -> str:

@@ -3,7 +3,7 @@ mutants each case reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from time import monotonic
 
 from bitgate.errors import UsageError
@@ -15,23 +15,36 @@ from bitgate.verify.process import Opening
 
 Say = Callable[[str], None]
 
+TELL_SECONDS = 10.0
+
 
 def plain_verdicts(questions: Sequence[Question], opening: Opening, jobs: int, say: Say) -> list[Sound]:
     """The cases that are green as the sources are, in their order."""
     with open_lanes(opening, jobs, {}, say) as lanes:
-        found = {id(sound.question): sound for part in drive(lanes, _parts(questions, _plain)) for sound in part}
+        parts = _told(drive(lanes, _parts(questions, _plain)), len(questions), say)
+        found = {id(sound.question): sound for part in parts for sound in part}
     return [sound for question in questions if (sound := found[id(question)]).verdict.green]
 
 
-def watched(lanes: Sequence[Lane], plain: Sequence[Sound], family: str) -> list[Sound]:
+def watched(lanes: Sequence[Lane], plain: Sequence[Sound], family: str, say: Say) -> list[Sound]:
     """The same cases by the library of mutants, none of them on. UsageError if one differs from the plain library's."""
     questions = {id(sound.question): sound for sound in plain}
     found = []
-    for part in drive(lanes, _parts([sound.question for sound in plain], _watched)):
+    for part in _told(drive(lanes, _parts([sound.question for sound in plain], _watched)), len(plain), say):
         for sound in part:
             check_same(questions[id(sound.question)].verdict, sound.verdict, family)
             found.append(sound)
     return found
+
+
+def _told(parts: Iterable[list[Sound]], total: int, say: Say) -> Iterator[list[Sound]]:
+    done, told = 0, monotonic()
+    for part in parts:
+        done += len(part)
+        if monotonic() - told > TELL_SECONDS:
+            told = monotonic()
+            say(f"{done} of {total} cases")
+        yield part
 
 
 def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:

@@ -116,7 +116,7 @@ def _tried(
             return
         with open_lanes(bench.opening, bench.jobs, built.overlay, say) as lanes:
             say(f"{name}: the same cases by the library of {len(built.mutants)} mutants, none of them on")
-            sound = watched(lanes, plain, name)
+            sound = watched(lanes, plain, name, say)
             reaching = {n: [case for case in sound if n in case.reached] for n in built.mutants}
             jobs = (
                 partial(trial, number=n, mutant=mutant, family=name, reaching=reaching[n], limit=bench.limit)

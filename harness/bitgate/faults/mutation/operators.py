@@ -29,17 +29,12 @@ ASSIGNMENT = {f"{one}=": f"{other}=" for one, other in ARITHMETIC.items()}
 LOGICAL = {"&&": "||", "||": "&&"}
 STEP = {"++": "--", "--": "++"}
 
-OPERATORS = {
-    "relational": "< to <=, == to != ...",
-    "arithmetic": "+ to -, * to /, << to >>, & to | ...",
-    "assignment": "+= to -= ...",
-    "step": "++ to --",
-    "logical": "&& to ||, || to &&",
-    "constant": "0 to 1, n to n + 1, true to false",
-    "negation": "the condition of an if, a loop or a choice the other way round",
-    "bounds": "the condition of an if or a for taken as true, or one half of an && left out",
-    "barrier": "a barrier, fence or wait left out",
-}
+OPERATORS = (
+    *("relational", "arithmetic", "assignment", "step", "logical", "constant"),
+    "negation",  # the condition of an if, a loop or a choice the other way round
+    "bounds",  # the condition of an if or a for taken as true, or one half of an && left out
+    "barrier",  # a barrier, fence or wait left out
+)
 
 LONGEST = 400
 """Characters of the text that a mutant holds twice."""
