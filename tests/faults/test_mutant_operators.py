@@ -68,6 +68,7 @@ def test_an_operator(operator: str, body: str, expected: list[tuple[str, str]]) 
         "struct __attribute__((aligned(16))) S {};",
         'struct [[deprecated("since 3")]] S {};',
         "int f() { return sizeof(int[3]); }",
+        "struct S { virtual int f(int a) const noexcept = 0; virtual int* g() = 0; };",
         "#define N (3 + 4)\n",
         "#if N > 3\n#endif\n",
         "__global__ void __launch_bounds__(64) kernel(int* p) {}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,7 +19,9 @@ from bitgate.kernel.declaration import KernelFamily
 
 _MARKER = re.compile(r'# (\d+) "(.*)"')
 _ERROR = re.compile(
-    r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(.+?):(\d+):\d+:\s+(?:required|in .constexpr.)", re.MULTILINE
+    r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(.+?):(\d+):\d+:\s+(?:required|in .constexpr.)"
+    r"|^\s+inlined from .* at (.+?):(\d+):",
+    re.MULTILINE,
 )
 
 
@@ -35,16 +38,18 @@ def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, se
 
 
 def complaints(builder: Builder, declaration: KernelFamily, overlay: Mapping[Path, Path]) -> str:
-    """What the compiler minds in the first unit of the family in which it minds anything; nothing is compiled."""
-    for _, said in _asked(builder, declaration, ("-fsyntax-only", "-w"), overlay):
+    """What the compiler minds in the first unit of the family in which it minds anything; nothing is kept. Some of it,
+    as an immediate that is none, shows behind the syntax only."""
+    for _, said in _asked(builder, declaration, ("-S", "-w", "-o", os.devnull), overlay):
         if said.code != 0:
             return said.output or f"the compiler ended with {said.code}"
     return ""
 
 
 def places(output: str) -> set[tuple[str, int]]:
-    """File and line of each error, and of what it was instantiated from."""
-    return {(match[1] or match[3], int(match[2] or match[4])) for match in _ERROR.finditer(output)}
+    """File and line of each error, and of what it was instantiated from or inlined into."""
+    found = (tuple(filter(None, match.groups())) for match in _ERROR.finditer(output))
+    return {(file, int(line)) for file, line in found}
 
 
 def _asked(

@@ -50,7 +50,8 @@ class Schemata:
         return overlay
 
     def complaint(self, mutants: Numbered) -> str:
-        return complaints(self._builder, self._family, self.write(mutants))
+        with quick():
+            return complaints(self._builder, self._family, self.write(mutants))
 
     def build(self, mutants: Numbered) -> Mapping[str, Path]:
         """BuildError if one does not compile."""
@@ -85,7 +86,7 @@ def build(
         while said:
             suspects = _suspects(left, said, schemata) or left
             say(f"{family.name}: a mutant of {len(suspects)} does not compile: looking for it")
-            culprits = _culprits(suspects, schemata)
+            culprits = _culprits(suspects, schemata) or _culprits(left, schemata)
             if not culprits:
                 raise BuildError(f"{family.name} with mutants", said)
             for number in culprits:

@@ -271,9 +271,17 @@ def _constant_part(node: Node) -> Node | None:
     """What the compiler evaluates of a statement that runs."""
     if node.type == "case_statement":
         return node.child_by_field_name("value")
+    if node.type == "field_declaration" and _is_function(node.child_by_field_name("declarator")):
+        return node.child_by_field_name("default_value")  # = 0
     if node.type == "if_statement" and any(child.type == "constexpr" for child in node.children):
         return node.child_by_field_name("condition")
     return None
+
+
+def _is_function(declarator: Node | None) -> bool:
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    return declarator is not None
 
 
 def _why_not(node: Node) -> str:
