@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bitgate.faults.mutation.mutant import Mutant
 from bitgate.faults.mutation.operators import mutants_of
 from bitgate.faults.mutation.record import MutantRecord
 from bitgate.faults.mutation.sources import Population
+from bitgate.faults.mutation.switch import switch_of
 from bitgate.faults.mutation.trial import Fate, MutantTrial
 from bitgate.record import Key, Outcome, Verdict
 
@@ -77,3 +79,7 @@ def test_a_library_of_mutants_that_is_not_the_plain_one_with_none_on_is_told(cha
     check_same(VERDICT, replace(VERDICT), "k")
     with pytest.raises(UsageError, match="k: t::c: PASS dddddddddddd by the plain library"):
         check_same(VERDICT, replace(VERDICT, **change), "k")
+
+
+def test_a_library_without_a_mutant_has_no_switch() -> None:
+    assert switch_of(CDLL(None)) is None
