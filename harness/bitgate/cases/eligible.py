@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bitgate.cases.expand import ExpandedCase
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.declared import harness_refusal
+from bitgate.kernel.declared import answering_families, harness_refusal
 from bitgate.kernel.resolved import Kernel
 
 
@@ -18,12 +18,13 @@ def eligible(candidate: ExpandedCase, meant: Sequence[Kernel]) -> list[Kernel]:
     wanted, problem = candidate.row.refused, candidate.problem
     found: list[Kernel] = []
     settings: dict[str, Mapping[str, str] | None] = {}
+    answering = answering_families(problem.operation.name)
     for kernel in meant:
         family, instance = kernel.family, kernel.instance
         if family.name not in settings:
             settings[family.name] = None if _lacking(candidate, family) else _settings(candidate, kernel)
         known = settings[family.name]
-        if known is None or harness_refusal(family, instance, problem):
+        if known is None or (family.name not in answering and harness_refusal(family, instance, problem)):
             continue
         refusal = family.supports(problem, instance, known)
         if (refusal.clause if refusal else "") == wanted:

@@ -252,7 +252,8 @@ def _selected(
     """Those that were asked for by name, beside the ones that are drawn."""
     if candidate.case not in setting.selected_cases:
         return []
-    return [k for k in asked if k not in once and _id_on(candidate, k, setting) in setting.selected]
+    drawn = set(map(id, once))
+    return [k for k in asked if id(k) not in drawn and _id_on(candidate, k, setting) in setting.selected]
 
 
 def _id_on(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> str:

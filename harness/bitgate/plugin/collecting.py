@@ -81,7 +81,9 @@ class Collecting:
             self.every.append(lambda: plan_rows(rows, setting, suite=ask.suite))
             # A shard of a plan is held to all of the plan before anything is selected.
             some = replace(setting, only_selected=self.run.select is not None and self.run.whole is None)
-            self.planned[name] = plan_rows(rows, some, suite=ask.suite)
+            planned = plan_rows(rows, some, suite=ask.suite)
+            chosen = self.run.select if some.only_selected else None
+            self.planned[name] = [test for test in planned if chosen is None or test.id in chosen]
         return self.planned[name]
 
     def _setting(self, ask: Ask) -> Setting:
