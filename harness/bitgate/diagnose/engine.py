@@ -113,8 +113,8 @@ def _box(scene: Scene[Problem], reported: str) -> list[str]:
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
-        first, last = int(hit[0]), int(hit[-1])
-        if last - first + 1 < scene.result.shape[axis] and letter not in reported:
+        if hit[-1] - hit[0] + 1 < scene.result.shape[axis] and letter not in reported:
+            first, last = (scene.true_index(axis, int(end)) for end in (hit[0], hit[-1]))
             box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
     return ["within " + ", ".join(box)] if box else []
 
