@@ -53,13 +53,19 @@ class Ended(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Asked:
-    """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on."""
+    """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on, ``seconds`` after
+    it was put, or after a note that has given it more."""
 
     nonce: str
     seconds: float
     deadline: float
+
+    def starts(self, seconds: float | None = None) -> None:
+        """Its time, or another, counts from now."""
+        self.seconds = self.seconds if seconds is None else seconds
+        self.deadline = time.monotonic() + self.seconds
 
 
 class Child(Endable):
@@ -165,8 +171,7 @@ class Child(Endable):
                 raise Ended("it wrote into the channel that its verdict comes through")
             if "note" not in answer:
                 return answer
-            if note is not None:
-                note(answer["note"])
+            _hear(asked, answer, note)
 
     def hears(self, asked: Asked, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
         """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
@@ -189,8 +194,8 @@ class Child(Endable):
                 return True
             line = bytes(self._inbox[:end])
             del self._inbox[: end + 1]
-            if note is not None and isinstance(said := _parsed(line), dict):
-                note(said.get("note"))
+            if isinstance(said := _parsed(line), dict):
+                _hear(asked, said, note)
         return False
 
     def end(self) -> None:
@@ -290,6 +295,14 @@ class Child(Endable):
         if status < 0:
             return Ended(f"its process died of {signal_name(-status)}", status=status)
         return Ended(f"its process ended with exit code {status} and no verdict", status=status)
+
+
+def _hear(asked: Asked, said: dict[str, Any], note: Callable[[Any], None] | None) -> None:
+    """A note on the way to the answer."""
+    if isinstance(seconds := said.get("seconds"), (int, float)):
+        asked.starts(seconds)
+    if note is not None:
+        note(said.get("note"))
 
 
 def _parsed(line: bytes | bytearray) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,7 +25,7 @@ from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.printed import Printed, to_stderr
 from bitgate.verify.repro import repro_line
-from bitgate.verify.server import ENTRY, Hear, to_prepare, to_verify
+from bitgate.verify.server import ENTRY, FORESEEN, Hear, to_prepare, to_verify
 
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless one asks for less."""
@@ -82,6 +82,8 @@ class CaseProcess(Endable):
         self._kept: deque[tuple[Ahead, Verdict | Exception]] = deque()
         """What came of cases that began ahead when another question came between: they are not launched again, since
         one that fails now and then might not fail then."""
+        self._foreseen: dict[str, Any] = {}
+        """The verdict on the case that is being answered, should its diagnosis not end."""
         self._is_new = False
         self._number = 0
         self._is_suspect = False
@@ -248,16 +250,22 @@ class CaseProcess(Endable):
             answer = child.answer(asked, lambda note: self._hear(note, trace))
             verdict = from_event(answer["verdict"])
         except Ended as ended:
-            return self._died(planned, ended, started)
+            return self._died(planned, ended, started, self._foreseen)
         except (RecordError, KeyError, TypeError) as error:
             self._replace()
             return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
+        finally:
+            self._foreseen = {}
         if answer["spent"]:
             self._replace()
         return verdict
 
-    def _died(self, planned: PlannedCase, ended: Ended, started: float) -> Verdict:
+    def _died(self, planned: PlannedCase, ended: Ended, started: float, foreseen: dict[str, Any]) -> Verdict:
+        """A result that was found wrong before remains so."""
         self._replace()
+        if foreseen:
+            with suppress(RecordError, KeyError, TypeError):
+                return _undiagnosed(from_event(foreseen), ended)
         return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
     @property
@@ -368,7 +376,9 @@ class CaseProcess(Endable):
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
     def _hear(self, note: Any, trace: Hear | None = None) -> None:
-        if isinstance(note, dict) and "progress" in note:
+        if isinstance(note, dict) and FORESEEN in note:
+            self._foreseen = note[FORESEEN]
+        elif isinstance(note, dict) and "progress" in note:
             if self._progress is not None:
                 self._progress(str(note["progress"]))
         elif trace is not None and isinstance(note, dict):
@@ -389,3 +399,11 @@ class CaseProcess(Endable):
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
+
+
+def _undiagnosed(verdict: Verdict, ended: Ended) -> Verdict:
+    """A wrong result of which nobody can say more: its diagnosis has ended the process, or had to be ended with it."""
+    why = ended.reason.replace("no verdict within", "it did not end within")
+    sentence = f"{verdict.reason}; what they have in common is not known, the diagnosis broke off: {why}"
+    diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=sentence)
+    return replace(verdict, reason=sentence, diagnosis=diagnosis)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.build.errors import BuildError
+from bitgate.diagnose.limit import diagnosis_seconds
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.declaration import KernelFamily
@@ -39,6 +40,9 @@ goes by the clock: on a machine whose cores do the work of others, too, a thread
 
 BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """What else a planned case is made of, in JSON as it is."""
+
+FORESEEN = "foreseen"
+"""Note with the verdict on a wrong result, should its diagnosis not come to an end."""
 
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
@@ -146,6 +150,7 @@ class CaseServer:
         """The target, with its runtime. An owner's operations are loaded here, where their kernels are."""
         add_here(Project.from_json(question["project"]).operation_files)
         self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
+        self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
         _ = self._session.device
         gc.freeze()  # modules, declarations: there to the end
 
