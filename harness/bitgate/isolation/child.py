@@ -43,13 +43,14 @@ Output = Callable[[bytes], None]
 
 
 class Ended(Exception):
-    """The child came to an end instead of an answer. ``hung``: it had to be ended; ``status``: its exit code, or minus
-    the signal that it died of, if it ended by itself."""
+    """The child came to an end instead of an answer. ``hung``: it had to be ended, ``late``: because its time was up;
+    ``status``: its exit code, or minus the signal that it died of, if it ended by itself."""
 
-    def __init__(self, reason: str, *, hung: bool = False, status: int | None = None) -> None:
+    def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hung = hung
+        self.late = late
         self.status = status
 
 
@@ -269,7 +270,7 @@ class Child(Endable):
             if self._selector.select(left):
                 self._drain()
                 time.sleep(0.01)
-        return Ended(f"no verdict within {seconds:g} s", hung=True)
+        return Ended(f"no verdict within {seconds:g} s", hung=True, late=True)
 
     def _drain(self) -> None:
         with suppress(BlockingIOError):

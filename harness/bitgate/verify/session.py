@@ -127,6 +127,8 @@ class Session:
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
+        self.stage: Callable[[str], None] = lambda stage: None
+        """Hears what a case is at (patience.py)."""
         self.foresee: Callable[[Verdict], None] = lambda verdict: None
         """Hears of a wrong result's verdict before it is looked into what is wrong."""
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
