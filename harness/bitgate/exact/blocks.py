@@ -34,6 +34,9 @@ def parts(*arrays: Array, cells: int = CELLS) -> Iterator[tuple[Array, ...]]:
     """Arrays of one shape part by part, in the order in which the first lies in memory: each cell comes once, and those
     of a part are in the same places of all."""
     first = arrays[0]
+    if not first.ndim:
+        yield tuple(array.reshape(1) for array in arrays)
+        return
     order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
     turned = [array.transpose(order) for array in arrays]
     for block in blocks(turned[0].shape, cells):
