@@ -23,6 +23,7 @@ from bitgate.verify.evidence import Evidence, Gathering, OnRun
 from bitgate.verify.judging import contradiction, judge, undiagnosed
 from bitgate.verify.measuring import measured
 from bitgate.verify.memory import device_shortage, memory_shortage
+from bitgate.verify.patience import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.repeat import is_repeated, repeat
@@ -160,6 +161,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
         return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, shortage), expected=True)
     inputs, reference = _references(gathering)
     for how in _hows(seen):
+        session.stage(LAUNCH)
         run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
         error = _settle(reference, run)
         gathering.evidence = replace(gathering.evidence, error=error or gathering.evidence.error).launched(run)
@@ -167,6 +169,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
             on_run(run)
         if run.crash or run.damage:
             break
+    session.stage(LOOK)
     evidence = gathering.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
@@ -180,8 +183,10 @@ def _references(gathering: Gathering) -> tuple[Inputs, Reference]:
     """Data and what must come of them; what the first took is known if the second cannot be had."""
     planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
     started = clock()
+    session.stage(DATA)
     inputs = session.inputs(planned.problem, planned.kernel.instance, planned.fill, planned.seed)
     filled = clock()
+    session.stage(REFERENCE)
     gathering.evidence = replace(gathering.evidence, inputs=inputs).spent({"fill": filled - started})
     reference = _reference(gathering.evidence, inputs)
     gathering.evidence = replace(gathering.evidence, reference=reference).spent({"reference": clock() - filled})
