@@ -243,7 +243,7 @@ class Builder:
             return False
         if any(one.library is not None and not (one.folder / one.library).is_file() for one in declarations):
             return False
-        recipes = [self._native_recipe(), *(self._recipe(one) for one in declarations if one.library is None)]
+        recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
         if self.platform != "amd":
             recipes.insert(0, self._runtime_recipe())
         contents = Contents(self.cache)  # one look at each header
