@@ -119,7 +119,7 @@ def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
 
 def problems_of(text: str) -> tuple[Problem, ...]:
     """The problems of a case id or of a foreign command line. Raises ProblemError saying what is understood."""
-    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text),)
+    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text.strip()),)
 
 
 def parse_foreign(line: str) -> tuple[Problem, ...]:
