@@ -47,6 +47,7 @@ DRIVEN_CASE = case_id(parse_case_id("fwd_f16_ngchw_gkcyx_g1n2k8c8_y3_h9"))
         f"+ timeout 60 ./{LINE}",
         f"HIP_VISIBLE_DEVICES=3 CK_LOGGING=1 ./bin/{LINE}",
         f"ckProfiler.log:12: ./bin/{LINE}",
+        f"cd /src/ckProfiler && HOME=/src/MIOpenDriver ./bin/{LINE}",
         f"C:\\ck\\build\\bin\\{LINE.replace('ckProfiler', 'ckProfiler.exe')}",
         f"'{LINE}'",
     ],
