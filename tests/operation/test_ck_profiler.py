@@ -62,6 +62,7 @@ def test_operations_beside_the_grouped_ones(line, case):
     ("words", "reason"),
     [
         (f"grouped_conv_bwd_data 1 1 1 1 0 1 2 {SIZES} all", "split-K is 'all', not a number"),
+        (f"grouped_conv_bwd_data_tile 1 1 1 1 0 1 2 {SIZES} 0", "split-K is 0: a positive one is understood"),
         (
             f"grouped_conv_bwd_weight 3 2 1 1 0 1 2 {SIZES} 1",
             "data type 3 is f16 with dy multiplied as bf8 and x as f8: not understood",

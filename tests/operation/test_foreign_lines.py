@@ -47,6 +47,7 @@ DRIVEN_CASE = case_id(parse_case_id("fwd_f16_ngchw_gkcyx_g1n2k8c8_y3_h9"))
         f"+ timeout 60 ./{LINE}",
         f"HIP_VISIBLE_DEVICES=3 CK_LOGGING=1 ./bin/{LINE}",
         f"ckProfiler.log:12: ./bin/{LINE}",
+        f"cd /src/ckProfiler && HOME=/src/MIOpenDriver ./bin/{LINE}",
         f"C:\\ck\\build\\bin\\{LINE.replace('ckProfiler', 'ckProfiler.exe')}",
         f"'{LINE}'",
     ],
@@ -133,8 +134,9 @@ CASES = [DRIVEN_CASE, DRIVEN_CASE, CASE, case_id(parse_case_id("fwd_f32_nwgc_g1n
         codecs.BOM_UTF16_LE + LOG.replace("\n", "\r\n").encode("utf-16-le"),
         codecs.BOM_UTF16_BE + LOG.encode("utf-16-be"),
         LOG.rstrip("\n").encode(),
+        LOG.replace(" ./bin/", " \x1b[1;32m./bin/").replace("-t 1", "-t 1\x1b[0m").encode(),
     ],
-    ids=["unix", "windows", "utf-8 mark", "powershell", "utf-16 be", "no end"],
+    ids=["unix", "windows", "utf-8 mark", "powershell", "utf-16 be", "no end", "colours"],
 )
 def test_a_log_with_lines_of_all_programs(tmp_path, data):
     """PowerShell's redirection writes UTF-16; a backslash joins lines."""

@@ -45,6 +45,12 @@ def test_what_a_line_asks_for(line, expected):
     assert asked(line) == expected
 
 
+def test_that_an_implementation_is_chosen_is_told():
+    assert asked(f"benchdnn --mode=P --skip-impl=ref,jit --impl= --conv {DESCRIPTOR}").notes == (
+        "implementations are chosen by their names there (--skip-impl): here all are timed",
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "refusal"),
     [

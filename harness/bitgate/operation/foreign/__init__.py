@@ -62,6 +62,7 @@ MOST_QUOTED = 200
 """Characters of a line that is none: it may be a file that is no text."""
 QUOTES = "\"'`"
 _PATH = re.compile(r"[/\\]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _JOINED = re.compile(r"\\\s*(?:\n|$)")
 """A backslash that joins lines. Elsewhere it parts a path: none of these lines escapes anything."""
 
@@ -119,7 +120,7 @@ def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
 
 def problems_of(text: str) -> tuple[Problem, ...]:
     """The problems of a case id or of a foreign command line. Raises ProblemError saying what is understood."""
-    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text),)
+    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text.strip()),)
 
 
 def parse_foreign(line: str) -> tuple[Problem, ...]:
@@ -202,7 +203,11 @@ def _program(line: str) -> tuple[str, list[str]]:
 def _located(line: str) -> tuple[str, str]:
     """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
     not be shell words."""
+    before = ""
     for word in _WORD.finditer(line):
+        named, before = before == "cd" or _ASSIGNMENT.match(word[0]), word[0]
+        if named:
+            continue
         quote = word[0][0] if word[0][0] in QUOTES and word[0].count(word[0][0]) == 1 else ""
         if name := _called(word[0].strip(QUOTES))[0]:
             # The whole line in quotes is the line.

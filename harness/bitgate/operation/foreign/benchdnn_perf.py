@@ -23,6 +23,7 @@ FAST_MILLISECONDS = 10.0
 """What mode F spends on a problem."""
 MILLISECONDS = (1e1, 6e4)
 """What ``--max-ms-per-prb`` may be; benchdnn takes the nearer end of what is beyond."""
+_CHOOSE = ("impl", "skip-impl", "global-impl")
 MOST_TIMES = 1_000_000
 
 
@@ -50,4 +51,8 @@ def perf_request(options: Mapping[str, str]) -> PerfRequest:
         request = replace(request, seconds=FAST_MILLISECONDS / 1e3)
     if times or "S" in mode:
         request = replace(request, launches=times or 1, seconds=None)
+    if chosen := [f"--{name}" for name in _CHOOSE if options.get(name)]:
+        request = request.noting(
+            f"implementations are chosen by their names there ({', '.join(chosen)}): here all are timed"
+        )
     return request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from bitgate.operation import ProblemError
@@ -36,6 +36,8 @@ class Profiled:
     built: Mapping[tuple[int, int | None], tuple[int, ...]] = field(default_factory=dict)
     refused: Mapping[int, str] = field(default_factory=dict)
     """Types that cannot be said here, by number, and what they are."""
+    tries_all: bool = True
+    """Of backward data: are all POWERS tried where the split-K is not positive?"""
 
     def types(self, number: int, name: str) -> str:
         if number in self.refused:
@@ -53,6 +55,8 @@ class Profiled:
             number = integer(word, "split-K")
             return (AUTO if number < 0 else number,)
         number = integer(word, "split-K")
+        if number <= 0 and not self.tries_all:
+            raise ProblemError(f"split-K is {number}: a positive one is understood")
         return POWERS if number <= 0 else (number,)
 
     def stated_split_ks(self, split_k: int) -> tuple[int, ...]:
@@ -107,7 +111,7 @@ OPERATIONS: Mapping[str, Profiled] = {
     **_GROUPED,
     "conv_fwd": Profiled(Pass.FWD, _USUAL, _UNGROUPED_LAYOUTS, groups=False),
     "conv_bwd_data": Profiled(Pass.BWD_DATA, _USUAL, _UNGROUPED_LAYOUTS, groups=False),
-    **{f"{name}_tile": operation for name, operation in _GROUPED.items()},
+    **{f"{name}_tile": replace(operation, tries_all=False) for name, operation in _GROUPED.items()},
 }
 """By name. The ``_tile`` ones take the same words; the ungrouped ones may leave G out, as they once had to."""
 
