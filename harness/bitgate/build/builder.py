@@ -236,6 +236,19 @@ class Builder:
             return _prebuilt(declaration)
         return self._looked_up(self.recipe(declaration))
 
+    def is_built(self, *declarations: KernelFamily) -> bool:
+        """Are the runtime, the helpers and these families built here and up to date? Builds nothing. False, too, where
+        libraries come from a store, or sources are replaced. UsageError without a compiler."""
+        if self.artefacts is not None or from_environment() or quick_build():
+            return False
+        if any(one.library is not None and not (one.folder / one.library).is_file() for one in declarations):
+            return False
+        recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
+        if self.platform != "amd":
+            recipes.insert(0, self._runtime_recipe())
+        contents = Contents(self.cache)  # one look at each header
+        return all(self._looked_up(recipe, contents) for recipe in recipes)
+
     def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
         """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
         prebuilt one."""
@@ -314,8 +327,8 @@ class Builder:
         except UsageError:
             return None
 
-    def _looked_up(self, recipe: Recipe) -> Path | None:
-        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+    def _looked_up(self, recipe: Recipe, contents: Contents | None = None) -> Path | None:
+        store = UnitStore(self.cache, contents or Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
         library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
         return library if library is not None and self.cache.used(library) else None
 

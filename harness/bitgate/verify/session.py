@@ -39,7 +39,7 @@ from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
-from bitgate.record import UNKNOWN, Certificate
+from bitgate.record import UNKNOWN, Certificate, Verdict
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
@@ -127,6 +127,10 @@ class Session:
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
+        self.stage: Callable[[str], None] = lambda stage: None
+        """Hears what a case is at (patience.py)."""
+        self.foresee: Callable[[Verdict], None] = lambda verdict: None
+        """Hears of a wrong result's verdict before it is looked into what is wrong."""
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._opened: dict[Kernel, Runner] = {}
@@ -160,6 +164,15 @@ class Session:
     def tools(self) -> Tools:
         """What is fastest on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
+
+    def take_over(self, earlier: Session) -> None:
+        """What an earlier session of this process has opened: the device, and libraries of what is the same here."""
+        if earlier.target == self.target:
+            opened = ("builder", "device", "device_tools")
+            vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
+            for part, library in earlier._libraries.items():
+                if earlier.families[part[0]] == self.families.get(part[0]):
+                    self._libraries[part] = library
 
     def is_large(self, problem: Problem) -> bool:
         return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
