@@ -123,9 +123,9 @@ def test_the_same_place_in_other_text_is_another_mutant() -> None:
 
 def test_without_tree_sitter_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
-    operators._parser.cache_clear()
+    operators.parser.cache_clear()
     try:
         with pytest.raises(UsageError, match=r"pip install 'bitgate\[mutate\]'"):
             mutants_of("int a;", "k.hpp")
     finally:
-        operators._parser.cache_clear()
+        operators.parser.cache_clear()

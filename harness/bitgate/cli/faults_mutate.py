@@ -12,7 +12,7 @@ import typer
 from bitgate import rooms
 from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError, near
-from bitgate.faults.mutation.operators import OPERATORS
+from bitgate.faults.mutation.operators import OPERATORS, parser
 from bitgate.kernel.loading import with_operations
 from bitgate.project_file import find
 
@@ -80,6 +80,7 @@ def mutate(
             raise UsageError(f"--operator {name}: {near(name, OPERATORS)}")
     if target != "host":
         raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
+    parser()  # told before anything is collected
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)

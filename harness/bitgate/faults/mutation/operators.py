@@ -80,7 +80,7 @@ class Found:
 def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> Found:
     """Of the ``lines`` that are compiled; None: of all. UsageError without tree-sitter."""
     source = text.encode()
-    tree = _parser().parse(plain_cpp(text, lines).encode())
+    tree = parser().parse(plain_cpp(text, lines).encode())
     walk = _Walk(source, file, sha256(source).hexdigest()[:16])
     walk.visit(tree.root_node, "")
     walk.found.mutants.sort()
@@ -303,7 +303,8 @@ def _comments(node: Node) -> Iterator[Node]:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Parser:
+def parser() -> Parser:
+    """UsageError without tree-sitter."""
     try:
         import tree_sitter_cpp
         from tree_sitter import Language, Parser
