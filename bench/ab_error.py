@@ -48,6 +48,9 @@ SETTINGS = (
     Setting("20 rounds, a clock that wanders by 2 % a round", Device(wander=0.02), must_find=False),
     Setting("20 rounds, 30 % of a side's own noise holds on into the next", Device(carried=0.3), must_find=False),
     Setting("20 rounds, 50 % of it", Device(carried=0.5), must_find=False, must_be_clean=False),
+    Setting("20 rounds, others at work in 30 % of them", Device(busy=0.3), must_find=False),
+    Setting("60 rounds, others at work in 30 % of them", Device(busy=0.3), 60, must_find=False),
+    Setting("60 rounds, others at work in 60 % of them", Device(busy=0.6), 60, must_find=False),
 )
 
 

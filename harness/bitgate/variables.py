@@ -100,6 +100,7 @@ def _one_of(*words: str) -> May:
 VARIABLES: dict[str, May] = {
     "BITGATE_ARTEFACTS": _path_or_url,
     "BITGATE_CACHE": _place,
+    "BITGATE_DIAGNOSIS_SECONDS": _seconds,
     "BITGATE_FETCH_ONLY": _flag,
     "BITGATE_HISTORY": _path_or_url,
     "BITGATE_HOST_PRETEND_CPU": _one_of("x86-64-v2"),

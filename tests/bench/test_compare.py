@@ -168,6 +168,16 @@ def test_a_host_that_others_keep_busy_is_told(load: tuple[float, float], told: b
     assert ("others keep the machine busy: 3.9 threads a core want to run" in shape.note) == told
 
 
+def test_rounds_in_which_the_machine_was_disturbed_do_not_hide_a_slow_down() -> None:
+    draw = np.random.default_rng(4)
+    sides = {side: draw.normal(1.0, 0.01, 20) for side in "AB"}
+    sides["B"] *= 1.05
+    for seconds in sides.values():
+        seconds[4:12] *= np.exp(draw.uniform(0.1, 1.2, 8))
+    (shape,) = compare([row(side, list(seconds)) for side, seconds in sides.items()], QUICK).shapes
+    assert (shape.winner, shape.note) == ("A", "judged by 12 of 20 rounds: in the rest the machine was disturbed")
+
+
 def test_names_apart_are_shapes_apart() -> None:
     rows = [row(side, noise(place), name=name) for name in ("L61", "again") for place, side in enumerate("AB")]
     assert [one.name for one in compare(rows, QUICK).shapes] == ["L61", "again"]

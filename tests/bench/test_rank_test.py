@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations, product
 from math import comb, prod
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.bench.rank_test import aligned, false_discovery_limit, rank_test, without_outliers
+from bitgate.bench.rank_test import aligned, false_discovery_limit, rank_test, undisturbed, without_outliers
 
 
 def of(*blocks: tuple[list[float], list[float]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -77,6 +78,24 @@ def test_a_drift_that_both_share_is_none_of_their_difference() -> None:
     a, b = drift + draw.normal(0, 0.005, 20), drift + draw.normal(0.02, 0.005, 20)
     assert rank_test(of((list(a), list(b)))) > 0.2
     assert rank_test(aligned(a, b)) < 0.001
+
+
+def test_blocks_in_which_others_had_the_cores_are_left_out() -> None:
+    draw = np.random.default_rng(0)
+    a, b = (np.log(draw.normal(100, 1, 20)) for _ in "AB")
+    for side in (a, b):
+        side[8:16] += draw.uniform(0.1, 1.2, 8)
+    blocks = aligned(a, b + 0.05)
+    assert undisturbed(blocks) == [0, 1, 4]
+    assert rank_test([blocks[number] for number in undisturbed(blocks)]) < 1e-5 < rank_test(blocks)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=6), st.randoms())
+def test_which_blocks_are_left_out_does_not_depend_on_the_sides(told: list[list[int]], random: Random) -> None:
+    one = of(*[(values[:2], values[2:]) for values in told])
+    other = of(*[(mixed[:2], mixed[2:]) for values in told for mixed in [random.sample(values, 4)]])
+    assert undisturbed(one) == undisturbed(other)
+    assert len(undisturbed(one)) >= min(2, len(told))
 
 
 def test_an_outlier_is_left_out_whichever_side_it_is_of() -> None:

@@ -95,6 +95,43 @@ def test_of_a_large_result_some_columns_are_looked_at(monkeypatch: pytest.Monkey
     assert "(of " in diagnose(scene).sentence
 
 
+def test_the_only_wrong_cell_of_a_large_result_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 500)
+    right = np.random.default_rng(0).random((5, 400), np.float32)
+    for column in range(0, 400, 13):
+        wrong = right.copy()
+        wrong[2, column] = 0
+        diagnosis = diagnosis_of(Rows(5, 400), wrong, right)
+        assert diagnosis.sentence.startswith("1 of ")
+        assert f"within r 2, c {column};" in diagnosis.sentence, "by its place in the whole result"
+
+
+def test_the_only_cell_in_which_two_runs_of_a_large_result_differ_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 500)
+    right = np.random.default_rng(0).random((5, 400), np.float32)
+    other = right.copy()
+    other[1, 211] = 0
+    scene = Scene.thinned(Rows(5, 400), right, right, poison=0, other_run=other)
+    assert diagnose(scene).kinds == ("race",)
+
+
+def test_wrong_cells_everywhere_bring_no_more_columns(monkeypatch: pytest.MonkeyPatch, right: np.ndarray) -> None:
+    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 100)
+    some, every = right.copy(), right + 1
+    some[0, ::2] += 1
+    looked_at = [Scene.thinned(Rows(5, 40), wrong, right, poison=0).channels for wrong in (some, every)]
+    assert looked_at[0] == looked_at[1]
+
+
+def test_samples_of_very_many_wrong_cells_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = np.zeros((50, 400), np.float32)
+    scene = Scene(Rows(50, 400), right + 1, right, poison=0)
+    every = list(scene.sample(20))
+    monkeypatch.setattr("bitgate.diagnose.scene.SPREAD", 100)
+    assert list(Scene(Rows(50, 400), right + 1, right, poison=0).sample(20)) == every
+    assert len(every) == 20
+
+
 def test_a_rule_of_its_own_is_asked_beside_them(right: np.ndarray) -> None:
     wrong = right.copy()
     wrong[3] = 0

@@ -86,3 +86,4 @@ def test_a_one_of_a_that_reached_another_row() -> None:
     told = p.diagnosis().sentence
     assert told.startswith("A(0,1,1) reached C(0,1,2) through B(0,3,4)")
     assert "instead of B(0,2,1)" in told
+    assert "tap" not in told

@@ -21,6 +21,7 @@ NAMES = ["a\nb", "x" * 5000, "tab\there"]
 SPECIAL = {
     "BITGATE_CACHE": ["pyproject.toml"],
     "BITGATE_OUT": ["pyproject.toml"],
+    "BITGATE_DIAGNOSIS_SECONDS": ["1000001", *NUMBERS],
     "BITGATE_FETCH_ONLY": ["yes", *NUMBERS],
     "BITGATE_QUICK_BUILD": ["yes", *NUMBERS],
     "BITGATE_HOST_PRETEND_CPU": ["x86-64-v5", *NUMBERS],

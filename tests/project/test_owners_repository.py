@@ -209,6 +209,55 @@ def test_rules_of_diagnosis(owners: Any) -> None:
     assert f"bitgate: {owners.folder}/ci/rules.py: defines no RULES: a tuple of functions" in done.err
 
 
+LOST_RULES = """
+import ctypes, os, signal
+
+
+def loops(scene):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    while True:
+        pass
+
+
+def leaves(scene):
+    os._exit(7)
+
+
+def crashes(scene):
+    ctypes.string_at(0)
+
+
+RULES = (%s,)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("loops", "the diagnosis broke off: it did not end within 2 s"),
+        ("leaves", "the diagnosis broke off: its process ended with exit code 7 and no verdict"),
+        ("crashes", "the diagnosis broke off: its process died of SIGSEGV"),
+    ],
+)
+def test_a_rule_that_takes_its_process_along_takes_no_verdict(
+    owners: Any, monkeypatch: pytest.MonkeyPatch, rule: str, says: str
+) -> None:
+    """Not even one that no alarm reaches: the result was found wrong before, and is no hang and no crash."""
+    monkeypatch.setenv("BITGATE_DIAGNOSIS_SECONDS", "2")
+    owners.write("bitgate.toml", '[bitgate]\nload = ["kernels/mine"]\nrules = ["ci/rules.py"]\n')
+    owners.write("ci/rules.py", LOST_RULES % rule)
+    _plant(owners.folder)
+    done = owners.bitgate("verify", POINTWISE, "--target=host", "--json")
+    (verdict,) = done.document["verdicts"]
+    assert (done.code, verdict["verdict"]) == (1, "MISMATCH"), done.said
+    assert says in verdict["reason"]
+    assert verdict["reason"] == verdict["diagnosis"]["sentence"]
+    assert verdict["diagnosis"]["evidence"]["first_wrong_cells"]
+    assert verdict["digest"]
+    done = owners.bitgate("run", "--target=host", "-n0", "--json")
+    assert done.document["summary"]["outcomes"] == {"MISMATCH": 2}, done.said
+
+
 def _plant(folder: Path) -> None:
     source = folder / "kernels" / "mine" / "pointwise.hip.cpp"
     source.write_text(source.read_text().replace(*DROPS_ONE))

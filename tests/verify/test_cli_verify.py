@@ -134,7 +134,7 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
     ("arguments", "message"),
     [
         (("fwd_f16",), "expected g..n..k..c.. after the layout"),
-        (("ckProfiler gemm 1",), "'gemm' is not understood"),
+        (("ckProfiler softmax 1",), "'softmax' is not understood"),
         ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),

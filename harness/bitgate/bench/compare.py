@@ -16,6 +16,7 @@ from bitgate.bench.rank_test import (
     false_discovery_limit,
     least_chance,
     rank_test,
+    undisturbed,
     without_outliers,
 )
 from bitgate.bench.settings import Significance
@@ -170,7 +171,10 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     busy = min(one.row.clocks.get("load", (0.0, 0.0))[0] for one in (a, b))
     crowd = [f"others keep the machine busy: {busy:.1f} threads a core want to run"] * (busy > CROWDED)
     bound = [f"{one.row.side} is bound by its launches" for one in (a, b) if one.row.settings.get("launch_bound")]
-    blocks = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
+    every = aligned(np.log(a.of(judging)), np.log(b.of(judging)))
+    blocks = [every[number] for number in undisturbed(every)]
+    told = sum(len(one) for one, _ in blocks)
+    wide = [f"judged by {told} of {len(judging)} rounds: in the rest the machine was disturbed"] * (told < len(judging))
     ratio, low, high = _ratio(blocks, significance)
     kept = without_outliers(blocks)
     return replace(
@@ -181,7 +185,7 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
         p=rank_test(kept),
         least_p=least_chance(kept),
         winner="tie",
-        note="; ".join([*crowd, *bound, note]).strip("; "),
+        note="; ".join([*crowd, *wide, *bound, note]).strip("; "),
     )
 
 

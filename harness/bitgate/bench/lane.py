@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil, inf
 from typing import Any
 
 from bitgate.bench.settings import Settings
 from bitgate.bench.side import Contender, Shape
 from bitgate.bench.timer import GUEST
+from bitgate.device.targets import named
 from bitgate.errors import UsageError
 from bitgate.isolation.child import Ended
 from bitgate.record import Outcome, Verdict
 from bitgate.record.timing import Status, Timing
+from bitgate.verify.patience import Patience
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import OPEN_SECONDS, TIME_LIMIT, CaseProcess
 from bitgate.verify.server import to_json
@@ -23,6 +25,17 @@ LONGER = 4.0
 
 SAMPLE_SECONDS = 60.0
 """That a sample may take beside what it took before."""
+
+FIRST_BUILDS_SECONDS = 300.0
+"""That a process' first verification may take beyond its budget: it builds what references and comparisons need."""
+
+LAUNCH_SECONDS = 30.0
+SLOWEST_FLOPS = {"host": 1e8}
+SLOWEST_FLOPS_ON_GPU = 1e10
+"""A launch that takes longer than so many seconds, and its arithmetic in addition at so many FLOP/s, hangs."""
+
+MOST_LAUNCH_SECONDS = 60.0
+"""That a launch is waited for when the budget is over, to see whether it hangs."""
 
 
 @dataclass(eq=False)
@@ -41,6 +54,8 @@ class Entrant:
     host_seconds: list[float] = field(default_factory=list)
     unqueued: int = 0
     """Samples whose first launch did not wait for the last one, though it should have."""
+    patience: Patience = field(default_factory=lambda: Patience(TIME_LIMIT))
+    """With what it was asked last."""
     batch: int = 0
     """Launches of a sample; 0: as its own warm-up found."""
     _number: int = -1
@@ -53,27 +68,47 @@ class Entrant:
             self.batch or int(self.facts.get("settings", {}).get("batch", 1))
         )
 
-    def verify(self) -> None:
-        """By the spine, as any verdict: what does not pass is not timed."""
+    @property
+    def doing(self) -> str:
+        """What it is at."""
+        return self.patience.stage
+
+    def _waits(self, seconds: float) -> Patience:
+        """For so long as the budget has it. Of a kernel far slower than any that is of use it cannot be told in time
+        whether it hangs."""
+        flops = SLOWEST_FLOPS.get(named(self.planned.target).platform, SLOWEST_FLOPS_ON_GPU)
+        launch = LAUNCH_SECONDS + self.planned.problem.flops / flops
+        self.patience = Patience(seconds, launch, min(launch, MOST_LAUNCH_SECONDS))
+        return self.patience
+
+    def verify(self, left: float) -> None:
+        """By the spine, as any verdict: what does not pass is not timed. ``left``: seconds of the budget."""
+        patience = self._waits(left)
         try:
-            verdict = self.process.verify(self.planned, TIME_LIMIT)
+            verdict = self.process.verify(self.planned, TIME_LIMIT, patience=patience)
         except UsageError as error:  # another commit may not know the option, or the problem
             self._end(Status.REFUSED, str(error))
             return
+        if verdict.outcome is Outcome.HUNG and patience.is_over:
+            if patience.hangs:
+                verdict = replace(verdict, reason=f"it has not ended after {patience.for_seconds:.0f} s")
+            elif left < TIME_LIMIT:
+                self._out_of_time()
+                return
         self.verdict = verdict
         if verdict.outcome is Outcome.REFUSED:
             self._end(Status.REFUSED, verdict.reason)
         elif verdict.outcome is not Outcome.PASS or not verdict.compared:
             self._end(Status.NOT_VERIFIED, verdict.reason or "nothing was compared")
 
-    def open(self) -> None:
-        """Buffers, the first launches one by one, the warm-up."""
+    def open(self, left: float = TIME_LIMIT) -> None:
+        """Buffers, the first launches one by one, the warm-up. ``left`` as of ``verify``."""
         arguments = {
             "planned": to_json(self.planned),
             "settings": asdict(self.settings),
             "digest": _whole_digest(self.verdict, len(self.shape.problem.outputs)) if self.verdict else "",
         }
-        answer = self._ask("open", arguments, TIME_LIMIT)
+        answer = self._ask("open", arguments, TIME_LIMIT, self._waits(left))
         if answer is not None:
             self._number, self._process_number = answer["number"], self.process.number
             self.facts = answer
@@ -109,12 +144,17 @@ class Entrant:
         if self.status is None and self._process_number == self.process.number:
             self._ask("finish", {"number": self._number}, SAMPLE_SECONDS + 20 * self.cost)
 
-    def _ask(self, do: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    def _ask(
+        self, do: str, arguments: dict[str, Any], seconds: float, patience: Patience | None = None
+    ) -> dict[str, Any] | None:
         """None if the contender is out; ``status`` says why."""
         try:
-            answer: dict[str, Any] = self.process.call(GUEST, do, arguments, seconds)
+            answer: dict[str, Any] = self.process.call(GUEST, do, arguments, seconds, patience)
         except Ended as ended:
-            self._end(Status.FAILED, ended.reason)
+            if patience is not None and patience.is_over and patience.seconds < seconds and not patience.hangs:
+                self._out_of_time()
+            else:
+                self._end(Status.FAILED, ended.reason)
             return None
         except UsageError as error:
             self._end(Status.NOT_VERIFIED, str(error))
@@ -127,6 +167,11 @@ class Entrant:
             return answer
         self.process.end()  # its buffers are others', too; and after a fault a device may give errors for ever
         return None
+
+    def _out_of_time(self) -> None:
+        doing = self.doing or "on its way to the device"
+        reason = f"the {self.settings.budget:g} s of the shape were up while it was {doing}"
+        self._end(Status.OVER_BUDGET, reason)
 
     def _end(self, status: Status, reason: str) -> None:
         self.status, self.reason = status, reason

@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 
 BLOCK = 4
 """Rounds that a drift is slow against."""
+DISTURBED = 4.0
+"""Times the spread of the quiet blocks: so much wider a block tells nothing of the few percent that are asked for."""
+QUIET = 0.2
+"""The share of blocks that are taken for quiet, whatever the rest is."""
+FEWEST_BLOCKS = 2
 FAR = 5.0
 """Standard deviations, told from the median absolute one, that make a sample an outlier."""
 
@@ -29,6 +34,20 @@ def aligned(a: Floats, b: Floats, block: int = BLOCK) -> list[tuple[Floats, Floa
         level = np.median(np.concatenate([a[places], b[places]]))
         pairs.append((a[places] - level, b[places] - level))
     return pairs
+
+
+def undisturbed(blocks: Sequence[tuple[Floats, Floats]]) -> list[int]:
+    """The numbers of the blocks in which the machine did nothing else, two at least: one whose cores others take for a
+    stretch of rounds gives samples twice as long, or not, whichever side they are of. The spread of a block is from its
+    fastest sample to its median, of both sides together: which side a sample is of does not matter for that, so the
+    sides that are alike stay so."""
+    spreads = np.array([_spread(np.concatenate(pair)) for pair in blocks])
+    most = max(DISTURBED * np.quantile(spreads, QUIET), np.sort(spreads)[:FEWEST_BLOCKS][-1])
+    return [int(number) for number in np.flatnonzero(spreads <= most)]
+
+
+def _spread(samples: Floats) -> float:
+    return float(np.median(samples) - samples.min())
 
 
 def without_outliers(blocks: Sequence[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:

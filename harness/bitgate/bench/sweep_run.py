@@ -11,8 +11,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from bitgate.bench.at_work import at_work
 from bitgate.bench.clocks import Clocks
-from bitgate.bench.lane import Entrant, share_batch
+from bitgate.bench.lane import FIRST_BUILDS_SECONDS, Entrant, share_batch
 from bitgate.bench.rounds import Lane, play
 from bitgate.bench.rows import refused_row, timed_row
 from bitgate.bench.settings import Settings
@@ -53,15 +54,16 @@ def measure(
     journal: Path | None = None,
     resume: bool = False,
     progress: Say = lambda line: None,
+    begins: Callable[[], None] = lambda: None,
 ) -> Iterator[Timing]:
     """The rows of every shape, those of a shape together once all of it is done; each is in the ``journal`` before it
-    is given. ``resume``: what stands there, with the same settings and of the kernels of today, is given as it is
-    and not measured again.
+    is given; ``begins`` is called before each is written. ``resume``: what stands there, with the same settings and of
+    the kernels of today, is given as it is and not measured again.
 
     UsageError for a side that has no kernel, or sources that are none. OSError where the journal cannot be written.
     """
     with ExitStack() as stack:
-        run = _Run(sides, settings, target, project, journal, resume, progress, stack)
+        run = _Run(sides, settings, target, project, journal, resume, progress, begins, stack)
         for number, shape in enumerate(shapes, 1):
             yield from run.measured(shape, f"{number}/{len(shapes)}")
 
@@ -76,8 +78,10 @@ class _Run:
         journal: Path | None,
         resume: bool,
         progress: Say,
+        begins: Callable[[], None],
         stack: ExitStack,
     ) -> None:
+        self._begins = begins
         self._settings, self._target, self._journal, self._progress = settings, target, journal, progress
         self._project = project
         self._known = _known(journal, settings) if resume and journal is not None else {}
@@ -86,6 +90,7 @@ class _Run:
         self._kernels: list[tuple[Side, list[Kernel]]] = []
         self._processes: dict[Path | None, CaseProcess] = {}
         self._begun_once: set[CaseProcess] = set()
+        self._round = 1
         self._free = 0.0
         """Seconds of the shape that its budget does not count."""
         trees: dict[Path | None, Tree] = {}
@@ -125,9 +130,11 @@ class _Run:
         share_batch([entrant for entrant in entrants if entrant.status is None])
         lanes = [Lane(entrant.contender.side.name, entrant, entrant.cost) for entrant in entrants]
         running = [lane for lane, entrant in zip(lanes, entrants, strict=True) if entrant.status is None]
+        self._round = 1
         self._clocks.begin()
         seed = f"{self._settings.seed} {shape.name} {case_id(shape.problem)}"  # no order is that of all shapes
-        play(running, self._settings.samples, left, seed, lambda number: self._clocks.look())
+        with at_work(self._progress, lambda: f"  round {self._round} of {self._settings.samples} or more"):
+            play(running, self._settings.samples, left, seed, self._behind)
         for entrant in entrants:
             entrant.finish()
         clocks = self._clocks.end()
@@ -138,21 +145,26 @@ class _Run:
                 repro = repro.replace("bitgate verify", "bitgate bench", 1)
             yield self._kept(timed_row(entrant, lane, self._target, clocks, self._stamp, repro))
 
-    def _verify(self, entrant: Entrant) -> None:
+    def _behind(self, number: int) -> None:
+        self._clocks.look()
+        self._round = number + 2
+
+    def _verify(self, entrant: Entrant, left: float) -> None:
         """Builds are in no shape's budget, and a process' first verification is not: it builds what references and
         comparisons need."""
         begun = monotonic()
-        entrant.verify()
+        entrant.verify(left if entrant.process in self._begun_once else left + FIRST_BUILDS_SECONDS)
         spent = monotonic() - begun
         own = entrant.verdict.seconds.get("total", spent) if entrant.verdict else spent
         self._free += spent if entrant.process not in self._begun_once else max(0.0, spent - own)
         self._begun_once.add(entrant.process)
 
-    def _step(self, entrant: Entrant, do: Callable[[Entrant], None], what: str, left: float) -> None:
+    def _step(self, entrant: Entrant, do: Callable[[Entrant, float], None], what: str, left: float) -> None:
         if entrant.status is not None:
             return
         if left > 0:
-            do(entrant)
+            with at_work(self._progress, lambda: f"  {entrant.contender.words}: being {entrant.doing or what}"):
+                do(entrant, left)
         else:
             entrant.status = Status.OVER_BUDGET
             entrant.reason = f"the {self._settings.budget:g} s of the shape were up before it was {what}"
@@ -208,6 +220,7 @@ class _Run:
 
     def _kept(self, row: Timing) -> Timing:
         if self._journal is not None:
+            self._begins()
             write(self._journal, row)
         return row
 

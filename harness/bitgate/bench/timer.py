@@ -28,6 +28,7 @@ from bitgate.operation import Problem
 from bitgate.record import UNKNOWN
 from bitgate.verify.aftermath import after_launch, before_launch
 from bitgate.verify.on_device import Data
+from bitgate.verify.patience import BUFFERS, LAUNCH, WARM_UP
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repeat import OTHER_SEED
 from bitgate.verify.running import How
@@ -135,6 +136,7 @@ class Timers:
     def _held(self, case: PlannedCase, settings: Settings) -> list[HeldSet]:
         problem = case.problem
         plan = self._plan(case, case.seed)
+        self._session.stage(BUFFERS)
         for other, filled, known in self._sets:
             if (other, filled) == (problem, plan):
                 return known
@@ -221,10 +223,12 @@ class Timed:
 
     def begin(self) -> None:
         started = perf_counter()
+        self.session.stage(LAUNCH)
         for _ in range(CHECKED_LAUNCHES):
             self.launch_checked()
             if perf_counter() - started > CHECKED_SECONDS:
                 break
+        self.session.stage(WARM_UP)
         self._warm_up()
 
     def launch_checked(self, keeps: bool = False) -> None:

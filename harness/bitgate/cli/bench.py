@@ -212,9 +212,13 @@ def _measured(asked: Asked) -> list[Timing]:
     from bitgate.bench.perf import best_line, clocks_line, lines
     from bitgate.bench.sweep_run import measure
 
-    if not asked.resume and asked.journal.exists():
-        asked.journal.replace(asked.journal.with_name(PREVIOUS))
     rows: list[Timing] = []
+
+    def begins() -> None:
+        """Only now: what cannot be measured costs no earlier record its place."""
+        if not rows and not asked.resume and asked.journal.exists():
+            asked.journal.replace(asked.journal.with_name(PREVIOUS))
+
     of_case: list[Timing] = []
     measured = (
         row
@@ -228,6 +232,7 @@ def _measured(asked: Asked) -> list[Timing]:
             journal=asked.journal,
             resume=asked.resume,
             progress=progress,
+            begins=begins,
         )
     )
     alone = not asked.json and len(asked.sides) == 1

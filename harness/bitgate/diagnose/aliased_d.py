@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bitgate.diagnose.scene import Scene, take
-from bitgate.diagnose.sums import CELLS, S, Terms, finish
+from bitgate.diagnose.sums import S, Terms, cells_at_most, finish
 from bitgate.exact.bits import Array, bits_of
 from bitgate.operation.finding import Finding, Role
 
@@ -13,31 +15,32 @@ from bitgate.operation.finding import Finding, Role
 def aliased_d(scene: Scene[S], terms: Terms[S]) -> Finding | None:
     if not scene.problem.op.in_place or "d0" not in scene.inputs:
         return None
-    d = d_values = np.asarray(scene.inputs["d0"])
+    d = np.asarray(scene.inputs["d0"])
     if scene.channels is not None:
         d = take(d, scene.channels, scene.channel_axis)
     if np.array_equal(bits_of(scene.wrong_result), bits_of(np.asarray(d[scene.wrong]))):
         text = f"they hold D as it was before the launch, unchanged: nobody wrote {scene.tensor_name} there"
         return Finding("never_written", Role.CONTENT, 0.95, text, {"untouched": scene.count, "wrong": scene.count})
-    filled = (scene.problem.op.beta * d_values.astype(np.float64)).astype(d_values.dtype)
-    name = scene.tensor_name
-    if _explains(scene, terms, np.zeros_like(d_values)):
+    name, beta = scene.tensor_name, scene.problem.op.beta
+    if _explains(scene, terms, np.zeros_like):
         text = (
             f"D lies in {name} itself and counts as 0 in the wrong cells: it was cleared before the kernel had read it"
         )
         return Finding("zero", Role.CAUSE, 0.96, text, {}, frozenset({"zero", "other"}))
-    if _explains(scene, terms, filled):
+    if _explains(scene, terms, lambda d: np.asarray((beta * d.astype(np.float64)).astype(d.dtype))):
         text = f"D lies in {name} itself and was overwritten with op(0, D) before the kernel had read it"
         return Finding("other", Role.CAUSE, 0.96, text)
     return None
 
 
-def _explains(scene: Scene[S], terms: Terms[S], d: Array) -> bool:
-    """Are the wrong cells what they would be with this D?"""
-    for cell in scene.sample(CELLS):
+def _explains(scene: Scene[S], terms: Terms[S], became: Callable[[Array], Array]) -> bool:
+    """Are the wrong cells what they would be with what became of D?"""
+    d = np.asarray(scene.inputs["d0"])
+    for cell in scene.sample(cells_at_most(scene.problem.operation.exactness.terms(scene.problem))):
         true = scene.true_cell(cell)
         sums = terms(scene.problem, scene.inputs, true).sum().reshape(1)
-        bits = finish(scene.problem, {**scene.inputs, "d0": d}, true, sums)
+        read = np.broadcast_to(became(d[true].reshape(1)), d.shape)
+        bits = finish(scene.problem, {**scene.inputs, "d0": read}, true, sums)
         if bits[0] != bits_of(scene.result[cell].reshape(1))[0]:
             return False
     return True

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bitgate.diagnose.limit import OverTime, rule_seconds, within
 from bitgate.diagnose.never_written import never_written
 from bitgate.diagnose.overflow import overflow
 from bitgate.diagnose.poison import poison
@@ -39,18 +41,25 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
 
     ``more`` are an owner's rules, which go before ours where both know the same.
 
-    A rule that fails takes nothing but its own finding with it: evidence["failed_rules"] says which, and why.
+    A rule that fails, or that does not end, takes nothing but its own finding with it: evidence["failed_rules"] says
+    which, and why; of one that did not end the sentence tells, too.
     """
     if scene.count == 0 and scene.other_run is None:
         raise ValueError("nothing is wrong: there is nothing to diagnose")
     findings: list[Finding] = []
     failed: dict[str, str] = {}
+    late: list[str] = []
     for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
+        name = getattr(rule, "__name__", repr(rule))
         try:
             with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
-                finding = _checked(rule(scene))
-        except Exception as error:
-            failed[getattr(rule, "__name__", repr(rule))] = f"{type(error).__name__}: {error}"[:200]
+                finding = within(rule_seconds(), partial(_asked, rule, scene))
+        except OverTime as error:
+            failed[name] = str(error)
+            late.append(f"the rule {name} {error}")
+            continue
+        except (Exception, SystemExit) as error:
+            failed[name] = f"{type(error).__name__}: {error}"[:200]
             continue
         if finding is not None:
             findings.append(finding)
@@ -63,11 +72,12 @@ def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
             reported.append(finding)
     kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
     evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
-    return Diagnosis(kinds, _named(scene, _sentence(scene, reported)), evidence)
+    return Diagnosis(kinds, "; ".join([_named(scene, _sentence(scene, reported)), *late]), evidence)
 
 
-def _checked(finding: Finding | None) -> Finding | None:
-    """Kinds are a closed vocabulary, which dashboards go by."""
+def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
+    """Its finding. Kinds are a closed vocabulary, which dashboards go by."""
+    finding = rule(scene)
     if finding is not None and finding.kind not in KINDS:
         raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
     return finding
@@ -113,8 +123,8 @@ def _box(scene: Scene[Problem], reported: str) -> list[str]:
     box = []
     for axis, letter in enumerate(scene.letters):
         hit = scene.wrong_along(axis).nonzero()[0]
-        first, last = int(hit[0]), int(hit[-1])
-        if last - first + 1 < scene.result.shape[axis] and letter not in reported:
+        if hit[-1] - hit[0] + 1 < scene.result.shape[axis] and letter not in reported:
+            first, last = (scene.true_index(axis, int(end)) for end in (hit[0], hit[-1]))
             box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
     return ["within " + ", ".join(box)] if box else []
 

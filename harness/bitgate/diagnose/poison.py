@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bitgate.diagnose.scene import Scene
-from bitgate.exact.bits import bits_of
+from bitgate.exact.bits import Array, bits_of
+from bitgate.exact.blocks import parts
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
 from bitgate.operation.host_tensor import has_gaps
@@ -19,11 +20,7 @@ def poison(scene: Scene[Problem]) -> Finding | None:
     count = int(np.count_nonzero(nan))
     if count == 0:
         return None
-    inputs_have = any(
-        array.dtype.kind not in "iu" and bool(np.isnan(array.astype(np.float32)).any())
-        for array in scene.inputs.values()
-    )
-    if inputs_have:
+    if any(map(_holds_nan, scene.inputs.values())):
         return None
     adds = scene.problem.operation.insight.adds_to_result(scene.problem)
     added = f"{scene.tensor_name} itself before its zero-fill, " if adds else ""
@@ -33,6 +30,12 @@ def poison(scene: Scene[Problem]) -> Finding | None:
         f" memory that nobody had written ({added}{between}LDS, workspace or beyond a tensor)"
     )
     return Finding("poison", Role.CONTENT, 0.95, text, {"nan": count, "wrong": scene.count})
+
+
+def _holds_nan(array: Array) -> bool:
+    return array.dtype.kind not in "iu" and any(
+        bool(np.isnan(part.astype(np.float32)).any()) for (part,) in parts(array)
+    )
 
 
 def _has_infinity(scene: Scene[Problem]) -> bool:

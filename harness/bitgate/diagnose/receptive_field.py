@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.diagnose.holders import holders
 from bitgate.diagnose.scene import Scene, holds_bits
 from bitgate.exact.bits import Array
+from bitgate.exact.blocks import blocks
 from bitgate.exact.one_hot import Index, product_of_ones
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
@@ -35,55 +38,103 @@ class _Wrong:
 
 def receptive_field(scene: Scene[Problem]) -> Finding | None:
     """Of operations that have a form: it says which elements meet."""
-    found = _one_hot(scene.problem, scene.inputs)
-    if found is None:
+    ones = _one_hot(scene.problem, scene.inputs)
+    if ones is None:
         return None
-    hot, ones = found
-    wrong = [_look(scene, hot, ones, place) for place in scene.sample(CELLS)]
+    wrong = _look(scene, ones)
     groups = {
         "reached": [one for one in wrong if one.due is None],
         "missed": [one for one in wrong if one.due is not None and one.silent],
         "mixed_up": [one for one in wrong if one.due is not None and not one.silent],
     }
-    words = _Words(scene.problem, hot)
+    words = _Words(scene.problem, ones.hot)
     texts = [_SAY[kind](words, cells[0]) + _more(cells) for kind, cells in groups.items() if cells]
     evidence = {kind: [list(one.cell) for one in cells[:EXAMPLES]] for kind, cells in groups.items() if cells}
     return Finding("receptive_field", Role.CAUSE, 1.0, "; ".join(texts), evidence)
 
 
-def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> tuple[str, dict[Index, Index]] | None:
-    """The operand with the ones, and its ones by the indices that it shares with the result; None for other data."""
+@dataclass(frozen=True, eq=False)
+class _Ones:
+    """The ones of the one-hot operand ``hot``: their places, a row each, by the indices that they share with the
+    result; these are along ``axes`` of the operand, of these lengths."""
+
+    hot: str
+    axes: Index
+    lengths: Index
+    places: NDArray[np.intp]
+
+    def of(self, shared: Sequence[int]) -> Index:
+        return _index(self.places[_numbers(np.array([shared], np.intp), self.lengths)[0]])
+
+
+def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
+    """None for other data, and where elements meet no others."""
     exactness = problem.operation.exactness
-    if not inputs or exactness.form(problem) is None:
+    if not inputs or exactness.form(problem) is None or len(exactness.operands(problem)) < 2:
         return None
     for name in exactness.operands(problem):
         tensor, axes = inputs[name], exactness.shared_axes(problem, name)
-        pairs = int(np.prod([tensor.shape[axis] for axis in axes]))
-        if np.count_nonzero(tensor) != pairs or pairs >= tensor.size:  # of other data a million places are not listed
+        lengths = tuple(tensor.shape[axis] for axis in axes)
+        count = prod(lengths)
+        places = _places(tensor, count) if count < tensor.size else None
+        if places is None:
             continue
-        places = np.argwhere(tensor != 0)
-        ones = {_index(place[list(axes)]): _index(place) for place in places}
-        if len(ones) == pairs and bool((tensor[tuple(places.T)] == 1).all()):
-            return name, ones
+        shared = _numbers(places[:, list(axes)], lengths)
+        order = np.argsort(shared)
+        if (shared[order] == np.arange(count)).all() and bool((tensor[tuple(places.T)] == 1).all()):
+            return _Ones(name, axes, lengths, places[order])
     return None
 
 
-def _look(scene: Scene[Problem], hot: str, ones: Mapping[Index, Index], place: Index) -> _Wrong:
-    problem, cell = scene.problem, scene.true_cell(place)
+def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
+    """Where a tensor is not zero, a row each, if that is so of this many cells. The first block tells of most data that
+    it is so of more."""
+    found: list[NDArray[np.intp]] = []
+    for block in blocks(tensor.shape):
+        hit = tensor[block] != 0
+        count -= int(np.count_nonzero(hit))
+        if count < 0:
+            return None
+        origin = [part.start for part in block] + [0] * (tensor.ndim - len(block))
+        found.append(np.argwhere(hit) + origin)
+    return np.concatenate(found) if count == 0 and found else None
+
+
+def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
+    """Rows of indices as numbers, in row-major order."""
+    numbers = np.zeros(len(rows), np.intp)
+    for column, length in zip(rows.T, lengths, strict=True):
+        numbers = numbers * length + column
+    return numbers
+
+
+def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
+    problem, hot = scene.problem, ones.hot
     exactness = problem.operation.exactness
-    other = next(name for name in exactness.operands(problem) if name != hot)
     form = exactness.form(problem)
     assert form is not None
-    at = dict(zip(form.axes[problem.result], cell, strict=True))
-    one = ones[tuple(at[form.axes[hot][axis]] for axis in exactness.shared_axes(problem, hot))]
-    value = _sum(problem, scene.inputs, cell, float(scene.result[place]))
-    silent = value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
-    candidates = np.argwhere(scene.inputs[other] == value) if not silent else np.empty((0, 0), np.int64)
-    held = _index(candidates[0]) if len(candidates) == 1 else None
-    return _Wrong(cell, one, exactness.met(problem, hot, one, cell), held, value, silent)
+    places = list(scene.sample(CELLS))
+    cells = [scene.true_cell(place) for place in places]
+    values = [
+        _sum(problem, scene.inputs, cell, float(scene.result[place])) for cell, place in zip(cells, places, strict=True)
+    ]
+    silent = [
+        value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
+        for value, place in zip(values, places, strict=True)
+    ]
+    other = next(name for name in exactness.operands(problem) if name != hot)
+    told = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
+    held = holders(np.asarray(scene.inputs[other]), told)
+    shared = [form.axes[problem.result].index(form.axes[hot][axis]) for axis in ones.axes]
+    wrong = []
+    for cell, value, is_silent in zip(cells, values, silent, strict=True):
+        one = ones.of([cell[axis] for axis in shared])
+        due = exactness.met(problem, hot, one, cell)
+        wrong.append(_Wrong(cell, one, due, None if is_silent else held.get(value), value, is_silent))
+    return wrong
 
 
-def _index(row: NDArray[np.int64]) -> Index:
+def _index(row: NDArray[np.intp]) -> Index:
     return tuple(int(i) for i in row)
 
 
@@ -105,7 +156,7 @@ class _Words:
     def other(self, index: Index) -> str:
         """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
         tensor = next(name for name in self.problem.operation.exactness.operands(self.problem) if name != self.hot)
-        tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" else ""
+        tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" and index[3:] else ""
         return self.name(tensor, index) + tap
 
     def reached(self, wrong: _Wrong) -> str:

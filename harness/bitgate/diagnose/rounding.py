@@ -7,21 +7,25 @@ from numpy.typing import NDArray
 
 from bitgate.diagnose.scene import Scene
 from bitgate.exact.bits import Array, bits_of
+from bitgate.exact.blocks import parts
 from bitgate.operation import Problem
 from bitgate.operation.finding import Finding, Role
 
 MOST = 2
 """Units in the last place."""
-SAMPLE = 256
-"""Cells that are looked at before all are."""
+CELLS = 1 << 16
+"""That are looked at before the next ones are."""
 
 
 def rounding(scene: Scene[Problem]) -> Finding | None:
-    if not scene.dtype.is_float or not _close(scene.wrong_result[:SAMPLE], scene.wrong_reference[:SAMPLE]):
+    if not scene.dtype.is_float:
         return None
-    worst = _close(scene.wrong_result, scene.wrong_reference)
-    if not worst:
-        return None
+    worst = 0
+    for cells in parts(scene.wrong_result, scene.wrong_reference, cells=CELLS):
+        most = _close(*cells)
+        if not most:
+            return None
+        worst = max(worst, most)
     unit = "1 unit" if worst == 1 else f"{worst} units"
     text = f"every difference is at most {unit} in the last place of {scene.dtype}: a rounding step, not an index"
     evidence = {"largest_ulps": worst, "wrong": scene.count}

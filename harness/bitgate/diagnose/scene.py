@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact.bits import Array, bits_of
+from bitgate.exact.blocks import blocks
 from bitgate.operation import Dtype, Problem
 
 CELLS = 8_000_000
 """Cells of the result that a diagnosis looks at; of larger tensors it takes some channels, the last ones among them."""
 TAIL_CHANNELS = 16
+HIT_CHANNELS = 16
+"""Where wrong cells lie in so few channels, all of these are looked at; of more as many, if no other would show any."""
+SPREAD = 1 << 20
+"""Wrong cells of which samples are drawn."""
 CHANCE = 0.05
 """A place that wrong cells would share by chance with more than this probability says nothing."""
 
@@ -29,7 +34,7 @@ class Scene(Generic[P_co]):
 
     ``poison`` holds the bits of one cell that nobody wrote. ``inputs`` are the logical operands by
     role, ``other_run`` is the second run's result, ``tile`` the instance's (M, N, K). ``outside`` says
-    which cells are wrong where that is no matter of bits.
+    which cells are wrong, where that is known already or no matter of bits.
     """
 
     problem: P_co
@@ -48,10 +53,10 @@ class Scene(Generic[P_co]):
 
     @staticmethod
     def thinned(problem: P, result: Array, reference: Array, **more: Any) -> Scene[P]:
-        """A scene of at most about CELLS cells."""
+        """A scene of at most about CELLS cells, some wrong ones among them."""
         whole = Scene(problem, result, reference, **more)
         axis = whole.channel_axis
-        channels = _thin(result, axis)
+        channels = _thin(whole, axis)
         if channels is None:
             return whole
         for name in ("other_run", "outside"):
@@ -112,6 +117,13 @@ class Scene(Generic[P_co]):
             return range(self.result.ndim)
         return self.problem.operation.insight.neighbours(self.problem)
 
+    @cached_property
+    def differs(self) -> NDArray[np.bool_]:
+        """Cells that are wrong, or that two runs have left otherwise."""
+        if self.other_run is None:
+            return self.wrong
+        return np.asarray(self.wrong | (bits_of(self.result) != bits_of(self.other_run)))
+
     def wrong_along(self, axis: int) -> NDArray[np.bool_]:
         """For each coordinate of the axis: is any cell with it wrong?"""
         others = tuple(a for a in range(self.wrong.ndim) if a != axis)
@@ -123,19 +135,24 @@ class Scene(Generic[P_co]):
 
     def sample(self, limit: int, wrong: bool = True) -> Iterator[tuple[int, ...]]:
         """Up to ``limit`` wrong (or right) cells, spread evenly over the tensor, as indices into ``result``."""
-        flat = np.flatnonzero(self.wrong if wrong else ~self.wrong)
+        flat = self._wrong_places if wrong else _spread(~self.wrong, self.wrong.size - self.count)
         if flat.size == 0:
             return
         step = max(1, flat.size // limit)
         for cell in flat[::step][:limit]:
             yield tuple(int(i) for i in np.unravel_index(cell, self.wrong.shape))
 
+    @cached_property
+    def _wrong_places(self) -> NDArray[np.intp]:
+        return _spread(self.wrong, self.count)
+
+    def true_index(self, axis: int, index: int) -> int:
+        """The coordinate in the whole tensor of an index along an axis of ``result``."""
+        return index if self.channels is None or axis != self.channel_axis else self.channels[index]
+
     def true_cell(self, cell: tuple[int, ...]) -> tuple[int, ...]:
         """The coordinates in the whole tensor of an index into ``result``."""
-        if self.channels is None:
-            return cell
-        axis = self.channel_axis
-        return (*cell[:axis], self.channels[cell[axis]], *cell[axis + 1 :])
+        return tuple(self.true_index(axis, index) for axis, index in enumerate(cell))
 
 
 def is_zero(array: Array) -> NDArray[np.bool_]:
@@ -161,9 +178,28 @@ def take(array: Array, coordinates: tuple[int, ...], axis: int) -> Array:
     return chosen
 
 
-def _thin(result: Array, axis: int) -> tuple[int, ...] | None:
+def _spread(flags: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    """Flat places of the ``count`` cells that are true; of very many some, spread evenly."""
+    step = max(1, count // SPREAD)
+    found, seen, first = [np.empty(0, np.intp)], 0, 0
+    for block in blocks(flags.shape):
+        part = flags[block]
+        places = np.flatnonzero(part)
+        found.append(first + places[-seen % step :: step])
+        seen += places.size
+        first += part.size
+    return np.concatenate(found)
+
+
+def _thin(scene: Scene[P], axis: int) -> tuple[int, ...] | None:
+    result = scene.result
     channels = result.shape[axis] if result.ndim else 0
     if result.size <= CELLS or channels <= 2 * TAIL_CHANNELS:
         return None
     step = -(-result.size // CELLS)
-    return tuple(sorted({*range(0, channels, step), *range(channels - TAIL_CHANNELS, channels)}))
+    chosen = {*range(0, channels, step), *range(channels - TAIL_CHANNELS, channels)}
+    others = tuple(a for a in range(result.ndim) if a != axis)
+    hit = [int(channel) for channel in scene.differs.any(axis=others).nonzero()[0]]
+    if len(hit) <= HIT_CHANNELS or chosen.isdisjoint(hit):
+        chosen.update(hit[:: -(-len(hit) // HIT_CHANNELS)] if hit else ())
+    return tuple(sorted(chosen))

@@ -16,6 +16,9 @@ LEAST = 8
 
 
 def shifted(scene: Scene[Problem]) -> Finding | None:
+    left = bits_of(scene.wrong_result)
+    if not (left != left[0]).any():
+        return None  # zeros, or poison: whose it was cannot be told
     sample = list(scene.sample(CELLS))
     for axis in scene.neighbours:
         if axis == scene.channel_axis and scene.channels is not None:

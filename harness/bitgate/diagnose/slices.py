@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bitgate.diagnose.scene import Scene
 from bitgate.diagnose.words import spell
@@ -13,6 +16,8 @@ from bitgate.operation.finding import Finding, Role
 SLICES = 64
 """More slices along the axis than this are not tried for a permutation: the work grows with the square."""
 SPELLED = 4
+FEW = 256
+"""Cells that two slices must have in common before all are compared."""
 
 
 def slice_finding(scene: Scene[Problem], axis: int, kind: str, noun: str, along: str = "") -> Finding | None:
@@ -43,12 +48,20 @@ def permuted(scene: Scene[Problem], axis: int) -> dict[int, int]:
     result = np.moveaxis(bits_of(scene.result), axis, 0)
     reference = np.moveaxis(bits_of(scene.reference), axis, 0)
     moved: dict[int, int] = {}
+    few = _few(result[0].shape)
     for ours in scene.wrong_along(axis).nonzero()[0]:
         cells = result[ours]
-        if (cells == cells.flat[0]).all():
+        if (cells == cells[(0,) * cells.ndim]).all():
             return {}
-        twin = next((t for t in range(length) if t != ours and np.array_equal(cells, reference[t])), None)
+        alike = [t for t in range(length) if t != ours and np.array_equal(cells[few], reference[t][few])]
+        twin = next((t for t in alike if np.array_equal(cells, reference[t])), None)
         if twin is None:
             return {}
         moved[int(ours)] = twin
     return moved
+
+
+def _few(shape: tuple[int, ...]) -> tuple[NDArray[np.intp], ...]:
+    """Places spread over a slice."""
+    places = np.linspace(0, prod(shape) - 1, min(FEW, prod(shape))).astype(np.intp)
+    return tuple(np.asarray(axis) for axis in np.unravel_index(places, shape))

@@ -35,9 +35,10 @@ class Channel:
         self._nonce = question.pop("nonce")
         return question
 
-    def note(self, value: Any) -> None:
-        """Something on the way to the answer: a line of progress."""
-        self._send({"note": value})
+    def note(self, value: Any, seconds: float | None = None) -> None:
+        """Something on the way to the answer: a line of progress. ``seconds``: the answer is late so long after it, and
+        not before."""
+        self._send({"note": value} if seconds is None else {"note": value, "seconds": seconds})
 
     def answer(self, value: Any) -> None:
         self._send({"answer": value})

@@ -43,23 +43,30 @@ Output = Callable[[bytes], None]
 
 
 class Ended(Exception):
-    """The child came to an end instead of an answer. ``hung``: it had to be ended; ``status``: its exit code, or minus
-    the signal that it died of, if it ended by itself."""
+    """The child came to an end instead of an answer. ``hung``: it had to be ended, ``late``: because its time was up;
+    ``status``: its exit code, or minus the signal that it died of, if it ended by itself."""
 
-    def __init__(self, reason: str, *, hung: bool = False, status: int | None = None) -> None:
+    def __init__(self, reason: str, *, hung: bool = False, late: bool = False, status: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hung = hung
+        self.late = late
         self.status = status
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Asked:
-    """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on."""
+    """A question that is under way: its answer bears the nonce, and is late from ``deadline`` on, ``seconds`` after
+    it was put, or after a note that has given it more."""
 
     nonce: str
     seconds: float
     deadline: float
+
+    def starts(self, seconds: float | None = None) -> None:
+        """Its time, or another, counts from now."""
+        self.seconds = self.seconds if seconds is None else seconds
+        self.deadline = time.monotonic() + self.seconds
 
 
 class Child(Endable):
@@ -165,8 +172,7 @@ class Child(Endable):
                 raise Ended("it wrote into the channel that its verdict comes through")
             if "note" not in answer:
                 return answer
-            if note is not None:
-                note(answer["note"])
+            _hear(asked, answer, note)
 
     def hears(self, asked: Asked, note: Callable[[Any], None] | None = None, *, silent: bool = False) -> bool:
         """Would ``answer`` come back at once, with an answer or with how the child ended? ``silent``: nothing was heard
@@ -189,8 +195,8 @@ class Child(Endable):
                 return True
             line = bytes(self._inbox[:end])
             del self._inbox[: end + 1]
-            if note is not None and isinstance(said := _parsed(line), dict):
-                note(said.get("note"))
+            if isinstance(said := _parsed(line), dict):
+                _hear(asked, said, note)
         return False
 
     def end(self) -> None:
@@ -264,7 +270,7 @@ class Child(Endable):
             if self._selector.select(left):
                 self._drain()
                 time.sleep(0.01)
-        return Ended(f"no verdict within {seconds:g} s", hung=True)
+        return Ended(f"no verdict within {seconds:g} s", hung=True, late=True)
 
     def _drain(self) -> None:
         with suppress(BlockingIOError):
@@ -290,6 +296,14 @@ class Child(Endable):
         if status < 0:
             return Ended(f"its process died of {signal_name(-status)}", status=status)
         return Ended(f"its process ended with exit code {status} and no verdict", status=status)
+
+
+def _hear(asked: Asked, said: dict[str, Any], note: Callable[[Any], None] | None) -> None:
+    """A note on the way to the answer."""
+    if isinstance(seconds := said.get("seconds"), (int, float)):
+        asked.starts(seconds)
+    if note is not None:
+        note(said.get("note"))
 
 
 def _parsed(line: bytes | bytearray) -> Any:

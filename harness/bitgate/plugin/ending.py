@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 import threading
+from collections import Counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from bitgate.cases import durations
 from bitgate.operation import case_id
-from bitgate.plugin.blackbox import left_behind
+from bitgate.plugin.blackbox import left_behind, remember_deaths
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
 
@@ -58,13 +59,17 @@ class Ending:
             # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
             for box in left_behind(self.run.folder):
                 box.remove()
+        elif self.run.ended is End.WHOLE:
+            remember_deaths(self.run.folder, Counter())
         gc.disable()  # what was read is looked at until the end
-        night = self.run.write_reports()
-        if self.run.results.is_file():
-            self._learn(night)
+        try:
+            night = self.run.write_reports()
+            if self.run.results.is_file():
+                self._learn(night)
+        finally:
+            gc.enable()
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
-        gc.enable()
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
     def _learn(self, night: Night) -> None:

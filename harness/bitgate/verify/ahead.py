@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from bitgate.isolation.child import Asked
@@ -27,9 +26,6 @@ class Ahead:
     def starts(self) -> None:
         """Nothing is before it any more: from now on its time counts."""
         self.started = perf_counter()
-        self.asked = _from_now(self.asked)
-        self.prepare = self.prepare and _from_now(self.prepare)
-
-
-def _from_now(asked: Asked) -> Asked:
-    return replace(asked, deadline=time.monotonic() + asked.seconds)
+        self.asked.starts()
+        if self.prepare is not None:
+            self.prepare.starts()

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bitgate import rooms
 from bitgate.errors import NoBoundError, UsageError
 from bitgate.exact.bits import bits_of
+from bitgate.exact.blocks import parts
 from bitgate.exact.factors import factors
 from bitgate.exact.ordered import sums, through_epilogue
 from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
@@ -66,6 +67,15 @@ class Bounds:
 
     def outside(self, result: Array) -> Mask:
         """True where a cell is farther from the value than it may be, or of another class."""
+        found = np.empty_like(result, np.bool_)
+        mine = (self.value, self.slack, self.reference, self.exact, self.open, self.nan)
+        for cells, value, slack, reference, exact, open_cells, nan, outside in parts(result, *mine, found):
+            part = Bounds(value, slack, reference, self.dtype, exact, open_cells, nan)
+            outside[...] = part._outside(cells)
+        return found
+
+    def _outside(self, result: Array) -> Mask:
+        """Of a part, as it takes several copies in f64."""
         most = largest(self.dtype)
         finite = np.isfinite(self.value)
         with np.errstate(invalid="ignore"):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact.bits import Array, bits_of
+from bitgate.exact.blocks import first_true, parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,7 @@ class Comparison:
 
     def first(self, limit: int = 10) -> tuple[tuple[int, ...], ...]:
         """Coordinates of the first wrong cells in logical order."""
-        flat = np.flatnonzero(self.mask)[:limit]
-        return tuple(tuple(int(i) for i in np.unravel_index(cell, self.mask.shape)) for cell in flat)
+        return tuple(first_true(self.mask, limit))
 
     @cached_property
     def largest_difference(self) -> float:
@@ -48,10 +48,17 @@ class Comparison:
             return 0.0
         # f32 holds the numbers of narrower types, and a difference of two of them as well as a report needs it.
         wide = np.float64 if self.result.dtype.itemsize > 2 else np.float32
-        with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(self.result[self.mask].astype(wide) - self.reference[self.mask].astype(wide))
-        largest = float(difference.max())
-        return np.inf if np.isnan(largest) else largest
+        largest = 0.0
+        for result, reference, wrong in parts(self.result, self.reference, self.mask):
+            if not wrong.any():
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                difference = np.abs(result[wrong].astype(wide) - reference[wrong].astype(wide))
+            most = float(difference.max())
+            if not most < np.inf:  # nor of NaN
+                return np.inf
+            largest = max(largest, most)
+        return largest
 
     def rows(self, limit: int = 10) -> list[dict[str, Any]]:
         """The first wrong cells as data: coordinates, what stands there and what should."""

@@ -19,6 +19,7 @@ from bitgate.operation.host_tensor import HostTensor
 from bitgate.record import Certificate
 from bitgate.verify.memory import device_shortage
 from bitgate.verify.on_device import Data, DeviceLaunchResult, Expected, run_on_device
+from bitgate.verify.patience import DATA, LAUNCH, REFERENCE
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How, Launch
 from bitgate.verify.session import Session
@@ -112,12 +113,15 @@ def check_on_device(
     if shortage := device_shortage(launch.problem, session.device, launch.workspace, references):
         return DeviceCheck(route, shortage=shortage)
     started = session.clock()
+    session.stage(DATA)
     data = Data(route.plan, _made(planned, session, launch) if route.is_made else None)
+    session.stage(REFERENCE)
     expected = _expected(session, launch.problem, route, data)
     seconds = session.clock() - started
     tools = session.device_tools if planned.reference in ("gpu", "checksum") else session.tools
     runs: list[DeviceLaunchResult] = []
     for how in hows:
+        session.stage(LAUNCH)
         runs.append(run_on_device(session.device, tools, launch, data, how, expected))
         if runs[-1].crash or runs[-1].damage or runs[-1].disagreement:
             break

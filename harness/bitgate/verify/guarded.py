@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bitgate.device.buffers import Buffer, Look
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
+from bitgate.exact.bits import bits_of
 from bitgate.kernel.lent import DEFAULT_ALIGNMENT
 from bitgate.operation.host_tensor import HostTensor, has_gaps
 
@@ -98,7 +99,7 @@ class Buffers:
         if found is None:
             found = np.empty_like(expected)
             buffer.download(found)
-        return found.tobytes() == expected.tobytes()
+        return found.nbytes == expected.nbytes and _memcmp(found.ctypes.data, expected.ctypes.data, found.nbytes) == 0
 
 
 def _downloaded(buffer: Buffer, like: HostTensor) -> HostTensor:
@@ -117,5 +118,8 @@ def _other_gaps(result: HostTensor, reference: HostTensor) -> NDArray[np.intp]:
 
 def _where_changed(buffer: Buffer, tensor: HostTensor) -> str:
     now = _downloaded(buffer, tensor)
-    changed = np.flatnonzero(now.storage.view(np.uint8) != tensor.storage.view(np.uint8)) // tensor.tensor.dtype.bytes
-    return f"{len(np.unique(changed))} of {tensor.tensor.space} elements, the first at index {changed[0]} of its memory"
+    changed = bits_of(now.storage) != bits_of(tensor.storage)
+    return (
+        f"{np.count_nonzero(changed)} of {tensor.tensor.space} elements, the first at index {changed.argmax()} of its"
+        " memory"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,8 +70,13 @@ def harmed(run: LaunchResult) -> Judgement | None:
     return Judgement(outcome, run, sentence, diagnosis=explained(run, sentence)) if sentence else None
 
 
-def judged(question: Question, runs: Sequence[LaunchResult]) -> Judgement:
-    """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed."""
+def judged(
+    question: Question, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
+) -> Judgement:
+    """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed.
+
+    ``foresee`` hears of a judgement that is not PASS before its diagnosis is made, which may take longer.
+    """
     differ = _differing(question, runs)
     role = differ or next((role for run in runs for role in question.wrong(run)), "")
     run = next((run for run in runs if role in run.results), runs[0])
@@ -79,9 +84,22 @@ def judged(question: Question, runs: Sequence[LaunchResult]) -> Judgement:
     if not role:
         return Judgement(Outcome.PASS, run, digest=digest)
     other = next(one for one in runs if one is not run) if differ else None
-    diagnosis = _diagnosis(question, run, role, other)
     outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
+    comparison = question.comparison(run, role)
+    if foresee is not None:
+        name = question.problem.operation.insight.names(question.problem)[role]
+        foresee(_undiagnosed(outcome, run, role, comparison, digest, name))
+    diagnosis = _diagnosis(question, run, role, other, comparison)
     return Judgement(outcome, run, diagnosis.sentence, digest, diagnosis, role)
+
+
+def _undiagnosed(
+    outcome: Outcome, run: LaunchResult, role: str, comparison: Comparison, digest: str, name: str
+) -> Judgement:
+    """What is known without a diagnosis of an output that people call by this name."""
+    sentence = f"{comparison.count} of {comparison.total} cells of {name} are wrong"
+    evidence = {"run": run.how.words, "first_wrong_cells": comparison.rows()}
+    return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
 
 
 def _differing(question: Question, runs: Sequence[LaunchResult]) -> str:
@@ -117,16 +135,17 @@ def _beside(question: Question, run: LaunchResult, other: LaunchResult, role: st
     return np.where(same, here, there)
 
 
-def _diagnosis(question: Question, run: LaunchResult, role: str, other: LaunchResult | None) -> Diagnosis:
+def _diagnosis(
+    question: Question, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
+) -> Diagnosis:
     """Of one output of a run; ``other`` is the run that it differs from."""
-    comparison = question.comparison(run, role)
     dtype = question.reference.tensors[role].tensor.dtype
     scene = Scene.thinned(
         question.problem,
         comparison.result,
         comparison.reference,
         output=role,
-        outside=comparison.outside,
+        outside=comparison.mask,
         poison=poison_bits(dtype, run.how.poison),
         inputs={name: host.logical for name, host in factors(question.problem, dict(question.inputs)).items()},
         tile=question.tile,

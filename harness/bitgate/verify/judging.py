@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from bitgate.verify.bounds import Bounds, Judge
 from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.dispatch_check import dispatch_disagreement
 from bitgate.verify.evidence import Evidence
-from bitgate.verify.judgement import Question, explained, harmed, judged
+from bitgate.verify.judgement import Judgement, Question, explained, harmed, judged
 from bitgate.verify.poison import poison_bits
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
@@ -36,11 +37,16 @@ def judge(evidence: Evidence) -> Verdict:
     if evidence.reference is not None and evidence.reference.kind == "none":
         return _uncompared(evidence)
     question = question_of(evidence)
-    found = None if question is None else judged(question, evidence.runs)
+    found = None if question is None else judged(question, evidence.runs, partial(_foresee, evidence))
     if found is None or found.outcome is Outcome.PASS:
         return _weighed(evidence, check_dispatch(evidence))
     verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
     return replace(verdict, view=_view(evidence, found.run, found.role))
+
+
+def _foresee(evidence: Evidence, known: Judgement) -> None:
+    verdict = verdict_of(evidence, known.outcome, known.reason, known.diagnosis)
+    evidence.session.foresee(replace(verdict, digest=known.digest))
 
 
 def question_of(evidence: Evidence) -> Question | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,10 +22,11 @@ from bitgate.project import Project, ours
 from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
 from bitgate.verify.ahead import Ahead
 from bitgate.verify.fingerprint import fingerprint
+from bitgate.verify.patience import Patience
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.printed import Printed, to_stderr
 from bitgate.verify.repro import repro_line
-from bitgate.verify.server import ENTRY, Hear, to_prepare, to_verify
+from bitgate.verify.server import ENTRY, FORESEEN, STAGE, Hear, to_prepare, to_verify
 
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless one asks for less."""
@@ -83,6 +84,8 @@ class CaseProcess(Endable):
         self._kept: deque[tuple[Ahead, Verdict | Exception]] = deque()
         """What came of cases that began ahead when another question came between: they are not launched again, since
         one that fails now and then might not fail then."""
+        self._foreseen: dict[str, Any] = {}
+        """The verdict on the case that is being answered, should its diagnosis not end."""
         self._is_new = False
         self._number = 0
         self._is_suspect = False
@@ -105,14 +108,16 @@ class CaseProcess(Endable):
         by: str = BITS,
         dump: Path | None = None,
         trace: Hear | None = None,
+        patience: Patience | None = None,
     ) -> Verdict:
-        """The verdict of one planned case, within ``seconds`` once its library is loaded.
+        """The verdict of one planned case, within ``seconds`` once its library is loaded; of a caller who has no
+        ``patience`` for that before.
 
         ``trace`` hears of its first launch. UsageError as the judge; also if the target cannot be opened.
         """
         started = perf_counter()
         self._see_to_it()
-        if not dump and trace is None:
+        if not dump and trace is None and patience is None:
             if (kept := self._kept_of(planned, by)) is not None:
                 return kept
             if self._line and self._line[0].is_of(planned, by):
@@ -128,8 +133,9 @@ class CaseProcess(Endable):
         if isinstance(child, Ended):
             return self._ended(planned, Outcome.HUNG if child.hung else Outcome.CRASHED, child.reason, started)
         started = perf_counter()  # building and loading is no part of the case
-        asked = child.put(to_verify(planned, seconds, by, dump, trace is not None), seconds)
-        return self._answered(child, asked, planned, started, trace)
+        question = to_verify(planned, seconds, by, dump, trace is not None, patience is not None)
+        asked = child.put(question, seconds if patience is None else min(seconds, patience.seconds))
+        return self._answered(child, asked, planned, started, trace, patience)
 
     def ahead(self, planned: PlannedCase, seconds: float = TIME_LIMIT, *, by: str = BITS) -> bool:
         """Let the child begin with a case while the caller is busy with the verdicts on those before; each ``verify``
@@ -249,23 +255,37 @@ class CaseProcess(Endable):
         return None
 
     def _answered(
-        self, child: Child, asked: Asked, planned: PlannedCase, started: float, trace: Hear | None = None
+        self,
+        child: Child,
+        asked: Asked,
+        planned: PlannedCase,
+        started: float,
+        trace: Hear | None = None,
+        patience: Patience | None = None,
     ) -> Verdict:
         self._output.next_case()
         try:
-            answer = child.answer(asked, lambda note: self._hear(note, trace))
+            answer = self._answer(child, asked, trace, patience)
             verdict = from_event(answer["verdict"])
         except Ended as ended:
-            return self._died(planned, ended, started)
+            return self._died(planned, ended, started, self._foreseen)
         except (RecordError, KeyError, TypeError) as error:
             self._replace()
             return self._ended(planned, Outcome.CRASHED, f"its process answered with no verdict: {error}", started)
+        finally:
+            self._foreseen = {}
         if answer["spent"]:
             self._replace()
         return verdict
 
-    def _died(self, planned: PlannedCase, ended: Ended, started: float) -> Verdict:
+    def _died(self, planned: PlannedCase, ended: Ended, started: float, foreseen: dict[str, Any]) -> Verdict:
+        """A result that was found wrong before remains so."""
         self._replace()
+        if foreseen:
+            with suppress(RecordError, KeyError, TypeError):
+                known = from_event(foreseen)
+                if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
+                    return _undiagnosed(known, ended)
         return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
     @property
@@ -278,15 +298,30 @@ class CaseProcess(Endable):
         """Which process it is by now: what was left in an earlier one is gone."""
         return self._number if self.is_running else self._number + 1
 
-    def call(self, to: str, do: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+    def call(
+        self, to: str, do: str, arguments: Mapping[str, Any], seconds: float, patience: Patience | None = None
+    ) -> Any:
         """What the method ``do`` of the guest ``module:class`` answers (server.py). Ended if the process does not live
         to answer, or takes longer; it is replaced then."""
         self._keep()
         question = {"ask": "call", "to": to, "do": do, "with": dict(arguments)}
         try:
-            return self._opened().ask(question, seconds, self._hear)
+            child = self._opened()
+            asked = child.put(question, seconds if patience is None else min(seconds, patience.seconds))
+            return self._answer(child, asked, None, patience)
         except Ended:
             self._replace()
+            raise
+
+    def _answer(self, child: Child, asked: Asked, trace: Hear | None, patience: Patience | None) -> Any:
+        """Ended as ``Child.answer``."""
+        if patience is not None:
+            patience.begins(asked)
+        try:
+            return child.answer(asked, lambda note: self._hear(note, trace, patience))
+        except Ended as ended:
+            if patience is not None:
+                patience.is_over = ended.late
             raise
 
     def _replace(self) -> None:
@@ -402,8 +437,13 @@ class CaseProcess(Endable):
         target = self.opening.target
         return UsageError(f"the process for kernels of {target} does not start: {ended.reason}: see bitgate doctor")
 
-    def _hear(self, note: Any, trace: Hear | None = None) -> None:
-        if isinstance(note, dict) and "progress" in note:
+    def _hear(self, note: Any, trace: Hear | None = None, patience: Patience | None = None) -> None:
+        if isinstance(note, dict) and FORESEEN in note:
+            self._foreseen = note[FORESEEN]
+        elif isinstance(note, dict) and STAGE in note:
+            if patience is not None:
+                patience.hears(str(note[STAGE]))
+        elif isinstance(note, dict) and "progress" in note:
             if self._progress is not None:
                 self._progress(str(note["progress"]))
         elif trace is not None and isinstance(note, dict):
@@ -424,3 +464,11 @@ class CaseProcess(Endable):
             foreign=planned.foreign,
             fingerprint=fingerprint(target, places),
         )
+
+
+def _undiagnosed(verdict: Verdict, ended: Ended) -> Verdict:
+    """A wrong result of which nobody can say more: its diagnosis has ended the process, or had to be ended with it."""
+    why = ended.reason.replace("no verdict within", "it did not end within")
+    sentence = f"{verdict.reason}; what they have in common is not known, the diagnosis broke off: {why}"
+    diagnosis = verdict.diagnosis and replace(verdict.diagnosis, sentence=sentence)
+    return replace(verdict, reason=sentence, diagnosis=diagnosis)

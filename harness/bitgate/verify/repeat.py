@@ -10,6 +10,7 @@ from bitgate.operation import Problem
 from bitgate.record import Verdict
 from bitgate.verify.evidence import Evidence, Gathering
 from bitgate.verify.judging import judge
+from bitgate.verify.patience import DATA, LAUNCH
 from bitgate.verify.running import How, Launch, LaunchResult, run_once, run_where_others_lay
 from bitgate.verify.session import Inputs, Reference, reference_kind
 
@@ -43,11 +44,13 @@ def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
     planned, session = gathering.evidence.planned, gathering.evidence.session
     seed = planned.seed + OTHER_SEED
     inputs, reference = _data(gathering, seed)
+    session.stage(LAUNCH)
     run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
     words = f"launch 3 of the same problem, with other data (seed {seed}; {how.words})"
     if verdict := _judged(gathering, inputs, reference, run, words, {"seed": seed}):
         return verdict
     own, wanted = _data(gathering, planned.seed)
+    session.stage(LAUNCH)
     run = run_where_others_lay(session.device, launch, inputs.tensors, own.tensors, wanted.tensors, how)
     words = f"launch 5 of the same problem, where those of seed {seed} lay in the same buffers before ({how.words})"
     return _judged(gathering, own, wanted, run, words, {})
@@ -55,6 +58,7 @@ def repeat(gathering: Gathering, launch: Launch, how: How) -> Verdict | None:
 
 def _data(gathering: Gathering, seed: int) -> tuple[Inputs, Reference]:
     planned, session = gathering.evidence.planned, gathering.evidence.session
+    session.stage(DATA)
     problem, instance = planned.problem, planned.kernel.instance
     inputs = session.inputs(problem, instance, planned.fill, seed)
     kind = reference_kind(problem, inputs.certificate.holds, planned.kernel.family.is_reference)

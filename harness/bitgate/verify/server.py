@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.build.errors import BuildError
+from bitgate.diagnose.limit import diagnosis_seconds
 from bitgate.errors import UsageError
 from bitgate.isolation.channel import Channel
 from bitgate.kernel.declaration import KernelFamily
@@ -30,6 +31,7 @@ from bitgate.verify.early import come_up
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
+from bitgate.verify.watch import undisturbed
 
 ENTRY = f"{__name__}:serve"
 
@@ -41,6 +43,11 @@ goes by the clock: on a machine whose cores do the work of others, too, a thread
 BESIDE_THE_KEY = ("tier", "suite", "test", "row", "refused", "reference", "zero_result", "repeated")
 """What else a planned case is made of, in JSON as it is."""
 
+STAGE = "stage"
+"""Note with what a case is at."""
+FORESEEN = "foreseen"
+"""Note with the verdict on a wrong result, should its diagnosis not come to an end."""
+
 Hear = Callable[[dict[str, Any]], None]
 """Hears what the first launch of a case ran (``Tracer``)."""
 
@@ -51,15 +58,21 @@ def to_json(planned: PlannedCase) -> dict[str, Any]:
 
 
 def to_verify(
-    planned: PlannedCase, seconds: float, by: str, dump: Path | None = None, trace: bool = False
+    planned: PlannedCase,
+    seconds: float,
+    by: str,
+    dump: Path | None = None,
+    trace: bool = False,
+    stages: bool = False,
 ) -> dict[str, Any]:
-    """The question for a verdict."""
+    """The question for a verdict. ``stages``: the child says what it is at."""
     return {
         "ask": "verify",
         "planned": to_json(planned),
         "by": by,
         "dump": str(dump.absolute()) if dump else "",
         "trace": trace,
+        "stages": stages,
         "seconds": seconds,
     }
 
@@ -100,13 +113,14 @@ def serve(channel: Channel) -> None:
         "verify": server.verify,
         "call": server.call,
     }
-    while (question := channel.next()) is not None:
-        try:
-            channel.answer(answers[question.pop("ask")](question))
-        except UsageError as error:
-            channel.usage(str(error))
-        except Exception:
-            channel.error(traceback.format_exc())
+    with undisturbed():
+        while (question := channel.next()) is not None:
+            try:
+                channel.answer(answers[question.pop("ask")](question))
+            except UsageError as error:
+                channel.usage(str(error))
+            except Exception:
+                channel.error(traceback.format_exc())
 
 
 def open_session(opening: Mapping[str, Any], progress: Callable[[str], None]) -> Session:
@@ -155,6 +169,7 @@ class CaseServer:
         self._session = self._opened(question)
         if self._early is not None:
             self._session.take_over(self._early)
+        self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
         _ = self._session.device
         gc.freeze()  # modules, declarations: there to the end
 
@@ -182,6 +197,7 @@ class CaseServer:
         dump = Path(question["dump"]) if question["dump"] else None
         trace = self._channel.note if question["trace"] else None
         planned = from_json(question["planned"], self.session.families)
+        self.session.stage = self._say_stage if question["stages"] else lambda stage: None
         verdict = judged(planned, self.session, question["by"], dump, trace)
         return {"verdict": to_event(verdict), "spent": self._is_spent(verdict)}
 
@@ -189,10 +205,14 @@ class CaseServer:
         """What a method of a guest answers: an object of a ``module:class`` that others name, made with the session at
         the first call, and kept as long as the process lives."""
         name = question["to"]
+        self.session.stage = self._say_stage
         if name not in self._guests:
             module, _, guest = name.partition(":")
             self._guests[name] = getattr(import_module(module), guest)(self.session)
         return getattr(self._guests[name], question["do"])(**question["with"])
+
+    def _say_stage(self, stage: str) -> None:
+        self._channel.note({STAGE: stage})
 
     def _is_spent(self, verdict: Verdict) -> bool:
         """After a fault a GPU's context gives errors for ever; the host's runtime has none that last."""

@@ -39,7 +39,7 @@ from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.operation import Accumulation, Problem, case_id
 from bitgate.operation.host_tensor import HostTensor
 from bitgate.project import Project, ours
-from bitgate.record import UNKNOWN, Certificate
+from bitgate.record import UNKNOWN, Certificate, Verdict
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.fingerprint import fingerprint
@@ -127,6 +127,10 @@ class Session:
         self._large_bytes = large_bytes
         self._repeats_all = repeats_all
         self._repeated: set[str] = set()
+        self.stage: Callable[[str], None] = lambda stage: None
+        """Hears what a case is at (patience.py)."""
+        self.foresee: Callable[[Verdict], None] = lambda verdict: None
+        """Hears of a wrong result's verdict before it is looked into what is wrong."""
         self._on_device: tuple[tuple[Problem, FillPlan], DeviceReference] | None = None
         self._libraries: dict[tuple[str, str, bool], KernelLibrary | BuildError | LibraryError] = {}
         self._opened: dict[Kernel, Runner] = {}

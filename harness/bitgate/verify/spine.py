@@ -23,13 +23,14 @@ from bitgate.verify.evidence import Evidence, Gathering, OnRun
 from bitgate.verify.judging import contradiction, judge, undiagnosed
 from bitgate.verify.measuring import measured
 from bitgate.verify.memory import device_shortage, memory_shortage
+from bitgate.verify.patience import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.poison import poisoned
 from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import How, Launch, LaunchResult, run_once
 from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
 from bitgate.verify.verdict import verdict_of
-from bitgate.verify.watch import Watch, in_words
+from bitgate.verify.watch import Watch, in_words, undisturbed
 from bitgate.verify.workspace import workspace_disagreement
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
@@ -59,7 +60,8 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
     _check_schedule(planned, session)
     gathering = Gathering(Evidence(planned, session, session.clock(), by=by))
     try:
-        return _way(gathering, judge)
+        with undisturbed():
+            return _way(gathering, judge)
     except (BuildError, LibraryError) as error:
         return verdict_of(gathering.evidence, Outcome.BUILD_FAILED, str(error))
     except HipError as error:
@@ -159,6 +161,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
         return replace(verdict_of(gathering.evidence, Outcome.NOT_RUN, shortage), expected=True)
     inputs, reference = _references(gathering)
     for how in _hows(seen):
+        session.stage(LAUNCH)
         run = run_once(session.device, launch, inputs.tensors, reference.tensors, how)
         error = _settle(reference, run)
         gathering.evidence = replace(gathering.evidence, error=error or gathering.evidence.error).launched(run)
@@ -166,6 +169,7 @@ def _long_way(gathering: Gathering, launch: Launch, observer: Observer | None, o
             on_run(run)
         if run.crash or run.damage:
             break
+    session.stage(LOOK)
     evidence = gathering.evidence
     if observer is not None:
         _observe(evidence, inputs, reference, observer)
@@ -179,8 +183,10 @@ def _references(gathering: Gathering) -> tuple[Inputs, Reference]:
     """Data and what must come of them; what the first took is known if the second cannot be had."""
     planned, session, clock = gathering.evidence.planned, gathering.evidence.session, gathering.evidence.session.clock
     started = clock()
+    session.stage(DATA)
     inputs = session.inputs(planned.problem, planned.kernel.instance, planned.fill, planned.seed)
     filled = clock()
+    session.stage(REFERENCE)
     gathering.evidence = replace(gathering.evidence, inputs=inputs).spent({"fill": filled - started})
     reference = _reference(gathering.evidence, inputs)
     gathering.evidence = replace(gathering.evidence, reference=reference).spent({"reference": clock() - filled})

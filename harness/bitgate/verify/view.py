@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitgate.exact.bits import Array, bits_of
+from bitgate.exact.blocks import first_true, parts
 from bitgate.record.view import LIMIT, PARTS, size
 
 CELLS = 8_000_000
@@ -28,15 +29,13 @@ def view_of(
 ) -> dict[str, Any]:
     """The view of ``result``, whose cells are wrong where ``wrong`` says so; ``poison`` holds the bits of a cell that
     nobody wrote. At most ``limit`` bytes: what does not fit is left out, and the view says so."""
-    contents = result[wrong]
-    parts = {name: count for name, where in _kinds(contents, poison).items() if (count := int(np.count_nonzero(where)))}
     view: dict[str, Any] = {
         "axes": list(axes),
         "lengths": list(result.shape),
         "tile": list(tile) if tile else None,
-        "parts": parts,
+        "parts": _counts(result, wrong, poison),
     }
-    focus = tuple(int(index) for index in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    focus = (first_true(wrong, 1) or [(0,) * wrong.ndim])[0]
     box: Box = tuple(slice(0, length) for length in result.shape)
     while True:
         mask = _mask(result[box], wrong[box], poison, limit) if _cells(box) <= CELLS else None
@@ -51,11 +50,22 @@ def view_of(
         box = _halved(box, focus)
 
 
+def _counts(result: Array, wrong: Mask, poison: int) -> dict[str, int]:
+    """Wrong cells by part; those of which there are any."""
+    counts = dict.fromkeys(PARTS, 0)
+    for cells, where in parts(result, wrong):
+        if where.any():
+            for name, hit in _kinds(cells[where], poison).items():
+                counts[name] += int(np.count_nonzero(hit))
+    return {name: counts[name] for name in PARTS if counts[name]}
+
+
 def _kinds(cells: Array, poison: int) -> dict[str, Mask]:
     """Each cell in one part. What nobody wrote is a NaN too, and is told apart."""
     unwritten = np.asarray(bits_of(cells) == poison)
-    nan = np.asarray(cells != cells) & ~unwritten
-    zero = np.asarray(cells == cells.dtype.type(0)) & ~unwritten
+    with np.errstate(invalid="ignore"):  # poison is a signalling NaN
+        nan = np.asarray(cells != cells) & ~unwritten
+        zero = np.asarray(cells == cells.dtype.type(0)) & ~unwritten
     return {"nan": nan, "zero": zero, "poison": unwritten, "other": ~(nan | zero | unwritten)}
 
 

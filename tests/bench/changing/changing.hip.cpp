@@ -4,9 +4,11 @@
 #include "../../../kernels/naive_conv/whole.hpp"
 #include "bitgate/library.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -15,7 +17,7 @@ using Types = naive_conv::Types<float>;
 
 const bitgate::Option options[] = {
     {"turns", "int", "0", "of a loop that only takes time", 0, 1000000000},
-    {"harm", "nothing,wrong,past,input,stops,rests,skips,peeks,late,kept,abort", "nothing",
+    {"harm", "nothing,wrong,past,input,stops,rests,skips,peeks,late,kept,abort,sleeps", "nothing",
      "what it does beside its work"},
     {"from", "int", "1", "the first launch that does it", 1, 1000000000},
     {"until", "int", "1000000000", "the last one", 1, 1000000000},
@@ -54,6 +56,8 @@ void run(const bitgate::ConvRequest& request, const bitgate::Buffers& buffers, b
   auto* const out = static_cast<float*>(buffers.out);
   if (does("abort"))
     std::abort();
+  if (does("sleeps"))
+    std::this_thread::sleep_for(std::chrono::minutes(20));
   // Neither looks wrong where the launch before has left the result.
   const bool rests = does("rests") && launches % 2;
   const bool skips = does("skips") && std::isfinite(out[0]);

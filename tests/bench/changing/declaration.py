@@ -8,7 +8,7 @@ from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFa
 from bitgate.operation import F32_ACCUMULATION
 from bitgate.operations.convolution import ConvProblem
 
-HARM = ("nothing", "wrong", "past", "input", "stops", "rests", "skips", "peeks", "late", "kept", "abort")
+HARM = ("nothing", "wrong", "past", "input", "stops", "rests", "skips", "peeks", "late", "kept", "abort", "sleeps")
 
 
 def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:

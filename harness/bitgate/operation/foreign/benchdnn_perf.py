@@ -8,8 +8,17 @@ from dataclasses import replace
 
 from bitgate.operation.foreign.perf_request import PerfRequest
 
-_MODES = {"C": "correctness", "P": "performance", "F": "fast performance", "R": "run", "I": "init", "L": "listing"}
-_TIMED = frozenset("PF")
+_MODES = {
+    "C": "correctness",
+    "P": "performance",
+    "F": "fast performance",
+    "S": "simulation performance",
+    "B": "bitwise",
+    "R": "run",
+    "I": "init",
+    "L": "listing",
+}
+_TIMED = frozenset("PFS")
 FAST_MILLISECONDS = 10.0
 """What mode F spends on a problem."""
 MILLISECONDS = (1e1, 6e4)
@@ -39,6 +48,6 @@ def perf_request(options: Mapping[str, str]) -> PerfRequest:
         request = replace(request, seconds=min(max(milliseconds, MILLISECONDS[0]), MILLISECONDS[1]) / 1e3)
     elif "F" in mode:
         request = replace(request, seconds=FAST_MILLISECONDS / 1e3)
-    if times:
-        request = replace(request, launches=times, seconds=None)
+    if times or "S" in mode:
+        request = replace(request, launches=times or 1, seconds=None)
     return request

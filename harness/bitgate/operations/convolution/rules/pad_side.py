@@ -7,14 +7,12 @@ from dataclasses import replace
 from itertools import permutations
 
 from bitgate.diagnose.scene import Scene
-from bitgate.diagnose.sums import finish
+from bitgate.diagnose.sums import cells_at_most, finish
 from bitgate.exact.bits import bits_of
 from bitgate.operation import ProblemError
 from bitgate.operation.finding import Finding, Role
 from bitgate.operations.convolution.problem import ConvProblem
 from bitgate.operations.convolution.rules.terms import terms
-
-CELLS = 48
 
 
 def pad_side(scene: Scene[ConvProblem]) -> Finding | None:
@@ -44,7 +42,8 @@ def _mistakes(p: ConvProblem) -> Iterator[tuple[tuple[int, ...], str]]:
 
 def _explains(scene: Scene[ConvProblem], other: ConvProblem) -> bool:
     """Every sampled cell, wrong or right, is the one of the other problem."""
-    for cell in (*scene.sample(CELLS), *scene.sample(CELLS // 3, wrong=False)):
+    limit = cells_at_most(other.reduction)
+    for cell in (*scene.sample(limit), *scene.sample(limit // 3, wrong=False)):
         true = scene.true_cell(cell)
         value = finish(other, scene.inputs, true, terms(other, scene.inputs, true).sum().reshape(1))
         if value[0] != bits_of(scene.result[cell].reshape(1))[0]:
