@@ -43,3 +43,11 @@ def test_speed_is_measured_on_cases_that_do_not_change(target: str, count: int) 
 
 def _ids(setting: Setting) -> set[str]:
     return {case.id for case in plan_suites(setting, "smoke", ours().tables()).cases}
+
+
+def test_an_id_that_is_like_none_is_told_in_one_line() -> None:
+    """There may be ten thousand of them."""
+    known = [f"fwd_f16_n{number}" for number in range(5000)]
+    with pytest.raises(UsageError) as told:
+        check_known(["?"], known)
+    assert str(told.value) == "--select: no test is called '?', nor anything like it, among the 5000 there are"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from bitgate.errors import UsageError, near
+from bitgate.errors import UsageError, meant
 from bitgate.outside import OddInput, read_bytes
 
 
@@ -23,4 +23,5 @@ def read_ids(path: Path) -> frozenset[str]:
 def check_known(ids: Collection[str], known: Collection[str]) -> None:
     """UsageError, with the nearest name, for an id that no case has: it would be left out without a word."""
     if unknown := sorted(set(ids) - set(known)):
-        raise UsageError(f"--select: no test is called '{unknown[0]}'; {near(unknown[0], known)}")
+        like = meant(unknown[0], known) or f", nor anything like it, among the {len(known)} there are"
+        raise UsageError(f"--select: no test is called '{unknown[0]}'{like}")

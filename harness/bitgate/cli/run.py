@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.device import nvidia
 from bitgate.project import Project, ours
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ def run(
 
     Exit codes: 0 green, 1 red, 2 usage, 3 nothing was compared, 130 interrupted.
     """
+    if target != "host":  # a driver takes its time over its first answer
+        threading.Thread(target=nvidia.devices, daemon=True).start()
     import pytest
 
     from bitgate.cli.whose import tell_whose

@@ -78,12 +78,10 @@ class Collecting:
                 self.run.tolerated = tolerated_by(self._told, self.run.target.name)
             ask.check(rows)
             setting = self._setting(ask)
-            self.every.append(lambda: plan_rows(rows, setting, suite=ask.suite))
-            # A shard of a plan is held to all of the plan before anything is selected.
-            some = replace(setting, only_selected=self.run.select is not None and self.run.whole is None)
-            planned = plan_rows(rows, some, suite=ask.suite)
-            chosen = self.run.select if some.only_selected else None
-            self.planned[name] = [test for test in planned if chosen is None or test.id in chosen]
+            every = replace(setting, only_selected=False)
+            self.every.append(lambda: plan_rows(rows, every, suite=ask.suite))
+            planned = plan_rows(rows, setting, suite=ask.suite)
+            self.planned[name] = [t for t in planned if not setting.only_selected or t.id in setting.selected]
         return self.planned[name]
 
     def _setting(self, ask: Ask) -> Setting:

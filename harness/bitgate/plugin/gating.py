@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,13 @@ def interrupted_after(seconds: float) -> Iterator[None]:
         yield
     finally:
         late.cancel()
+
+
+def preparing(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
+    """What the end of the run needs is brought in while the processes of kernels have something to do."""
+    yield from islice(items, 1)
+    import_module("bitgate.report.render")
+    yield from items
 
 
 class Gating:
@@ -241,11 +249,11 @@ class Gating:
             return None
         with as_pytest_error():
             self.lanes.start(self.run.opening)
-        import_module("bitgate.report.render")  # for the end of the run: now nothing waits for this process
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))
-        self._run_tests(session, self.lanes.order([item for item in items if item not in set(probes)]))
+        others = set(probes)
+        self._run_tests(session, preparing(self.lanes.order([item for item in items if item not in others])))
         return True
 
     def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:

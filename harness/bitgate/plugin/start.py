@@ -89,6 +89,7 @@ def _decide(config: pytest.Config) -> Run:
         durations=_durations(target, project, option.bitgate_case_durations, is_shard=shard is not None),
         loaded=loaded_names(project.runs_on),
         selected=select or frozenset(),
+        only_selected=select is not None and whole is None,  # all of a shard of a plan is held to the plan
     )
     folder = rooms.out_dir() / target.name / (shard.folder if shard else "")
     os.environ["BITGATE_OUT"] = str(rooms.out_dir())  # tests may change the folder; workers start in it

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from bitgate.errors import UsageError
@@ -41,7 +41,8 @@ class Stamp:
         return found.astimezone(timezone.utc)
 
     def now(self) -> Stamp:
-        return replace(self, time=datetime.now(timezone.utc).isoformat(timespec="microseconds"))
+        now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+        return Stamp(self.id, self.attempt, now, self.job, self.shard)
 
 
 def begin(shard: str = "", environment: Mapping[str, str] = os.environ) -> Stamp:

@@ -169,6 +169,7 @@ class CaseServer:
         self._session = self._opened(question)
         if self._early is not None:
             self._session.take_over(self._early)
+            self._early = None
         self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
         _ = self._session.device
         gc.freeze()  # modules, declarations: there to the end

@@ -167,7 +167,7 @@ class Session:
 
     def take_over(self, earlier: Session) -> None:
         """What an earlier session of this process has opened: the device, and libraries of what is the same here."""
-        if earlier.target == self.target:
+        if earlier.target == self.target and earlier._overlay == self._overlay:
             opened = ("builder", "device", "device_tools")
             vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
             for part, library in earlier._libraries.items():
