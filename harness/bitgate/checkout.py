@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 20
 def commit(folder: Path) -> str:
     """The commit that is checked out around ``folder``, with ``-dirty`` behind it if what is tracked was changed or the
     folder holds files that git does not know; ``unknown`` outside of a checkout, or without git."""
-    status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "-z")
+    status = _status(_root(folder.resolve()))
     match = re.search(r"^# branch\.oid ([0-9a-f]{40,64})$", status, re.MULTILINE)
     if match is None:
         return UNKNOWN
@@ -26,6 +26,17 @@ def commit(folder: Path) -> str:
     unknown = [entry[2:] for entry in entries if entry.startswith("? ") and "__pycache__" not in entry]
     mixed = any(path.startswith(inside) or inside.startswith(path) for path in unknown)
     return f"{match[1]}-dirty" if changed or mixed else match[1]
+
+
+@lru_cache(maxsize=16)
+def _status(root: Path) -> str:
+    """Of a whole checkout, whichever of its folders is asked about: the question takes as long as several verdicts."""
+    return _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "-z")
+
+
+def _root(folder: Path) -> Path:
+    """Where the checkout begins that the folder lies in; the folder itself where there is none to be seen."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
 
 
 @lru_cache(maxsize=1024)

@@ -1,5 +1,6 @@
 // Fills on the device: the integers and reals of bitgate/counter.hpp at each cell's logical index, the same
 // bits as on the host, and constant patterns. Gaps are not touched: a memset makes them before.
+#include "answers.hpp"
 #include "bitgate/counter.hpp"
 #include "zones.hpp"
 

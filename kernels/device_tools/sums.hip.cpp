@@ -1,5 +1,6 @@
 // Sums over a tensor: the digest of bitgate/counter.hpp, and the weighted sum of the checksum identity.
 // Addition modulo 2^64 commutes, so blocks add their shares in any order.
+#include "answers.hpp"
 #include "bitgate/counter.hpp"
 #include "zones.hpp"
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bitgate.device.block import Block, fits
 from bitgate.device.buffers import GuardDamage
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
@@ -59,6 +60,48 @@ def test_what_is_put_in_with_guards_is_looked_at_with_them(
         buffer.put(there)
         assert buffer.look().damage is None
     gpu.pool.empty()
+
+
+SIZES = {"a": 20, "b": 0, "c": 4100, "d": 256}
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_small_buffers_share_a_block_and_each_has_its_own_guards(
+    device: Device, poke: Callable[[int, int], int], placement: str
+) -> None:
+    gpu = Device(device.target, device.hip, None)
+    drawn = np.random.default_rng(1)
+    contents = {name: drawn.integers(0, 256, size, np.uint8) for name, size in SIZES.items()}
+    block = Block(gpu, contents, 16, placement)
+    back = {name: np.empty(size, np.uint8) for name, size in SIZES.items()}
+    for name, buffer in block.buffers.items():
+        assert (buffer.pointer % 16, buffer.bytes) == (0, SIZES[name])
+        buffer.download(back[name])
+        assert back[name].tobytes() == contents[name].tobytes()
+    seen = block.look()
+    assert {name: one.content.tobytes() for name, one in seen.items() if one.content is not None} == {
+        name: content.tobytes() for name, content in contents.items()
+    }
+    assert [one.damage for one in seen.values()] == [None] * 4
+    for name, size in SIZES.items():
+        for beside in (-4, size + -size % 4):
+            block.free()
+            block = Block(gpu, contents, 16, placement)
+            buffer = block.buffers[name]
+            assert poke(buffer.pointer + beside, 0) == 0
+            device.synchronize()
+            damage = {other: one.damage for other, one in block.look().items() if one.damage is not None}
+            assert damage == {name: GuardDamage(name, max(beside, -1), size)}
+    block.free()
+    block.free()
+    gpu.pool.empty()
+
+
+def test_a_block_is_for_several_small_buffers() -> None:
+    small, large = np.empty(100, np.uint8), np.empty(1 << 20, np.uint8)
+    assert fits({"a": small, "b": small})
+    assert not fits({"a": small})
+    assert not fits({"a": small, "b": large})
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bitgate.build import Builder
 from bitgate.device.buffers import Buffer
 from bitgate.device.device import Device
-from bitgate.device.tools import DeviceTools, differences_at, least, sums_at
+from bitgate.device.gathering import SMALL
+from bitgate.device.tools import ANSWERS, ROUNDS, DeviceTools, differences_at, least, sums_at
 from bitgate.device.tools_abi import cells_of, family
 from bitgate.exact import native
 from bitgate.exact.checksum import WeightPlan, weighted_sum
@@ -260,3 +261,94 @@ def test_guards_of_several_buffers_are_made_at_once(device, tools, poke, placeme
         for buffer in buffers:
             buffer.free()
         gpu.pool.empty()
+
+
+def as_a_gpu(device: Device, builder: Builder) -> tuple[Device, DeviceTools]:
+    gpu = Device(device.target, device.hip, None)
+    return gpu, DeviceTools(gpu, builder.family(family()))
+
+
+SMALL_CASE, LARGE_CASE = "fwd_f16_nhwgc_n2k3c5_y2_h5_bias_gap", "fwd_f32_nhwgc_n2k1c64_y1_h80x80"
+
+
+@pytest.mark.parametrize("case", [SMALL_CASE, LARGE_CASE])
+@pytest.mark.parametrize("copies", [1, 5])
+def test_what_is_asked_together_is_what_is_asked_one_by_one(device, builder, case, copies):
+    """With more fills and digests than one launch takes, and with tensors that have a launch of their own."""
+    gpu, tools = as_a_gpu(device, builder)
+    tensors = [one for one in parse_case_id(case).tensors.values() if 0 not in one.strides] * copies
+    assert any(one.space > SMALL for one in tensors) == (case == LARGE_CASE)
+    buffers = [gpu.alloc(one.bytes, name=one.name, guarded=False) for one in tensors[:16]]
+    several = list(zip(buffers, tensors, strict=False))
+
+    def fill() -> list[int]:
+        for seed, (buffer, tensor) in enumerate(several):
+            kind = ("integer", "real")[seed % 2]
+            if seed % 3:
+                tools.fill(buffer.pointer, tensor, TensorFill(kind, 3), seed)
+            else:
+                tools.fill_bits(buffer.pointer, tensor, 0x1234)
+        tools.guard(buffers)
+        return [tools.memory(buffer.pointer, tensor) for buffer, tensor in several]
+
+    def ask() -> list[int]:
+        asked = [tools.digest(buffer.pointer, tensor) for buffer, tensor in several]
+        asked += [tools.gaps(buffer.pointer, tensor) for buffer, tensor in several]
+        return [*asked, tools.guards(buffers)]
+
+    def answered(*questions) -> list[int]:
+        return [word for asked in questions for ticket in asked for word in answers[ticket : ticket + 2]]
+
+    try:
+        tools.clear()
+        with tools.together():
+            filled = fill()
+        with tools.together():
+            seen = ask()
+        answers = tools.read()
+        together = answered(filled, seen)
+        assert [buffer.check_guards() for buffer in buffers] == [None] * len(buffers)
+        tools.clear()
+        filled, seen = fill(), ask()
+        answers = tools.read()
+        assert together == answered(filled, seen)
+    finally:
+        for buffer in buffers:
+            buffer.free()
+        gpu.pool.empty()
+
+
+def test_what_breaks_off_is_not_begun_and_not_kept(device, builder):
+    gpu, tools = as_a_gpu(device, builder)
+    tensor = parse_case_id(LARGE_CASE).tensors["wei"]
+    with gpu.alloc(tensor.bytes, name="wei") as buffer:
+
+        def break_off() -> None:
+            with tools.together():
+                tools.fill_bits(buffer.pointer, tensor, 2)
+                raise KeyError
+
+        tools.clear()
+        tools.fill_bits(buffer.pointer, tensor, 1)
+        before = tools.memory(buffer.pointer, tensor)
+        with pytest.raises(KeyError):
+            break_off()
+        with tools.together():
+            after = tools.memory(buffer.pointer, tensor)
+        answers = tools.read()
+        assert sums_at(answers, before) == sums_at(answers, after)
+    gpu.pool.empty()
+
+
+def test_no_word_is_answered_into_twice(opened, tools):
+    """More rounds than the words are cleared for at once."""
+    tensor = parse_case_id(SMALL_CASE).tensors["in"]
+    host = make_tensor(tensor, TensorFill("integer", 3), 2)
+    with OnDevice(opened, tensor) as there:
+        at, expected = there.upload(host), set()
+        for _ in range(ROUNDS + 2):
+            tools.clear()
+            tickets = [tools.memory(at, tensor) for _ in range(ANSWERS // 2)]
+            answers = tools.read()
+            expected |= {sums_at(answers, ticket) for ticket in tickets}
+    assert len(expected) == 1

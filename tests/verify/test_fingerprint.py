@@ -54,6 +54,7 @@ def session() -> Session:
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
     checkout.commit.cache_clear()
+    checkout._status.cache_clear()
     fingerprints._commit.cache_clear()
 
 
@@ -102,6 +103,7 @@ def test_the_commit_is_the_users_and_says_if_it_is_not_what_ran(theirs: Path, mo
 
     def commit() -> str:
         checkout.commit.cache_clear()
+        checkout._status.cache_clear()
         fingerprints._commit.cache_clear()
         return fingerprints.fingerprint(target, places)["commit"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -122,10 +123,19 @@ def other_value() -> Iterator[None]:
 
 @contextmanager
 def child() -> Iterator[None]:
-    one = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", "input()"], os.environ)
+    one = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(100)"])
     yield
-    os.kill(one, signal.SIGKILL)
-    os.waitpid(one, 0)
+    one.kill()
+    one.wait()
+
+
+@contextmanager
+def another_child() -> Iterator[None]:
+    """Beside one that was there before."""
+    with child():
+        assert watched(nothing) == []
+        with child():
+            yield
 
 
 @contextmanager
@@ -134,7 +144,7 @@ def rounding() -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("work", [descriptor, thread, variable, other_value, child, rounding])
+@pytest.mark.parametrize("work", [descriptor, thread, variable, other_value, child, another_child, rounding])
 def test_what_the_harness_does_between_two_calls_is_not_told_of_the_second(work: Callable[[], object]) -> None:
     with undisturbed():
         assert watched(nothing) == []

@@ -18,7 +18,7 @@ GUARD_BYTES = 4096
 CANARY = 0xC5
 _GRAIN = 256
 """Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
-_SMALL = 1 << 20
+SMALL = 1 << 20
 """Up to here a call costs more than the bytes of the guards, or of what is between them."""
 
 
@@ -49,8 +49,17 @@ class Buffer:
     """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
 
     def __init__(
-        self, device: Device, size: int, name: str, alignment: int, placement: str, guarded: bool = True
+        self,
+        device: Device,
+        size: int,
+        name: str,
+        alignment: int,
+        placement: str,
+        guarded: bool = True,
+        *,
+        base: int = 0,
     ) -> None:
+        """``base``: where ``extent_of`` the size is for it on a GPU, of memory that its owner gives back."""
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
         if placement not in ("right", "left"):
@@ -64,18 +73,18 @@ class Buffer:
             self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
             device.host.lend(self._base, True)
         else:
-            self._allocate_with_zones(alignment, placement)
+            self._allocate_with_zones(alignment, placement, base)
             if guarded:
                 self._make_guards()
 
     def upload(self, source: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array of exactly this size to the device."""
-        self._copy(self.pointer, _address(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+        self._copy(self.pointer, address_of(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
         """The same for a buffer that was taken without guards: with these, in one copy where that costs less."""
-        if self._device.host is None and self._extent <= _SMALL:
-            address = _address(source, self.bytes)
+        if self._device.host is None and self._extent <= SMALL:
+            address = address_of(source, self.bytes)
             whole = np.full(self._extent, CANARY, np.uint8)
             at = self.pointer - self._base
             memmove(whole.ctypes.data + at, address, self.bytes)
@@ -88,10 +97,14 @@ class Buffer:
     def look(self) -> Look:
         """``check_guards`` of a GPU's buffer, and the content of a small one, which takes no more. Work must have
         ended."""
-        if self._extent > _SMALL:
+        if self._extent > SMALL:
             return Look(self.check_guards())
         whole = np.empty(self._extent, np.uint8)
         self._copy_all(whole.ctypes.data, self._base, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        return self.look_at(whole)
+
+    def look_at(self, whole: np.ndarray[Any, np.dtype[np.uint8]]) -> Look:
+        """The same of what was copied from it and its guards."""
         at = self.pointer - self._base
         content = whole[at : at + self.bytes]
         damage = self._damage_in(whole[:at], self._base) or self._damage_in(
@@ -102,7 +115,7 @@ class Buffer:
 
     def download(self, target: np.ndarray[Any, Any]) -> None:
         """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
-        self._copy(_address(target, self.bytes), self.pointer, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        self._copy(address_of(target, self.bytes), self.pointer, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
 
     def fill(self, byte: int) -> None:
         """Set every byte."""
@@ -123,7 +136,8 @@ class Buffer:
         if self._base:
             base, self._base, self.pointer = self._base, 0, 0
             if self._device.host is None:
-                self._device.pool.give(base, self._extent)
+                if self._owns:
+                    self._device.pool.give(base, self._extent)
                 return
             self._device.host.lend(base, False)
             result = self._hip.hipFree(base)
@@ -144,16 +158,17 @@ class Buffer:
             if error is None:
                 raise
 
-    def _allocate_with_zones(self, alignment: int, placement: str) -> None:
-        inner = -(-self.bytes // _GRAIN) * _GRAIN
-        self._extent = inner + 2 * GUARD_BYTES
-        self._base = self._device.pool.take(self._extent)
+    def _allocate_with_zones(self, alignment: int, placement: str, base: int) -> None:
+        self._extent = extent_of(self.bytes)
+        inner = self._extent - 2 * GUARD_BYTES
+        self._owns = not base
+        self._base = base or self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
         self.pointer = self._base + GUARD_BYTES + slack
 
     def _make_guards(self) -> None:
         whole = (self._base, self._base + self._extent)
-        for begin, end in [whole] if self._extent <= _SMALL else self.zones():
+        for begin, end in [whole] if self._extent <= SMALL else self.zones():
             check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
 
     def _find_damage(self) -> GuardDamage | None:
@@ -193,7 +208,13 @@ class Buffer:
             check(self._hip.hipMemcpy(target, source, self.bytes, kind), "hipMemcpy")
 
 
-def _address(array: np.ndarray[Any, Any], size: int) -> int:
+def extent_of(size: int) -> int:
+    """Bytes that a buffer takes on a GPU with its guards."""
+    return -(-size // _GRAIN) * _GRAIN + 2 * GUARD_BYTES
+
+
+def address_of(array: np.ndarray[Any, Any], size: int) -> int:
+    """Of a contiguous array of so many bytes."""
     if array.nbytes != size or not array.flags.c_contiguous:
         raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
     return int(array.ctypes.data)

@@ -107,8 +107,10 @@ def left_behind(hip: Any) -> str:
     """The error that some call left for whoever asks next, in words, and taken; empty if there is none."""
     code = hip.hipPeekAtLastError()
     error = code[0] if isinstance(code, tuple) else code
+    if error == hip.hipError_t.hipSuccess:
+        return ""
     hip.hipGetLastError()
-    if error in (hip.hipError_t.hipSuccess, hip.hipError_t.hipErrorNotReady):
+    if error == hip.hipError_t.hipErrorNotReady:
         return ""
     return f"{error.name} was left behind, of a call that the library did not look at"
 

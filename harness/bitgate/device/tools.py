@@ -264,7 +264,7 @@ class DeviceTools:
         return self._ask(2, "weighted_sum", data, self._values(tensor.dtype), byref(cells_of(tensor)), byref(plan))
 
     def read(self) -> list[int]:
-        self._device.synchronize()
+        self._device.wait()
         if self._asked:
             hip = self._device.hip
             kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._asked

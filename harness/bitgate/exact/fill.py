@@ -275,7 +275,12 @@ def _balanced(budget: int, caps: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _rms(ranges: tuple[int, ...], reduction: int) -> float:
-    return sqrt(prod((TensorFill("integer", one).mean_square for one in ranges), start=float(reduction)))
+    return sqrt(prod(map(_mean_square, ranges), start=float(reduction)))
+
+
+def _mean_square(range_: int) -> float:
+    """Of the non-zero integers of [-range, range], as of a ``TensorFill`` of full density."""
+    return (range_ + 1) * (2 * range_ + 1) / 6
 
 
 def _density(limit: int, budget: int, reduction: int, comfort: float) -> tuple[int, str]:

@@ -239,6 +239,10 @@ def _partials(problem: Problem) -> int:
     return slices if slices > 0 else MOST_PARTIALS
 
 
+MOST_KEPT = 1 << 26
+"""Bytes of an operand in f64 that is kept for the next look at it: what is larger is made anew."""
+
+
 class _Terms:
     """Sums over the terms of each result cell, in f64, of the factors seen in one way or another."""
 
@@ -248,10 +252,11 @@ class _Terms:
         self._operands = self._exactness.operands(problem)
         self._inputs = inputs
         self._accumulator = accumulator
+        self._kept: dict[str, NDArray[np.float64]] = {}
 
     def through_epilogue(self, view: View) -> NDArray[np.float64]:
         """Sums of all factors, and d0, seen through ``view``, as the epilogue leaves them."""
-        cells = {name: _seen(host, view) for name, host in self._inputs.items()}
+        cells = {name: self._seen(name, view) for name in self._inputs}
         return through_epilogue(self._problem, self._run(cells), cells)
 
     def integers(self) -> Mask:
@@ -262,12 +267,12 @@ class _Terms:
             with np.errstate(invalid="ignore"):
                 return np.asarray(~((np.trunc(cells) == cells) & (np.abs(cells) <= limit)), np.float64)
 
-        operands = [_seen(self._inputs[name], odd) for name in self._operands]
-        if any(cells.mean() > 0.5 for cells in operands):  # such as decimals: hardly a cell is without one
+        operands = {name: self._seen(name, odd) for name in self._operands}
+        if any(cells.mean() > 0.5 for cells in operands.values()):  # such as decimals: hardly a cell is without one
             return self._none()
-        found = self._count(odd)
+        found = self._counted(operands)
         if "d0" in self._inputs:
-            found += _seen(self._inputs["d0"], odd)
+            found += self._seen("d0", odd)
         return np.asarray(found == 0)
 
     def overflow(self, magnitude: NDArray[np.float64], kind: Dtype) -> Mask:
@@ -285,16 +290,12 @@ class _Terms:
             return near
         met, infinite = self._count(huge), self._count(_endless)
         if "d0" in self._inputs:
-            met, infinite = (
-                counted + _seen(self._inputs["d0"], view) for counted, view in ((met, huge), (infinite, _endless))
-            )
+            met, infinite = (counted + self._seen("d0", view) for counted, view in ((met, huge), (infinite, _endless)))
         return near & ((met >= 2) | ((met >= 1) & (infinite >= 1)))
 
     def beside_padding(self) -> Mask:
         """Cells with a term in the padding, in which the other factor is NaN or infinite."""
-        found = self._exactness.beside_padding(
-            self._problem, lambda name: _seen(self._inputs[name], _endless), rooms.threads()
-        )
+        found = self._exactness.beside_padding(self._problem, lambda name: self._seen(name, _endless), rooms.threads())
         return self._none() if found is None else found
 
     def flushed_beside_infinity(self) -> Mask:
@@ -304,16 +305,19 @@ class _Terms:
             for huge in self._operands:
                 if tiny == huge:
                     continue
-                flags = {tiny: _seen(self._inputs[tiny], _flushed), huge: _seen(self._inputs[huge], _infinite)}
+                flags = {tiny: self._seen(tiny, _flushed), huge: self._seen(huge, _infinite)}
                 if flags[tiny].any() and flags[huge].any():
                     met += self._run(self._ones() | flags)
         return np.asarray(met > 0)
 
     def _count(self, view: View) -> NDArray[np.float64]:
         """Terms of which either factor shows in ``view``; those of which both do count twice."""
+        return self._counted({name: self._seen(name, view) for name in self._operands})
+
+    def _counted(self, flagged: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The same of factors that are seen already."""
         count = np.zeros(self._lengths)
-        for name in self._operands:
-            flags = _seen(self._inputs[name], view)
+        for name, flags in flagged.items():
             if flags.any():
                 count += self._run(self._ones() | {name: flags})
         return count
@@ -331,10 +335,16 @@ class _Terms:
     def _run(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         return sums(self._problem, cells)
 
-
-def _seen(host: HostTensor, view: View) -> NDArray[np.float64]:
-    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        return view(host.logical.astype(np.float64), host.tensor.dtype)
+    def _seen(self, name: str, view: View) -> NDArray[np.float64]:
+        host = self._inputs[name]
+        cells = self._kept.get(name)
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            if cells is None:
+                cells = host.logical.astype(np.float64)
+                cells.flags.writeable = False
+                if cells.nbytes <= MOST_KEPT:
+                    self._kept[name] = cells
+            return view(cells, host.tensor.dtype)
 
 
 def _as_is(cells: NDArray[np.float64], _: Dtype) -> NDArray[np.float64]:

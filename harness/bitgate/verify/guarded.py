@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitgate.device.block import Block, fits
 from bitgate.device.buffers import Buffer, Look
 from bitgate.device.device import Device
 from bitgate.device.errors import HipError
@@ -30,6 +31,7 @@ class Buffers:
         """What only showed as the memory was given back."""
         self._device = device
         self._placement = placement
+        self._block: Block | None = None
 
     def add(self, name: str, size: int, alignment: int = DEFAULT_ALIGNMENT, *, guarded: bool = True) -> Buffer:
         """``guarded`` as of ``Device.alloc``. HipError if there is no memory left."""
@@ -37,12 +39,17 @@ class Buffers:
         self.named[name] = buffer
         return buffer
 
-    def put(self, name: str, storage: NDArray[Any]) -> None:
-        """Fill the buffer of this name; it is added if there is none."""
-        if name in self.named:
-            self.named[name].upload(storage)
-        else:
-            self.add(name, storage.nbytes, guarded=False).put(storage)
+    def put(self, contents: Mapping[str, NDArray[Any]]) -> None:
+        """Fill the buffers of these names; they are added where there are none."""
+        new = {name: storage for name, storage in contents.items() if name not in self.named}
+        if self._device.host is None and self._block is None and fits(new):
+            self._block = Block(self._device, new, DEFAULT_ALIGNMENT, self._placement)
+            self.named |= self._block.buffers
+        for name, storage in contents.items():
+            if name not in new:
+                self.named[name].upload(storage)
+            elif name not in self.named:
+                self.add(name, storage.nbytes, guarded=False).put(storage)
 
     def at(self, name: str, size: int) -> Buffer:
         """The buffer of this name, added if there is none."""
@@ -58,19 +65,25 @@ class Buffers:
             except HipError as error:
                 fault = self._device.fault()
                 self.damage = self.damage or (fault.text if fault is not None else str(error))
+        if self._block is not None:
+            self._block.free()
 
     def look(
         self, inputs: Mapping[str, HostTensor], reference: Mapping[str, HostTensor]
     ) -> tuple[dict[str, HostTensor], str]:
         """(results, harm): the outputs whose memory is not the reference's, byte for byte; what was written that is
         nobody's to write, empty if nothing was: guards, inputs that have a buffer, gaps between the rows of results."""
-        seen = {} if self._device.host is not None else {name: one.look() for name, one in self.named.items()}
+        seen = {} if self._device.host is not None else self._looks()
         results = {
             role: _downloaded(self.named[role], expected)
             for role, expected in reference.items()
             if not self._holds(role, expected.storage, seen)
         }
         return results, self._harm(inputs, results, reference, seen)
+
+    def _looks(self) -> dict[str, Look]:
+        looks = {} if self._block is None else self._block.look()
+        return {name: looks[name] if name in looks else one.look() for name, one in self.named.items()}
 
     def _harm(
         self,

@@ -163,13 +163,12 @@ def fill(
 ) -> None:
     """Inputs, and poison in the outputs and the workspace; buffers that are not there yet are added."""
     shared = launch.problem.in_place
-    for name, tensor in inputs.items():
-        if name not in shared:
-            buffers.put(name, tensor.storage)
+    contents = {name: tensor.storage for name, tensor in inputs.items() if name not in shared}
     for role, expected in reference.items():
         lies_there = shared if role == launch.problem.result else ()
         before = inputs[lies_there[0]] if lies_there else poisoned(expected.tensor, how.poison)
-        buffers.put(role, before.storage)
+        contents[role] = before.storage
+    buffers.put(contents)
     if launch.workspace:
         buffers.at(WORKSPACE, launch.workspace).fill(SCRATCH_BYTES[how.poison])
 

@@ -48,6 +48,6 @@ def _fingerprint(evidence: Evidence) -> dict[str, str]:
         fingerprint["guards"] = "both" if len(runs) == 2 else runs[0].how.placement
         if changes := planned.kernel.family.changes:
             fingerprint["changes"] = ",".join(changes)
-    if evidence.runner is not None and (unchecked := set(Capability) - evidence.runner.capabilities):
-        fingerprint["unchecked"] = ",".join(sorted(unchecked))
+    if evidence.runner is not None and len(evidence.runner.capabilities) < len(Capability):
+        fingerprint["unchecked"] = ",".join(sorted(set(Capability) - evidence.runner.capabilities))
     return fingerprint

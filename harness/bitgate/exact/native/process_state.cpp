@@ -281,10 +281,11 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
   return out.length;
 }
 
-// Is what the harness itself may have changed since the last snapshot as it was then: numbers of threads,
-// descriptors and children, the environment, the floating-point environment? 0 where that cannot be told.
+// Is what the harness itself may have changed since the last snapshot as it was then: numbers of threads and
+// descriptors, the environment, the floating-point environment? 0 where that cannot be told, or where there
+// are children, which are not counted.
 extern "C" __attribute__((visibility("default"))) int32_t bitgate_process_state_holds() {
-  return last.entries >= 0 && fp_environment() == last.fp && last.has_this_environment() &&
-         has_children() == last.children && threads.are_as_many("/proc/self/task", threads_in) &&
+  return last.entries >= 0 && fp_environment() == last.fp && last.has_this_environment() && !last.children &&
+         !has_children() && threads.are_as_many("/proc/self/task", threads_in) &&
          descriptors.are_as_many("/proc/self/fd", descriptors_in);
 }
