@@ -57,22 +57,46 @@ BITGATE_HD inline Place place_of(const Cells& cells, int64_t index) {
   return place;
 }
 
-// body(index) for this thread's share of [0, count).
-template <class Body> __device__ __forceinline__ void each(int64_t count, Body body) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * block_size;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x; i < count; i += step)
-    body(i);
+// Blocks for so many cells, in a grid or in a row of one.
+BITGATE_HD inline int64_t blocks_for(int64_t count) {
+  const int64_t shares = (count + block_size * cells_a_thread - 1) / (block_size * cells_a_thread);
+  return shares < 1 ? 1 : shares < max_blocks ? shares : max_blocks;
 }
 
-// Launches `kernel` over `count` cells and returns the HIP error.
+// Blocks of this row that share [0, count): the longest row decides how many each has.
+__device__ __forceinline__ int64_t sharing(int64_t count) {
+  const int64_t blocks = blocks_for(count), row = gridDim.x;
+  return blocks < row ? blocks : row;
+}
+
+// Has this block no share?
+__device__ __forceinline__ bool is_idle(int64_t count) {
+  return blockIdx.x >= sharing(count);
+}
+
+// body(index) for this thread's share of [0, count).
+template <class Body> __device__ __forceinline__ void each(int64_t count, Body body) {
+  const int64_t step = sharing(count) * block_size;
+  if (!is_idle(count))
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x; i < count; i += step)
+      body(i);
+}
+
+// Launches `kernel` in `rows` rows of blocks, each enough for `count` cells, and returns the HIP error.
 template <class... Params, class... Args>
-int32_t start(void* stream, const char* name, void (*kernel)(Params...), int64_t count, const Args&... args) {
-  const int64_t shares = (count + block_size * cells_a_thread - 1) / (block_size * cells_a_thread);
-  const int64_t blocks = shares < 1 ? 1 : shares < max_blocks ? shares : max_blocks;
+int32_t start_rows(void* stream, const char* name, void (*kernel)(Params...), int64_t count, int64_t rows,
+                   const Args&... args) {
   bitgate_dispatch_record record{};
   bitgate::Context context{record, static_cast<hipStream_t>(stream), 0};
-  bitgate::launch(context, name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(block_size), 0, args...);
+  const dim3 grid(static_cast<unsigned>(blocks_for(count)), static_cast<unsigned>(rows));
+  bitgate::launch(context, name, kernel, grid, dim3(block_size), 0, args...);
   return static_cast<int32_t>(context.error);
+}
+
+// The same in one row.
+template <class... Params, class... Args>
+int32_t start(void* stream, const char* name, void (*kernel)(Params...), int64_t count, const Args&... args) {
+  return start_rows(stream, name, kernel, count, 1, args...);
 }
 
 // Calls use(Bits{}) with the unsigned type of that many bytes.

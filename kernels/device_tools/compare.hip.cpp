@@ -1,5 +1,5 @@
 // Comparison on the device: bits of a result against those of a reference, gaps between cells, guard zones.
-#include "answers.hpp"
+#include "zones.hpp"
 
 namespace device_tools {
 
@@ -61,30 +61,14 @@ __global__ void __launch_bounds__(block_size)
   max_answer(answers + 1, least);
 }
 
-// Guard zones of all buffers of a launch. Mirrored by Zones in tools_abi.py.
-inline constexpr int max_zones = 32;
-struct Zones {
-  struct {
-    uint64_t address, bytes;
-  } zone[max_zones];
-};
-
-// One block a zone. answers: how many bytes are not `canary`.
+// One row of blocks a zone. answers: how many bytes are not `canary`.
 __global__ void __launch_bounds__(block_size) kernel_zones(Zones zones, uint32_t canary, Word* answers) {
-  const auto& zone = zones.zone[blockIdx.x];
-  const auto* bytes = reinterpret_cast<const uint8_t*>(zone.address);
-  Word count = 0;
-  for (uint64_t i = threadIdx.x; i < zone.bytes; i += block_size)
-    count += bytes[i] != canary;
-  add_answer(answers, count);
+  count_damage(zones.zone[blockIdx.y], canary, answers);
 }
 
-// One block a zone: every byte of it becomes `canary`.
+// One row of blocks a zone: every byte of it becomes `canary`.
 __global__ void __launch_bounds__(block_size) kernel_guard(Zones zones, uint32_t canary) {
-  const auto& zone = zones.zone[blockIdx.x];
-  auto* bytes = reinterpret_cast<uint8_t*>(zone.address);
-  for (uint64_t i = threadIdx.x; i < zone.bytes; i += block_size)
-    bytes[i] = static_cast<uint8_t>(canary);
+  guard(zones.zone[blockIdx.y], canary);
 }
 
 } // namespace device_tools
@@ -111,26 +95,18 @@ BITGATE_EXPORT int32_t bitgate_tools_gaps(const void* data, const Cells* cells, 
   });
 }
 
-BITGATE_EXPORT int32_t bitgate_tools_guard(const Zones* zones, int32_t count, uint32_t canary,
+BITGATE_EXPORT int32_t bitgate_tools_guard(const Zone* zones, int32_t count, uint32_t canary,
                                            void* stream) noexcept {
   if (count < 1 || count > max_zones)
     return static_cast<int32_t>(hipErrorInvalidValue);
-  bitgate_dispatch_record record{};
-  bitgate::Context context{record, static_cast<hipStream_t>(stream), 0};
-  bitgate::launch(context, "guard", kernel_guard, dim3(static_cast<unsigned>(count)), dim3(block_size), 0,
-                  *zones, canary);
-  return static_cast<int32_t>(context.error);
+  return start_rows(stream, "guard", kernel_guard, 1, count, zones_of(zones, count), canary);
 }
 
-BITGATE_EXPORT int32_t bitgate_tools_zones(const Zones* zones, int32_t count, uint32_t canary, Word* answers,
+BITGATE_EXPORT int32_t bitgate_tools_zones(const Zone* zones, int32_t count, uint32_t canary, Word* answers,
                                            void* stream) noexcept {
   if (count < 1 || count > max_zones)
     return static_cast<int32_t>(hipErrorInvalidValue);
-  bitgate_dispatch_record record{};
-  bitgate::Context context{record, static_cast<hipStream_t>(stream), 0};
-  bitgate::launch(context, "zones", kernel_zones, dim3(static_cast<unsigned>(count)), dim3(block_size), 0,
-                  *zones, canary, answers);
-  return static_cast<int32_t>(context.error);
+  return start_rows(stream, "zones", kernel_zones, 1, count, zones_of(zones, count), canary, answers);
 }
 
 } // extern "C"

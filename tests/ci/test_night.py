@@ -13,8 +13,8 @@ from junitparser import JUnitXml
 from bitgate.cases.plan import Plan, PlannedItem
 from bitgate.cases.run_plan import RunPlan, make
 from bitgate.record import Key, Outcome, Stamp, Verdict, append
-from bitgate.report import merge
 from bitgate.report.ledger import read_night
+from bitgate.report.render import merge
 from bitgate.report.summary import summarise
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")

@@ -52,7 +52,7 @@ from bitgate.operation.foreign import found_in_case, perf_of, problems_of
 from bitgate.plugin.start import _selection
 from bitgate.project_file import read as read_project
 from bitgate.record import Certificate, Diagnosis, Key, Outcome, Stamp, Verdict, to_event
-from bitgate.report import merge
+from bitgate.report.render import merge
 
 ANSWERS = (UsageError, ProblemError)
 

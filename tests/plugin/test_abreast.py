@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bitgate.device.targets import Target
@@ -115,21 +117,29 @@ def hangs(processes: str) -> list[str]:
     return [f"--processes={processes}", f"--load={SICK}", "--kernel=*", "--option", "illness=hang"]
 
 
-def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along(
+def test_resume_does_not_go_back_to_a_kernel_that_took_its_parent_along_twice(
     suites: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The black box tells what each process was at, not whose test ran here."""
+    """The black box tells what each process was at, not whose test ran here. One death may have come from outside."""
     monkeypatch.setenv("BITGATE_SPIN_SECONDS", "500")
     add_sick(suites)
-    box = BlackBox(suites.out, "main")
-    status, said = suites.interrupt(signal.SIGKILL, lambda: any("sick" in name for name in box.tests()), *hangs("2"))
-    assert status == -signal.SIGKILL, said
-    under_way = set(box.tests())
-    assert len(under_way) <= 3
+    box, under_way = BlackBox(suites.out, "main"), []
+    for more in ((), ("--resume",)):
+        begun = box.path.stat().st_mtime_ns if more else 0
+
+        def is_sick(begun: int = begun) -> bool:
+            with suppress(FileNotFoundError):  # the resumed run has just removed that of the first
+                return box.path.stat().st_mtime_ns > begun and any("sick" in name for name in box.tests())
+            return False
+
+        status, said = suites.interrupt(signal.SIGKILL, is_sick, *hangs("2"), *more)
+        assert status == -signal.SIGKILL, said
+        under_way.append(set(box.tests()))
+        assert len(under_way[-1]) <= 3
     done = suites.run(*hangs("2"), "--resume")
     assert done.returncode == 1, done.stdout + done.stderr
     last = {verdict.test: verdict.outcome.value for verdict in suites.verdicts}
-    assert {test for test, outcome in last.items() if outcome == "CRASHED"} == under_way
+    assert {test for test, outcome in last.items() if outcome == "CRASHED"} == under_way[0] & under_way[1]
     assert sorted({*last.values()}) == ["CRASHED", "PASS"]
     assert len(last) == 7
     assert list(suites.out.glob("blackbox-*")) == []
@@ -249,3 +259,35 @@ def test_each_process_has_its_own_device_and_its_share_of_the_threads(monkeypatc
     host = Target("host", "host", "cpu", "CPU")
     assert count(host) == 7
     assert "ROCR_VISIBLE_DEVICES" not in environments(Leases(host), 1)[0]
+
+
+SPAWNED = """
+from bitgate.verify.process import CaseProcess
+spawn = CaseProcess.spawn
+def noted(self):
+    open("begun", "a").write("begun" + chr(10))
+    spawn(self)
+CaseProcess.spawn = noted
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begun", "code"),
+    [(["--collect-only"], 0, 0), (["-k", "no_such_case"], 2, 3), (["--kernel=no_such_kernel"], 2, 2)],
+)
+def test_a_run_of_nothing_leaves_no_process(suites: Any, arguments: list[str], begun: int, code: int) -> None:
+    """They open the target while tests are collected, whatever will be found."""
+    (suites.folder / "suites" / "conftest.py").write_text(SPAWNED)
+    done = suites.run(TWO, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    noted = suites.folder / "begun"
+    assert (len(noted.read_text().split()) if noted.exists() else 0) == begun
+    mark = f"BITGATE_OUT={suites.folder / 'out'}".encode()
+    assert [pid for pid in psutil.pids() if mark in environment_of(pid)] == []
+
+
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""

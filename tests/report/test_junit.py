@@ -14,9 +14,9 @@ from junitparser import JUnitXml
 
 from bitgate import rooms
 from bitgate.record import UNKNOWN, Diagnosis, Outcome, Verdict
-from bitgate.report import render
 from bitgate.report.junit import BUDGET, document, write
 from bitgate.report.ledger import Entry, Ledger
+from bitgate.report.render import render
 from bitgate.report.text import LIMIT, capped, legal
 
 Make = Callable[..., Verdict]

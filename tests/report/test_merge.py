@@ -15,9 +15,8 @@ from junitparser import JUnitXml
 
 from bitgate.cli.main import run
 from bitgate.record import Outcome, Verdict, append
-from bitgate.report import merge, render
 from bitgate.report.ledger import Entry, Ledger
-from bitgate.report.render import markdown
+from bitgate.report.render import markdown, merge, render
 from bitgate.report.summary import summarise
 
 Make = Callable[..., Verdict]

@@ -9,8 +9,8 @@ import pytest
 from junitparser import JUnitXml
 
 from bitgate.record import Verdict
-from bitgate.report import merge
 from bitgate.report.ledger import Night, read_night
+from bitgate.report.render import merge
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]

@@ -236,6 +236,12 @@ class Builder:
             return _prebuilt(declaration)
         return self._looked_up(self._recipe(declaration))
 
+    def is_built(self, *declarations: KernelFamily) -> bool:
+        """Are the runtime, the helpers and these families built here and up to date? Builds nothing, asks no store, and
+        knows of no source that is replaced."""
+        recipes = [self._native_recipe] + ([self._runtime_recipe] if self.platform != "amd" else [])
+        return all(map(self._built, recipes)) and all(self.find(one) for one in declarations)
+
     def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
         """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
         prebuilt one."""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from bitgate.report import Summary
+from bitgate.report.summary import Summary
 
 SHOWN = 10
 """GitHub shows as many errors of a step."""

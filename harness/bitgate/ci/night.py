@@ -29,8 +29,8 @@ from bitgate.ci.screen import Screen
 from bitgate.ci.tally import Tally
 from bitgate.ci.view import view_of
 from bitgate.errors import UsageError
-from bitgate.report import merge
 from bitgate.report.absent import Absent
+from bitgate.report.render import merge
 from bitgate.report.run_finding import RunFinding
 from bitgate.report.summary import Summary
 

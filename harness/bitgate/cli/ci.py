@@ -122,7 +122,7 @@ def merge(
     from bitgate.ci.annotations import FORGES, github_lines, write_quality
     from bitgate.ci.matrix import Expected, expected_of
     from bitgate.cli.report import print_summary
-    from bitgate.report import merge as merge_results
+    from bitgate.report.render import merge as merge_results
     from bitgate.report.run_finding import RunFinding
 
     if annotate and annotate not in FORGES:

@@ -11,7 +11,7 @@ import typer
 from bitgate import rooms
 
 if TYPE_CHECKING:
-    from bitgate.report import Summary
+    from bitgate.report.summary import Summary
 
 app = typer.Typer(add_completion=False)
 
@@ -31,7 +31,7 @@ def report(
 
     Ends with 0 if all is green, 1 if a defect was found, 3 if nothing was compared.
     """
-    from bitgate.report import merge
+    from bitgate.report.render import merge
 
     folder = out or rooms.out_dir()
     summary = merge(files or [rooms.out_dir()], folder)

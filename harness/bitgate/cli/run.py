@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 PLUGIN = "bitgate.pytest_plugin"
 QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 """An installed bitgate may lie in a folder that nobody can write; and it is imported before pytest could rewrite it."""
+
+SPARED = {"logging": "--log", "hypothesispytest": "--hypothesis", "benchmark": "--benchmark"}
+"""Plugins that look at each test three times, and that no test of bitgate's own suites has a use for; how their options
+begin."""
 
 app = typer.Typer()
 
@@ -70,7 +74,9 @@ def run(
     if not own:
         project.tables()  # without a suite pytest would not know our options
         tell_whose(project)
-    arguments = [*context.args] if own else [*suites_and_root(project), *context.args]
+    is_bare = not own and all(map(ours().holds, project.suites))
+    arguments = [] if own else suites_and_root(project)
+    arguments += [*(spared(context.args) if is_bare else ()), *context.args]
     stated = {"--tier": [tier or project.tiers[0]], "--target": [target], "--select": [select], "--kernel": [kernel]}
     stated |= {"--shard": [shard], "--plan": [plan]}
     stated |= {"--option": option or [], "--load": [str(path) for path in load or []]}
@@ -84,6 +90,14 @@ def run(
         summary = keeper.run.summary if keeper.run else None
         typer.echo(json.dumps({"summary": summary.as_json() if summary else {"exit_code": code}}))
     return code
+
+
+def spared(arguments: Sequence[str]) -> list[str]:
+    """pytest's arguments for bitgate's own suites: their tests log nothing, and what is printed by other means than
+    Python's a kernel prints, in its own process. A plugin whose options are asked for stays."""
+    stated = [*arguments, *os.environ.get("PYTEST_ADDOPTS", "").split()]
+    idle = [name for name, begin in SPARED.items() if not any(text.startswith(begin) for text in stated)]
+    return ["--capture=sys", *(f"-pno:{name}" for name in idle)]
 
 
 def suites_and_root(project: Project) -> list[str]:

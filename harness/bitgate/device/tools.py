@@ -6,6 +6,7 @@ Work is queued on the device's stream; what it finds out comes back in one small
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from ctypes import byref
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,21 @@ from numpy.typing import NDArray
 
 from bitgate.device.buffers import CANARY, Buffer
 from bitgate.device.device import Device
-from bitgate.device.errors import hip_error
-from bitgate.device.tools_abi import CWeights, cells_of, load, memory_of, zones_of
+from bitgate.device.errors import check, hip_error
+from bitgate.device.gathering import SMALL, Gathering
+from bitgate.device.tools_abi import (
+    CONSTANT,
+    FILL,
+    INTEGERS,
+    REALS,
+    CWeights,
+    cell_bytes,
+    cells_of,
+    load,
+    memory_bytes,
+    memory_of,
+    zones_of,
+)
 from bitgate.exact import counter
 from bitgate.exact.checksum import WeightPlan
 from bitgate.exact.fill import TensorFill
@@ -27,11 +41,21 @@ from bitgate.operation.host_tensor import GAP_PATTERN, has_gaps
 ANSWERS = 256
 """64-bit words that one ``read`` brings back."""
 
-MOST_SUMS = 4096
-"""Of operands whose sums are remembered, a few dozen bytes each."""
+ROUNDS = 64
+"""So many times as many words are cleared at once: none is answered into twice in between."""
 
-Fill = tuple[Tensor, TensorFill, int]
-"""Of an operand: tensor, how it is filled, seed. It decides each bit of its memory."""
+MOST_MADE = 4096
+"""Of operands that are remembered, a few hundred bytes each."""
+
+
+@dataclass
+class Made:
+    """An operand as tensor, fill and seed decide it, each bit of its memory: what asks for it, if it is small, and the
+    sums over it once they are known."""
+
+    request: bytes = b""
+    sums: tuple[int, int] | None = None
+
 
 _WORD = 2**64
 
@@ -63,6 +87,9 @@ class Tools(Protocol):
 
     def clear(self) -> None:
         """Forget all questions, and what was filled."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is asked for in a ``with`` of it is done at its end: fills first, then questions, in few launches."""
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
         """Ask for the two sums of ``exact.digest``; the first cell is number ``first`` of what it is a block of."""
@@ -108,14 +135,21 @@ class DeviceTools:
         self._device = device
         self._entries = load(library)
         self._tables: dict[tuple[str, int], Buffer] = {}
-        self._answers = device.alloc(8 * ANSWERS, name="answers")
+        self._answers = device.alloc(8 * ANSWERS * ROUNDS, name="answers")
+        self._answers.fill(0)
+        self._begin = self._asked = 0
+        """The first word that is answered into, and how many are."""
+        self._words = np.empty(ANSWERS, np.uint64)
+        self._words_at = self._words.ctypes.data
         self._known: dict[int, int] = {}
-        self._filled: dict[int, Fill] = {}
+        self._made: dict[tuple[Tensor, TensorFill, int], Made] = {}
+        self._filled: dict[int, Made] = {}
         """By address, since the last ``clear``."""
-        self._asked_of: dict[int, Fill] = {}
+        self._asked_of: dict[int, Made] = {}
         """Questions, by ticket, whose answers are remembered."""
-        self._sums: dict[Fill, tuple[int, int]] = {}
-        self.clear()
+        self._guarded: tuple[list[Buffer], tuple[bytes, int]] = ([], (b"", 0))
+        """Buffers, and their zones."""
+        self._gathering = Gathering(self._call)
 
     def can_fill(self, tensor: Tensor, fill: TensorFill) -> bool:
         return fill.kind == "integer" or (fill.kind == "real" and tensor.dtype.name in ("f64", "f32", "f16", "bf16"))
@@ -124,36 +158,66 @@ class DeviceTools:
         if not self.can_fill(tensor, fill):
             raise ValueError(f"{fill.kind} data of {tensor.dtype} are not made on a device")
         self._fill_gaps(data, tensor)
+        made = self._filled[data] = self._made_of(tensor, fill, seed)
+        if self._gathering.is_open and made.request:
+            self._gathering.fill(data, made.request)
+            return
         start = counter.stream(seed, tensor.name)
         if fill.kind == "real":
             self._call("fill_reals", data, byref(cells_of(tensor)), start)
         else:
-            patterns = self._patterns(tensor.dtype, fill.range) if tensor.dtype.bytes <= 2 else 0
+            patterns = self._patterns(tensor.dtype, fill.range)
             self._call("fill_integers", data, byref(cells_of(tensor)), start, fill.range, fill.keep, patterns)
-        self._filled[data] = tensor, fill, seed
+
+    def _made_of(self, tensor: Tensor, fill: TensorFill, seed: int) -> Made:
+        key = tensor, fill, seed
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            made = self._made[key] = Made()
+            if tensor.elements <= SMALL:
+                start, is_real = counter.stream(seed, tensor.name), fill.kind == "real"
+                patterns = 0 if is_real else self._patterns(tensor.dtype, fill.range)
+                kind = REALS if is_real else INTEGERS
+                made.request = FILL.pack(cell_bytes(tensor), patterns, start, fill.keep, fill.range, kind)
+        return made
 
     def fill_bits(self, data: int, tensor: Tensor, bits: int) -> None:
         self._fill_gaps(data, tensor)
-        self._call("fill_bits", data, byref(cells_of(tensor)), bits)
+        if self._gathering.is_open and tensor.elements <= SMALL:
+            self._gathering.fill(data, FILL.pack(cell_bytes(tensor), 0, bits, 0, 0, CONSTANT))
+        else:
+            self._call("fill_bits", data, byref(cells_of(tensor)), bits)
 
     def clear(self) -> None:
-        self._asked = 0
+        self._begin, self._asked = self._begin + self._asked, 0
+        if self._begin + ANSWERS > ANSWERS * ROUNDS:
+            self._answers.fill(0)
+            self._begin = 0
         self._known.clear()
         self._filled.clear()
         self._asked_of.clear()
-        self._answers.fill(0)
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._gathering
 
     def digest(self, data: int, tensor: Tensor, first: int = 0) -> int:
+        if self._gathering.is_open and tensor.elements <= SMALL:
+            return self._ask_later(data, cell_bytes(tensor), first)
         return self._ask(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
         """Of an operand that was filled alike before, for another launch or kernel, the sums are known."""
-        filled = self._filled.get(data) if untouched else None
-        if filled is not None and filled in self._sums:
-            return self._answer(*self._sums[filled])
-        ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
-        if filled is not None:
-            self._asked_of[ticket] = filled
+        made = self._filled.get(data) if untouched else None
+        if made is not None and made.sums is not None:
+            return self._answer(*made.sums)
+        if self._gathering.is_open and tensor.space <= SMALL:
+            ticket = self._ask_later(data, memory_bytes(tensor), 0)
+        else:
+            ticket = self._ask(2, "digest", data, byref(memory_of(tensor)), 0)
+        if made is not None:
+            self._asked_of[ticket] = made
         return ticket
 
     def differences(self, result: int, reference: int, tensor: Tensor, begin: int = 0) -> int:
@@ -166,13 +230,27 @@ class DeviceTools:
     def guards(self, buffers: Sequence[Buffer]) -> int:
         if self._device.host is not None:  # the host runtime keeps its guards itself
             return self._answer(sum(buffer.check_guards() is not None for buffer in buffers))
-        zones, count = zones_of(zone for buffer in buffers for zone in buffer.zones())
-        return self._ask(1, "zones", byref(zones), count, CANARY)
+        zones, count = self._zones_of(buffers)
+        if not self._gathering.is_open:
+            return self._ask(1, "zones", zones, count, CANARY)
+        ticket = self._reserve(1)
+        self._gathering.look(zones, count, self._place(ticket))
+        return ticket
 
     def guard(self, buffers: Sequence[Buffer]) -> None:
-        if self._device.host is None:
-            zones, count = zones_of(zone for buffer in buffers for zone in buffer.zones())
-            self._call("guard", byref(zones), count, CANARY)
+        if self._device.host is not None:
+            return
+        zones, count = self._zones_of(buffers)
+        if self._gathering.is_open:
+            self._gathering.guard(zones, count)
+        else:
+            self._call("guard", zones, count, CANARY)
+
+    def _zones_of(self, buffers: Sequence[Buffer]) -> tuple[bytes, int]:
+        """They are asked for twice, before a launch and behind it."""
+        if list(buffers) != self._guarded[0]:
+            self._guarded = list(buffers), zones_of(zone for buffer in buffers for zone in buffer.zones())
+        return self._guarded[1]
 
     def weighted_sum(self, data: int, tensor: Tensor, weights: WeightPlan) -> int:
         plan = CWeights(
@@ -187,21 +265,31 @@ class DeviceTools:
 
     def read(self) -> list[int]:
         self._device.synchronize()
-        words = np.empty(ANSWERS, np.uint64)
-        self._answers.download(words)
-        answers: list[int] = words[: self._asked].tolist()
-        for ticket, filled in self._asked_of.items():
-            if len(self._sums) >= MOST_SUMS:
-                self._sums.clear()
-            self._sums[filled] = sums_at(answers, ticket)
+        if self._asked:
+            hip = self._device.hip
+            kind, size = hip.hipMemcpyKind.hipMemcpyDeviceToHost, 8 * self._asked
+            check(hip.hipMemcpy(self._words_at, self._place(0), size, kind), "hipMemcpy")
+        answers: list[int] = self._words[: self._asked].tolist()
+        for ticket, made in self._asked_of.items():
+            made.sums = sums_at(answers, ticket)
         for ticket, word in self._known.items():
             answers[ticket] = word
         return answers
 
     def _ask(self, words: int, name: str, *arguments: object) -> int:
         ticket = self._reserve(words)
-        self._call(name, *arguments, self._answers.pointer + 8 * ticket)
+        self._gathering.call(name, *arguments, self._place(ticket))
         return ticket
+
+    def _ask_later(self, data: int, cells: bytes, first: int) -> int:
+        """For two sums, with others."""
+        ticket = self._reserve(2)
+        self._gathering.digest(data, cells, first, self._place(ticket))
+        return ticket
+
+    def _place(self, ticket: int) -> int:
+        """Where it is answered."""
+        return self._answers.pointer + 8 * (self._begin + ticket)
 
     def _answer(self, *words: int) -> int:
         """An answer that the caller knows already."""
@@ -231,7 +319,9 @@ class DeviceTools:
                 raise hip_error(code, "hipMemset")
 
     def _patterns(self, dtype: Dtype, range_: int) -> int:
-        """Device memory with -range .. range in the type."""
+        """Device memory with -range .. range in a type of at most two bytes; null for others."""
+        if dtype.bytes > 2:
+            return 0
         return self._table(dtype.name, range_, lambda: np.arange(-range_, range_ + 1).astype(dtype.numpy))
 
     def _values(self, dtype: Dtype) -> int:

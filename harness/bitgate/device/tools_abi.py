@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from ctypes import CDLL, POINTER, Structure, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.operation import Tensor
@@ -15,6 +16,8 @@ from bitgate.project import harness_kernels
 
 MAX_AXES = 6
 MAX_ZONES = 32
+MAX_FILLS = 8
+MAX_DIGESTS = 12
 
 
 def family() -> KernelFamily:
@@ -61,6 +64,18 @@ def memory_of(tensor: Tensor) -> Cells:
     return _cells(tensor, [(tensor.space, 1, 1)])
 
 
+@lru_cache(maxsize=1024)
+def cell_bytes(tensor: Tensor) -> bytes:
+    """``cells_of`` as C has them in memory."""
+    return bytes(cells_of(tensor))
+
+
+@lru_cache(maxsize=1024)
+def memory_bytes(tensor: Tensor) -> bytes:
+    """``memory_of`` as C has it in memory."""
+    return bytes(memory_of(tensor))
+
+
 def _cells(tensor: Tensor, axes: list[tuple[int, int, int]]) -> Cells:
     count = prod(length for length, _, _ in axes)
     cells = Cells(count=count, rank=len(axes), element_bytes=tensor.dtype.bytes, dtype=tensor.dtype.code)
@@ -100,24 +115,30 @@ class CWeights(Structure):
     )
 
 
-class Zone(Structure):
-    """Address and length of one guard zone."""
+_CELLS = 8 * (3 * MAX_AXES + 3)
+"""Bytes of ``Cells``."""
 
-    _fields_ = (("address", c_uint64), ("bytes", c_uint64))
+POINTER_FIRST = struct.Struct("=Q")
+"""Where the data of a fill or a digest lie: their first field, while the others are the same for every launch."""
+
+FILL = struct.Struct(f"={_CELLS}sQQQIi")
+"""The rest of ``Fill`` of kernels/device_tools/fill.hip.cpp: cells, patterns, stream, keep, range, kind."""
+INTEGERS, REALS, CONSTANT = range(3)
+
+DIGEST = struct.Struct(f"=Q{_CELLS}sQQ")
+"""``Digest`` of kernels/device_tools/sums.hip.cpp: data, cells, first, answers."""
+
+ZONE = struct.Struct("=QQ")
+"""``Zone`` of kernels/device_tools/zones.hpp: address and bytes."""
 
 
-class Zones(Structure):
-    """``Zones`` of kernels/device_tools/compare.hip.cpp."""
-
-    _fields_: ClassVar[Any] = [("zone", Zone * MAX_ZONES)]
-
-
-def zones_of(ranges: Iterable[tuple[int, int]]) -> tuple[Zones, int]:
-    """The (begin, end) that are not empty, and how many these are. ValueError if they are too many for one go."""
-    every = [Zone(begin, end - begin) for begin, end in ranges if end > begin]
+def zones_of(ranges: Iterable[tuple[int, int]]) -> tuple[bytes, int]:
+    """The (begin, end) that are not empty as an array of ``Zone``, and how many these are. ValueError if they are too
+    many for one go."""
+    every = [ZONE.pack(begin, end - begin) for begin, end in ranges if end > begin]
     if len(every) > MAX_ZONES:
         raise ValueError(f"{len(every)} guard zones, at most {MAX_ZONES} are looked at in one go")
-    return Zones((Zone * MAX_ZONES)(*every)), len(every)
+    return b"".join(every), len(every)
 
 
 _P, _C = c_void_p, POINTER(Cells)
@@ -130,8 +151,10 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "differences": (_P, _P, _P, _C, c_int64, _P, _P),
     "gaps": (_P, _C, c_int64, _P, _P),
     "hold": (c_int64, _P),
-    "guard": (POINTER(Zones), c_int32, c_uint32, _P),
-    "zones": (POINTER(Zones), c_int32, c_uint32, _P, _P),
+    "guard": (_P, c_int32, c_uint32, _P),
+    "zones": (_P, c_int32, c_uint32, _P, _P),
+    "fills": (_P, c_int32, _P, c_int32, c_uint32, _P),
+    "digests": (_P, c_int32, _P, c_int32, c_uint32, _P, _P),
 }
 
 

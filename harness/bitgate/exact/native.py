@@ -108,6 +108,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (POINTER(c_int64), _W, c_int32, c_int32, c_void_p, c_void_p, c_void_p, c_int32),
     ),
     "bitgate_process_state": (c_int64, (c_void_p, c_int64)),
+    "bitgate_process_state_holds": (c_int32, ()),
     "bitgate_timed_calls": (c_int32, (c_void_p, c_int64)),
     "bitgate_ordered_op": (None, (c_int32, c_double, c_double, c_int32, c_void_p, c_void_p, c_int64, c_int32)),
 }

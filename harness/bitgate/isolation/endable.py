@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TypeVar
 
 Own = TypeVar("Own", bound="Endable")
@@ -18,3 +20,17 @@ class Endable(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+class Leaving(Endable):
+    """Ends all of these at once, each in a thread of its own, while the caller does something else; ``end`` waits for
+    them. Nobody else may use them any more."""
+
+    def __init__(self, parts: Iterable[Endable]) -> None:
+        self._threads = [threading.Thread(target=part.end, daemon=True) for part in parts]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        for thread in self._threads:
+            thread.join()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,5 @@ class HostTensor:
 
 
 def has_gaps(tensor: Tensor) -> bool:
-    """Is there memory between the tensor's cells? (Broadcast lengths, stride 0, share one cell.)"""
-    pairs = zip(tensor.lengths, tensor.strides, strict=True)
-    return tensor.space != prod(length for length, stride in pairs if stride != 0)
+    """Is there memory between the tensor's cells?"""
+    return tensor.has_gaps

@@ -23,6 +23,23 @@ class Tensor:
     lengths: tuple[int, ...]
     strides: tuple[int, ...]
 
+    def __hash__(self) -> int:
+        return self._hash  # tensors are keys of many a cache
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.dtype, self.layout, self.lengths, self.strides))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash: each process has its own hashes of text."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Is there memory between its cells? (Broadcast lengths, stride 0, share one cell.)"""
+        pairs = zip(self.lengths, self.strides, strict=True)
+        return self.space != prod(length for length, stride in pairs if stride != 0)
+
     @cached_property
     def elements(self) -> int:
         """Logical elements (no gaps)."""

@@ -7,7 +7,7 @@ import os
 import resource
 import select
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -97,9 +97,18 @@ class Lanes(Endable):
         for lane in self._lanes:
             lane.process.spawn()
 
-    def end(self) -> None:
+    def come_up(self, families: Collection[str]) -> None:
+        """Let those that were spawned do what can be done before ``start``: see ``CaseProcess.come_up``."""
         for lane in self._lanes:
-            lane.process.end()
+            lane.process.come_up(families)
+
+    @property
+    def processes(self) -> list[CaseProcess]:
+        return [lane.process for lane in self._lanes]
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.end()
 
     def verify(self, planned: PlannedCase, seconds: float, *, by: str) -> Verdict:
         """The verdict that came, if it is the one that is asked for; else one is made while the caller waits."""

@@ -1,15 +1,17 @@
 """The black box: what was being verified when a process died. A small file of each process that runs tests, written
-before each case."""
+before each case; and what the runs that were resumed remember of such files."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 PREFIX = "blackbox-"
+DEATHS = "deaths.json"
 
 
 @dataclass
@@ -63,3 +65,22 @@ def left_behind(folder: Path) -> Iterator[BlackBox]:
     """The black boxes of a run that did not end."""
     for path in sorted(folder.glob(f"{PREFIX}*")):
         yield BlackBox(folder, path.name.removeprefix(PREFIX))
+
+
+def deaths(folder: Path) -> Counter[str]:
+    """Node ids of what was under way when runs died, and how many did, the last one with its black boxes. A file that
+    cannot be read counts as none."""
+    under_way = {test for box in left_behind(folder) for test in box.tests()}
+    try:
+        before = {str(test): int(times) for test, times in json.loads((folder / DEATHS).read_text()).items()}
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        before = {}
+    return Counter(before) + Counter(under_way)
+
+
+def remember_deaths(folder: Path, times: Counter[str]) -> None:
+    """For the run after this one; nothing to remember leaves no file."""
+    if times:
+        (folder / DEATHS).write_text(json.dumps(times))
+    else:
+        (folder / DEATHS).unlink(missing_ok=True)

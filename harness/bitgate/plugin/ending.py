@@ -6,16 +6,20 @@ import gc
 import signal
 import sys
 import threading
+from collections import Counter
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bitgate.cases import durations
 from bitgate.operation import case_id
-from bitgate.plugin.blackbox import left_behind
+from bitgate.plugin.blackbox import left_behind, remember_deaths
 from bitgate.plugin.run import End, Run, progress
 from bitgate.record import RecordError, read
+
+if TYPE_CHECKING:
+    from bitgate.report.ledger import Night
 
 
 class Ending:
@@ -55,18 +59,26 @@ class Ending:
             # A worker that is not waited for, and a Ctrl-C right behind its start, leave a case that killed nobody.
             for box in left_behind(self.run.folder):
                 box.remove()
-        self.run.write_reports()
-        if self.run.results.is_file():
-            self._learn()
+        elif self.run.ended is End.WHOLE:
+            remember_deaths(self.run.folder, Counter())
+        gc.disable()  # what was read is looked at until the end
+        try:
+            night = self.run.write_reports()
+            if self.run.results.is_file():
+                self._learn(night)
+        finally:
+            gc.enable()
         if self.run.broken:
             raise pytest.UsageError(self.run.broken)
         gc.freeze()  # pytest looks for garbage five times at its end; what is left now goes with the process
 
-    def _learn(self) -> None:
+    def _learn(self, night: Night) -> None:
         """Seconds are an aid: a cache that cannot be written, or a damaged record, is reported, and decides nothing."""
         try:
             target = self.run.target
-            fresh = [one for one in read(self.run.results) if (one.test, one.key) not in self.run.done]
+            damaged = any(source.flaws for source in night.sources)
+            recorded = read(self.run.results) if damaged else night.verdicts  # a line that is cut is no damage
+            fresh = [one for one in recorded if (one.test, one.key) not in self.run.done]
             ran = {self.run.tests[one.test].problem for one in fresh if one.test in self.run.tests}
             work = {case_id(problem): durations.work_of(problem) for problem in ran}
             durations.remember(target.name, durations.machine_of(target), fresh, work)

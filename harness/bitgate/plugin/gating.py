@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +17,12 @@ import pytest
 from bitgate.build.overlay import quick_build
 from bitgate.cases.planning import is_ours, row_of
 from bitgate.cases.row import Row
+from bitgate.isolation.endable import Endable, Leaving
 from bitgate.kernel.declared import is_own
 from bitgate.plugin.blackbox import BlackBox
-from bitgate.plugin.collecting import planned_test
+from bitgate.plugin.collecting import PARAMETER, planned_test
 from bitgate.plugin.dispatch_assertion import assert_dispatch
+from bitgate.plugin.own_fixtures import OwnFixtures
 from bitgate.plugin.probe_gate import ProbeGate
 from bitgate.plugin.record import build, stand_in
 from bitgate.plugin.run import BROKEN, End, Run, as_pytest_error, progress
@@ -79,6 +82,15 @@ class Gating:
         """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
         has computed of itself."""
         self.lanes: Lanes | None = None
+        self._makers: dict[str, Callable[[PlannedCase], Any]] = {
+            "planned": self._planned,
+            "row": row_of,
+            "gate": self._gate,
+            "took": self._took,
+        }
+        self._ours = OwnFixtures(self, self._makers)
+        self.leaving: Leaving | None = None
+        """The processes of kernels, on their way out."""
         self.here: list[str] = []
         """Node ids of what is under way beside that."""
         self.asking = threading.Lock()
@@ -87,7 +99,7 @@ class Gating:
     @pytest.fixture
     def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
         """The planned case of this test."""
-        return self._of_test(bitgate_test, self.item.nodeid)
+        return self._planned(bitgate_test)
 
     @pytest.fixture
     def row(self, bitgate_test: PlannedCase) -> Row:
@@ -99,13 +111,38 @@ class Gating:
         """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
         ``verify``; the test fails here if it is red."""
 
+        return self._gate(bitgate_test)
+
+    @pytest.fixture
+    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
+        """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
+
+        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
+        and is held to bits by them. An owner's rows hold any kernel."""
+
+        return self._took(bitgate_test)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """A test has what it asks of us without pytest's ado, which costs more than a small case: a definition, a
+        request and a way back for each fixture of each test."""
+        test = planned_test(item)
+        if test is not None and isinstance(item, pytest.Function):
+            item.funcargs[PARAMETER] = test
+            for name in self._ours.among(item):
+                item.funcargs[name] = self._makers[name](test)
+
+    def _planned(self, test: PlannedCase) -> PlannedCase:
+        return self._of_test(test, self.item.nodeid)
+
+    def _gate(self, test: PlannedCase) -> Callable[..., Verdict]:
         item = self.item
 
         def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
             __tracebackhide__ = True
-            verdict = self._verdict(planned, bitgate_test, item.nodeid, by)
+            verdict = self._verdict(planned, test, item.nodeid, by)
             item.stash.setdefault(VERDICTS, []).append(verdict)
-            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(bitgate_test)):
+            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(test)):
                 pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
             if verdict.outcome is Outcome.KNOWN_BUG:
                 pytest.skip(f"KNOWN_BUG: {verdict.reason}")
@@ -115,17 +152,11 @@ class Gating:
 
         return _gate
 
-    @pytest.fixture
-    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
-        """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
-
-        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
-        and is held to bits by them. An owner's rows hold any kernel."""
-
+    def _took(self, test: PlannedCase) -> Callable[..., None]:
         def _took(verdict: Verdict, **stated: Any) -> None:
             family = self.run.setting.families.get(verdict.key.kernel)
-            if not is_ours(row_of(bitgate_test)) or (family is not None and is_own(family)):
-                assert_dispatch(verdict, row_of(bitgate_test), stated)
+            if not is_ours(row_of(test)) or (family is not None and is_own(family)):
+                assert_dispatch(verdict, row_of(test), stated)
 
         return _took
 
@@ -168,11 +199,22 @@ class Gating:
             self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
         return self._asked[node_id]
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """No test asks any more. A GPU's driver takes its time over the end of a process: meanwhile reports are
+        written."""
+        self.leaving = Leaving(self._processes)
+
+    @property
+    def _processes(self) -> list[Endable]:
+        own: list[Endable] = [self.run.kernels] if "kernels" in vars(self.run) else []
+        return own + ([*self.lanes.processes] if self.lanes is not None else [])
+
     def pytest_unconfigure(self) -> None:
-        if self.lanes is not None:
-            self.lanes.end()
-        if "kernels" in vars(self.run):
-            self.run.kernels.end()
+        if self.leaving is not None:
+            self.leaving.end()
+        for process in self._processes:
+            process.end()
         if self.box.is_open:
             self.box.remove()
 
@@ -189,6 +231,7 @@ class Gating:
         self.lanes = Lanes(openings, self._expected, progress, self._write_box)
         with as_pytest_error():
             self.lanes.spawn()
+        self.lanes.come_up(self.run.first_families)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -198,6 +241,7 @@ class Gating:
             return None
         with as_pytest_error():
             self.lanes.start(self.run.opening)
+        import_module("bitgate.report.render")  # for the end of the run: now nothing waits for this process
         items = session.items
         probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
         self._run_tests(session, iter(probes))

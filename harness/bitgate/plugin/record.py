@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,14 +12,16 @@ import pytest
 from bitgate.build.errors import BuildError
 from bitgate.cases.planning import row_of
 from bitgate.errors import UsageError
-from bitgate.plugin.blackbox import left_behind
+from bitgate.plugin.blackbox import deaths, left_behind, remember_deaths
 from bitgate.plugin.lock import lock_folder
 from bitgate.plugin.run import PLAN, PREVIOUS, Done, Run, as_pytest_error, progress
 from bitgate.record import UNKNOWN, Key, Outcome, RecordError, Verdict, append, read, verdict_on
 from bitgate.verify.planned import PlannedCase
 
 RESUME = "resume.json"
-DIED = "its process died in a run before this one"
+FATAL = 2
+"""So many runs that died while a test was under way say that it ends them; one may have been ended from outside."""
+DIED = "its process died in two runs before this one"
 
 
 def begin(run: Run) -> None:
@@ -35,12 +38,14 @@ def begin(run: Run) -> None:
             run.plan.write(run.folder / PLAN)
         needed = {item.key.kernel for item in run.plan.cases} if run.plan else set()
         libraries = build(run, needed) if run.builds_ahead or run.resume else {}
+    times = deaths(run.folder) if run.resume else Counter[str]()
+    for name in (name for name, count in times.items() if count >= FATAL):
+        if test := run.tests.get(name):
+            verdict = stand_in(run, test, name, Outcome.CRASHED, DIED)
+            library = libraries.get(verdict.key.kernel, "")
+            append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
+    remember_deaths(run.folder, Counter({name: count for name, count in times.items() if count < FATAL}))
     for box in left_behind(run.folder):
-        for name in box.tests() if run.resume else ():
-            if test := run.tests.get(name):
-                verdict = stand_in(run, test, name, Outcome.CRASHED, DIED)
-                library = libraries.get(verdict.key.kernel, "")
-                append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
         box.remove()
 
 
@@ -95,7 +100,7 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
 
 def settled(run: Run) -> Done:
     """Test and key of what a resumed run leaves alone: what was green with the libraries of today, and what was under
-    way when its process died, since it would kill the next one too. Raises UsageError for an unreadable record."""
+    way when two runs died, since it would end the next one too. Raises UsageError for an unreadable record."""
     try:
         recorded = list(read(run.results)) if run.results.is_file() else []
     except RecordError as error:
@@ -106,8 +111,8 @@ def settled(run: Run) -> Done:
     same = [v for v in last if v.fingerprint.get("build") == libraries.get(v.key.kernel, UNKNOWN)]
     # What a known bug excused yesterday may have expired since, or been mended.
     over = {(v.test, v.key) for v in same if v.reason == DIED or (v.green and v.outcome is not Outcome.KNOWN_BUG)}
-    under_way = {test for box in left_behind(run.folder) for test in box.tests()}
-    fatal = {(item.test, item.key) for item in run.earlier if item.test in under_way}
+    times = deaths(run.folder)
+    fatal = {(item.test, item.key) for item in run.earlier if times[item.test] >= FATAL}
     return frozenset(over | fatal)
 
 

@@ -26,12 +26,14 @@ from bitgate.ci.tolerated import Tolerated
 from bitgate.ci.tolerated import judged as tolerated_or_not
 from bitgate.device.targets import Target
 from bitgate.errors import UsageError
+from bitgate.kernel.declared import is_own
 from bitgate.project import Project
 from bitgate.record import Key, Stamp, Verdict
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
-    from bitgate.report import Summary
+    from bitgate.report.ledger import Night
+    from bitgate.report.summary import Summary
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 
@@ -135,6 +137,22 @@ class Run:
         except (OSError, PlanError):
             return ()
 
+    @property
+    def first_families(self) -> list[str]:
+        """Whose libraries are needed first, as far as that is known before anything is collected: on a GPU, where each
+        takes its time to load, those of the probes and of the reference kernels."""
+        setting, asked = self.setting, self.select
+        if setting.platform == "host":
+            return []
+        meant = {kernel.family.name: kernel.family for kernel in setting.meant(tuple(setting.families))}
+        return [
+            name
+            for name, family in meant.items()
+            if (family.is_probe or family.is_reference)
+            and is_own(family)
+            and (asked is None or any(f"__{name}_" in one for one in asked))
+        ]
+
     def is_probe(self, test: PlannedCase) -> bool:
         """Does the test measure the platform?"""
         return test.kernel.family.is_probe
@@ -158,16 +176,18 @@ class Run:
         )
         return tolerated_or_not(self.known_bugs.judged(verdict, test), self.tolerated)
 
-    def write_reports(self) -> None:
-        """junit.xml and summary.md from the record. What was planned and is not in it is lost, unless the session
-        ended before its time."""
-        from bitgate.report import render
+    def write_reports(self) -> Night:
+        """junit.xml and summary.md from the record, and what was read there. What was planned and is not in it is
+        lost, unless the session ended before its time."""
+        from bitgate.report.render import read_run, render
 
         early = self.ended is not End.WHOLE
         with as_pytest_error():
+            night = read_run(self.folder, interrupted=early)
             self.summary = render(
-                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes
+                self.folder, tier=self.tier, target=self.target.name, interrupted=early, notes=self.notes, night=night
             )
+        return night
 
     def adopt(self, table: Path) -> Setting:
         """The setting of a table's rows; what it loads is loaded for the run. Raises UsageError."""

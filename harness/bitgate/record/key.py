@@ -51,7 +51,7 @@ FIELDS = tuple(field.name for field in fields(Key))
 
 def stated(flat: Mapping[str, Any]) -> dict[str, Any]:
     """What a flat mapping says of a key, with the options as a key has them; it may have none. OddInput."""
-    found = {name: value for name, value in flat.items() if name in FIELDS}
+    found = {name: flat[name] for name in FIELDS if name in flat}
     options = found.get("options", {})
     if not isinstance(options, Mapping):
         raise OddInput(f"options: expected an object, got {options!r:.40}")

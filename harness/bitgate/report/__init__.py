@@ -1,6 +1,2 @@
-"""From results to what people and dashboards read: JUnit and Markdown. Needs no GPU, no HIP and no kernel."""
-
-from bitgate.report.render import merge, render
-from bitgate.report.summary import Summary
-
-__all__ = ["Summary", "merge", "render"]
+"""From results to what people and dashboards read: JUnit and Markdown. Needs no GPU, no HIP and no kernel. What only
+words need imports no more than that: ``render`` brings the writers of documents in."""

@@ -47,6 +47,8 @@ class Try:
 
 def settle(tries: Sequence[Try]) -> Settled:
     """What all attempts at one case amount to."""
+    if len(tries) == 1:
+        return Settled(Entry(tries[0].verdict), tries[0].job, frozenset())
     once = _once(tries)
     rivals = _rivals(once)
     ordered = _ordered(once)
@@ -59,8 +61,6 @@ def settle(tries: Sequence[Try]) -> Settled:
 def _once(tries: Sequence[Try]) -> list[Try]:
     """Without copies: what one job wrote at one time it wrote once, in however many files it stands. What answers
     otherwise is no copy, whatever its stamp says."""
-    if len(tries) == 1:
-        return list(tries)
     seen: dict[object, Try] = {}
     for number, one in enumerate(tries):
         stamp = one.verdict.run
@@ -83,8 +83,6 @@ def _rivals(tries: Sequence[Try]) -> frozenset[int]:
 
 def _ordered(tries: Sequence[Try]) -> list[Try]:
     """By run, attempt and time; lines of before there were stamps come first, as they stand in their file."""
-    if len(tries) == 1:
-        return list(tries)
     begun: dict[str, datetime] = {}
     for one in tries:
         if stamp := one.verdict.run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +45,13 @@ class Night:
 
     ledgers: tuple[Ledger, ...]
     findings: tuple[RunFinding, ...] = field(default=())
+    sources: tuple[Source, ...] = field(default=(), repr=False)
+    """What all that was read from."""
+
+    @property
+    def verdicts(self) -> Iterator[Verdict]:
+        """All that stand in the records, attempts before others included."""
+        return (verdict for source in self.sources for verdict in source.verdicts)
 
 
 def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
@@ -68,6 +75,7 @@ def read_night(
     return Night(
         tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
         (*homeless, *wholeness.of_night(sources, plan)),
+        sources,
     )
 
 

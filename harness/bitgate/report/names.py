@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bitgate.record import Verdict
 
@@ -46,7 +47,7 @@ def _name(verdict: Verdict) -> TestName:
     *classes, function = rest.split("@")[0].split("::") if rest else [COMMAND_LINE]
     if "[" not in function:
         function += f"[{verdict_id(verdict)}]"
-    module = re.sub(r"\.py$", "", path.rsplit("/", 1)[-1]) or COMMAND_LINE
+    module = path.rsplit("/", 1)[-1].removesuffix(".py") or COMMAND_LINE
     suite = _part(verdict.suite or COMMAND_LINE)
     parts = ["bitgate", target, suite, *map(_part, (module, *classes))]
     return TestName(f"bitgate.{suite}.{target}", ".".join(parts), function)
@@ -54,6 +55,8 @@ def _name(verdict: Verdict) -> TestName:
 
 def _distinguished(name: TestName, verdict: Verdict, namesakes: Sequence[Verdict]) -> TestName:
     """A test that verifies one case in several ways: the parts of the key that differ go into the brackets."""
+    if len(namesakes) == 1:
+        return name
     words = _words(verdict)
     differing = [word for place, word in enumerate(words) if any(_words(other)[place] != word for other in namesakes)]
     extra = "".join("__" + _safe(word) for word in differing if word)
@@ -66,6 +69,7 @@ def _words(verdict: Verdict) -> tuple[str, ...]:
     return key.case, f"{key.kernel}_{key.instance}", key.fill, options, f"seed{key.seed}", key.schedule
 
 
+@lru_cache(maxsize=4096)
 def _part(text: str) -> str:
     """One part of a dotted name, whatever a record says."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)[:100] or "_"

@@ -31,11 +31,24 @@ SHOWN = {"causes": 50, "lines": 200}
 """Causes spelled out in summary.md, and lines of any other list; a whole tier of them would bury the first."""
 
 
-def render(out_dir: Path, *, tier: str, target: str, interrupted: bool = False, notes: Sequence[str] = ()) -> Summary:
-    """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json. ``notes`` are the
-    run's own, for the reader."""
+def read_run(out_dir: Path, *, interrupted: bool = False) -> Night:
+    """What stands in the folder of one target's run; nothing if it has no record and no plan."""
     recorded = any((out_dir / name).is_file() for name in (RESULTS, PLAN))
-    night = read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else Night(())
+    return read_night([out_dir / RESULTS], interrupted=interrupted) if recorded else Night(())
+
+
+def render(
+    out_dir: Path,
+    *,
+    tier: str,
+    target: str,
+    interrupted: bool = False,
+    notes: Sequence[str] = (),
+    night: Night | None = None,
+) -> Summary:
+    """Write junit.xml and summary.md of one target's run beside its results.jsonl and plan.json. ``notes`` are the
+    run's own, for the reader; ``night`` is what ``read_run`` has found there, for who needs it too."""
+    night = night or read_run(out_dir, interrupted=interrupted)
     empty = Ledger(target, tier, (), started=_now())
     own = next((ledger for ledger in night.ledgers if ledger.target == target), empty)
     # One shard of many is all of its own run.

@@ -129,8 +129,13 @@ def reference_on_device(device: Device, tools: Tools, launch: Launch, data: Data
 def _prepare(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
     """Operands, poisoned outputs and workspace, between guards; for each operand the ticket of what its memory sums
     to."""
-    tensors, problem = launch.problem.tensors, launch.problem
     tools.clear()
+    with tools.together():
+        return _put(tools, launch, data, buffers, how)
+
+
+def _put(tools: Tools, launch: Launch, data: Data, buffers: Buffers, how: How) -> dict[str, int]:
+    tensors, problem = launch.problem.tensors, launch.problem
     before = {}
     shared = problem.in_place
     for name, _ in data.plan.tensors:
@@ -159,15 +164,16 @@ def _inspect(
     run: DeviceLaunchResult,
 ) -> None:
     outputs = {role: (buffers[role].pointer, problem.tensors[role]) for role in problem.outputs}
-    digested = {role: tools.digest(*at) for role, at in outputs.items()}
-    compared = {
-        role: tools.differences(outputs[role][0], reference, outputs[role][1])
-        for role, reference in expected.references.items()
-    }
-    weighed = tools.weighted_sum(*outputs[problem.result], expected.weights) if expected.weights else None
-    gaps = {role: tools.gaps(*at) for role, at in outputs.items() if has_gaps(at[1])}
-    after = {name: tools.memory(buffers[name].pointer, problem.tensors[name]) for name in before}
-    guards = tools.guards(list(buffers.values()))
+    with tools.together():
+        digested = {role: tools.digest(*at) for role, at in outputs.items()}
+        compared = {
+            role: tools.differences(outputs[role][0], reference, outputs[role][1])
+            for role, reference in expected.references.items()
+        }
+        weighed = tools.weighted_sum(*outputs[problem.result], expected.weights) if expected.weights else None
+        gaps = {role: tools.gaps(*at) for role, at in outputs.items() if has_gaps(at[1])}
+        after = {name: tools.memory(buffers[name].pointer, problem.tensors[name]) for name in before}
+        guards = tools.guards(list(buffers.values()))
     answers = tools.read()
 
     digests = {role: digest.finish(sums_at(answers, at), problem.tensors[role]) for role, at in digested.items()}

@@ -7,7 +7,7 @@ hung or was changed is replaced.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,6 +78,7 @@ class CaseProcess(Endable):
         self._child: Child | None = None
         self._prepared: set[tuple[str, str, bool]] = set()
         self._broken: dict[str, str] = {}
+        self._coming_up: Asked | None = None
         self._opening: Asked | None = None
         self._line: deque[Ahead] = deque()
         self._kept: deque[tuple[Ahead, Verdict | Exception]] = deque()
@@ -97,7 +98,7 @@ class CaseProcess(Endable):
             child.end()
         self._prepared.clear()
         self._line.clear()
-        self._opening = None
+        self._coming_up = self._opening = None
 
     def verify(
         self,
@@ -182,6 +183,11 @@ class CaseProcess(Endable):
         child = self._child
         if child is None or not self._line or self._kept:
             return True
+        if self._coming_up is not None:
+            if not child.hears(self._coming_up, self._hear, silent=silent):
+                return False
+            if not self._has_come_up(child):
+                return True
         if self._opening is not None and not child.hears(self._opening, self._hear, silent=silent):
             return False
         if (prepare := self._line[0].prepare) is not None:
@@ -201,6 +207,8 @@ class CaseProcess(Endable):
             return
         if self._opening is not None:
             self._hear_of_opening(child)
+            if self._child is None:
+                return
             ahead.starts()
         if ahead.prepare is None:
             return
@@ -362,13 +370,22 @@ class CaseProcess(Endable):
         self._is_new = True
         self._number += 1
 
+    def come_up(self, families: Collection[str]) -> None:
+        """Let a process that was spawned open its device, and load what is built of these families, while its caller
+        still finds out what it is to be opened with. Nothing comes of it but time."""
+        assert self._child is not None
+        self._coming_up = self._child.put(
+            {"ask": "come_up", **self.opening.as_json(), "families": list(families)}, OPEN_SECONDS
+        )
+
     def start(self) -> None:
         """Let the process open its target; whoever needs it first waits for it. UsageError as ``verify``."""
         self._started()
 
     def _started(self) -> Child:
         child = self._child
-        if child is None or not (child.is_alive if self._line or self._opening else child.is_usable):
+        is_asked = self._line or self._opening or self._coming_up
+        if child is None or not (child.is_alive if is_asked else child.is_usable):
             self.spawn()
         child = self._child
         assert child is not None
@@ -380,11 +397,29 @@ class CaseProcess(Endable):
     def _opened(self) -> Child:
         child = self._started()
         self._hear_of_opening(child)
+        if child is not self._child:  # it has not come up
+            child = self._started()
+            self._hear_of_opening(child)
         return child
+
+    def _has_come_up(self, child: Child) -> bool:
+        """Hear that it has done what it could before it was opened. One that has ended over that is gone: the next is
+        opened as if there had been none, and ends over it again where that matters."""
+        if self._coming_up is not None:
+            coming_up, self._coming_up = self._coming_up, None
+            try:
+                with suppress(UsageError, RuntimeError):  # opening it says that again
+                    child.answer(coming_up, self._hear)
+            except Ended:
+                self.end()
+            except BaseException:
+                self.end()
+                raise
+        return self._child is child
 
     def _hear_of_opening(self, child: Child) -> None:
         """It may have ended since, by a library that it was to load: that is no matter of its opening."""
-        if self._opening is None:
+        if self._opening is None or not self._has_come_up(child):
             return
         opening, self._opening = self._opening, None
         try:

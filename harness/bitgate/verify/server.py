@@ -27,9 +27,11 @@ from bitgate.project import Project
 from bitgate.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
 from bitgate.verify.dump import Dump
+from bitgate.verify.early import come_up
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
+from bitgate.verify.watch import undisturbed
 
 ENTRY = f"{__name__}:serve"
 
@@ -104,19 +106,21 @@ def serve(channel: Channel) -> None:
     """Answer until the parent has no more questions."""
     server = CaseServer(channel)
     answers: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "come_up": server.come_up,
         "open": server.open,
         "canary": server.canary,
         "prepare": server.prepare,
         "verify": server.verify,
         "call": server.call,
     }
-    while (question := channel.next()) is not None:
-        try:
-            channel.answer(answers[question.pop("ask")](question))
-        except UsageError as error:
-            channel.usage(str(error))
-        except Exception:
-            channel.error(traceback.format_exc())
+    with undisturbed():
+        while (question := channel.next()) is not None:
+            try:
+                channel.answer(answers[question.pop("ask")](question))
+            except UsageError as error:
+                channel.usage(str(error))
+            except Exception:
+                channel.error(traceback.format_exc())
 
 
 def open_session(opening: Mapping[str, Any], progress: Callable[[str], None]) -> Session:
@@ -147,6 +151,7 @@ class CaseServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._session: Session | None = None
+        self._early: Session | None = None
         self._guests: dict[str, Any] = {}
 
     @property
@@ -154,13 +159,23 @@ class CaseServer:
         assert self._session is not None
         return self._session
 
+    def come_up(self, question: dict[str, Any]) -> None:
+        """Ahead of ``open``, which may be for other suites and more kernels: what will be needed anyway."""
+        self._early = self._opened(question)
+        come_up(self._early, question["families"])
+
     def open(self, question: dict[str, Any]) -> None:
         """The target, with its runtime. An owner's operations are loaded here, where their kernels are."""
-        add_here(Project.from_json(question["project"]).operation_files)
-        self._session = open_session(question, lambda line: self._channel.note({"progress": line}))
+        self._session = self._opened(question)
+        if self._early is not None:
+            self._session.take_over(self._early)
         self._session.foresee = lambda verdict: self._channel.note({FORESEEN: to_event(verdict)}, diagnosis_seconds())
         _ = self._session.device
         gc.freeze()  # modules, declarations: there to the end
+
+    def _opened(self, question: dict[str, Any]) -> Session:
+        add_here(Project.from_json(question["project"]).operation_files)
+        return open_session(question, lambda line: self._channel.note({"progress": line}))
 
     def canary(self, question: dict[str, Any]) -> str:
         """What is wrong with the device; empty if nothing is."""

@@ -165,6 +165,15 @@ class Session:
         """What is fastest on the target."""
         return HostTools() if self.target.platform == "host" else self.device_tools
 
+    def take_over(self, earlier: Session) -> None:
+        """What an earlier session of this process has opened: the device, and libraries of what is the same here."""
+        if earlier.target == self.target:
+            opened = ("builder", "device", "device_tools")
+            vars(self).update({name: vars(earlier)[name] for name in opened if name in vars(earlier)})
+            for part, library in earlier._libraries.items():
+                if earlier.families[part[0]] == self.families.get(part[0]):
+                    self._libraries[part] = library
+
     def is_large(self, problem: Problem) -> bool:
         return max(tensor.bytes for tensor in problem.tensors.values()) >= self._large_bytes
 

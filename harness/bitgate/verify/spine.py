@@ -30,7 +30,7 @@ from bitgate.verify.repeat import is_repeated, repeat
 from bitgate.verify.running import How, Launch, LaunchResult, run_once
 from bitgate.verify.session import ZEROS, Inputs, Reference, Session, reference_kind
 from bitgate.verify.verdict import verdict_of
-from bitgate.verify.watch import Watch, in_words
+from bitgate.verify.watch import Watch, in_words, undisturbed
 from bitgate.verify.workspace import workspace_disagreement
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
@@ -60,7 +60,8 @@ def through(planned: PlannedCase, session: Session, judge: Judge, by: str = "") 
     _check_schedule(planned, session)
     gathering = Gathering(Evidence(planned, session, session.clock(), by=by))
     try:
-        return _way(gathering, judge)
+        with undisturbed():
+            return _way(gathering, judge)
     except (BuildError, LibraryError) as error:
         return verdict_of(gathering.evidence, Outcome.BUILD_FAILED, str(error))
     except HipError as error:

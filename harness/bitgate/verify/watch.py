@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ctypes import create_string_buffer, string_at
 from dataclasses import fields
 from typing import Protocol
@@ -17,6 +18,10 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.runner import Conduct
 
 _buffer = create_string_buffer(1 << 16)
+_last = b""
+"""The snapshot that was taken last, while nothing else ran in the process; empty if none was."""
+_undisturbed = 0
+"""How many ask for that at the moment."""
 
 
 class Watched(Protocol):
@@ -37,7 +42,7 @@ class Watch:
         self._conduct, self._changes = watched.conduct, watched.family.changes
         self._current = self._current_device()
         self._conduct.wrote_problem = False
-        self._before = snapshot()
+        self._before = _last if _undisturbed and _last and _holds() else snapshot()
 
     def changes(self) -> list[str]:
         """What the call has changed, in words. The floating-point environment is as before then: whoever computes
@@ -73,13 +78,32 @@ def watched_load(load: Callable[[], KernelLibrary]) -> KernelLibrary:
     return library
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Nothing but kernels and the harness runs in the process until the end: what the process was behind a call it is
+    before the next one, but for what the harness changes (threads, descriptors ...), which is looked at. So one
+    snapshot serves as the end of a call and as the begin of the next."""
+    global _last, _undisturbed
+    _last = _last if _undisturbed else b""
+    _undisturbed += 1
+    try:
+        yield
+    finally:
+        _undisturbed -= 1
+
+
+def _holds() -> bool:
+    return bool(native.library()("bitgate_process_state_holds")())
+
+
 def snapshot() -> bytes:
     """The process as it is now (exact/native/process_state.cpp)."""
-    global _buffer
+    global _buffer, _last
     take = native.library()("bitgate_process_state")
     while (length := take(_buffer, len(_buffer))) > len(_buffer):
         _buffer = create_string_buffer(2 * length)
-    return string_at(_buffer, length)
+    _last = string_at(_buffer, length)
+    return _last
 
 
 def in_words(changes: list[str]) -> str:

@@ -106,6 +106,12 @@ public:
     count = found <= most ? found : -1;
   }
 
+  // Are there as many as when they were last listed? No, where the system does not tell.
+  template <class Count> bool are_as_many(const char* folder, Count count_in) const {
+    struct stat status = {};
+    return count >= 0 && ::stat(folder, &status) == 0 && count_in(status) == count;
+  }
+
 private:
   static constexpr int most = 4096;
   int number[most];
@@ -114,10 +120,58 @@ private:
 
 Known descriptors, threads;
 
+// The size is how many are open since Linux 6.2, before it is 0.
+int64_t descriptors_in(const struct stat& folder) {
+  return static_cast<int64_t>(folder.st_size);
+}
+int64_t threads_in(const struct stat& folder) {
+  return static_cast<int64_t>(folder.st_nlink) - 2;
+}
+
 bool has_children() {
   siginfo_t info = {};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
+
+// x87's control word and MXCSR, without the flags that any arithmetic sets.
+struct FpEnvironment {
+  uint32_t control, csr;
+  bool operator==(const FpEnvironment&) const = default;
+};
+
+FpEnvironment fp_environment() {
+  std::fenv_t environment;
+  ::fegetenv(&environment);
+  uint16_t control;
+  std::memcpy(&control, &environment, sizeof control);
+  return {control, _mm_getcsr() & ~0x3fu};
+}
+
+// Of the last snapshot, what costs nothing to look at again. An entry of the environment that is set anew is
+// another string.
+struct Last {
+  static constexpr int most = 1024;
+  const char* entry[most];
+  int entries = -1; // none taken yet, or too many to remember
+  FpEnvironment fp = {};
+  bool children = false;
+
+  void take(const FpEnvironment& now, bool has) {
+    fp = now, children = has, entries = 0;
+    for (char** one = environ; one && *one && entries <= most; ++one, ++entries)
+      if (entries < most)
+        entry[entries] = *one;
+    entries = entries <= most ? entries : -1;
+  }
+
+  bool has_this_environment() const {
+    int place = 0;
+    char** one = environ;
+    for (; one && *one && place < entries && entry[place] == *one; ++one)
+      ++place;
+    return place == entries && !(one && *one);
+  }
+} last;
 
 } // namespace
 
@@ -125,16 +179,11 @@ bool has_children() {
 extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(uint8_t* data,
                                                                                 int64_t capacity) {
   Sections out(data, capacity);
-  out.section(
-      [&] { // fp_environment: x87's control word and MXCSR, without the flags that any arithmetic sets
-        std::fenv_t environment;
-        ::fegetenv(&environment);
-        uint16_t control;
-        std::memcpy(&control, &environment, sizeof control);
-        out.put(static_cast<uint32_t>(control));
-        out.put(_mm_getcsr() & ~0x3fu);
-      });
-  out.section([&] { // signal_handlers, for signals 1 to 64
+  const FpEnvironment fp = fp_environment();
+  const bool children = has_children();
+  last.take(fp, children);
+  out.section([&] { out.put(fp); }); // fp_environment
+  out.section([&] {                  // signal_handlers, for signals 1 to 64
     for (int number = 1; number <= 64; ++number) {
       struct sigaction action = {};
       uint64_t address = 0;
@@ -202,7 +251,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
     out.put(static_cast<uint32_t>(at_death));
   });
   out.section([&] { // subprocesses
-    if (has_children())
+    if (children)
       each_number("/proc/self/task", [&](int task) {
         char path[64];
         std::snprintf(path, sizeof path, "/proc/self/task/%d/children", task);
@@ -215,8 +264,7 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
       out.put(static_cast<uint32_t>(task));
       return ::syscall(SYS_tgkill, process, task, 0) == 0;
     };
-    threads.put(out, "/proc/self/task", put_one,
-                [](const struct stat& folder) { return static_cast<int64_t>(folder.st_nlink) - 2; });
+    threads.put(out, "/proc/self/task", put_one, threads_in);
   });
   out.section([&] { // descriptors: number, device, inode
     const auto put_one = [&](int number) {
@@ -228,9 +276,15 @@ extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(
       out.put(static_cast<uint64_t>(status.st_ino));
       return true;
     };
-    // The size is how many are open since Linux 6.2, before it is 0.
-    descriptors.put(out, "/proc/self/fd", put_one,
-                    [](const struct stat& folder) { return static_cast<int64_t>(folder.st_size); });
+    descriptors.put(out, "/proc/self/fd", put_one, descriptors_in);
   });
   return out.length;
+}
+
+// Is what the harness itself may have changed since the last snapshot as it was then: numbers of threads,
+// descriptors and children, the environment, the floating-point environment? 0 where that cannot be told.
+extern "C" __attribute__((visibility("default"))) int32_t bitgate_process_state_holds() {
+  return last.entries >= 0 && fp_environment() == last.fp && last.has_this_environment() &&
+         has_children() == last.children && threads.are_as_many("/proc/self/task", threads_in) &&
+         descriptors.are_as_many("/proc/self/fd", descriptors_in);
 }

@@ -1,0 +1,88 @@
+"""What a process of kernels does before anybody knows what it will be asked saves time, and changes nothing."""
+
+from __future__ import annotations
+
+import select
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bitgate import rooms
+from bitgate.build.builder import Builder
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import kernel_called
+from bitgate.operation import parse_case_id
+from bitgate.project import ours
+from bitgate.record import Outcome
+from bitgate.verify.early import come_up
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.verify.session import Session
+
+SICK = Path(__file__).parent / "sick" / "declaration.py"
+PROJECT = ours().loading([SICK])
+OURS = ["naive_conv"]
+
+
+def planned(illness: str) -> PlannedCase:
+    problem = parse_case_id("fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1")
+    kernel = kernel_called(families(PROJECT, "host", here=True), "sick", "fwd_f32", [("illness", illness)])
+    return PlannedCase(problem, kernel)
+
+
+@pytest.fixture
+def process() -> CaseProcess:
+    return CaseProcess(Opening("host"))
+
+
+def test_it_is_opened_for_what_was_found_meanwhile(process: CaseProcess) -> None:
+    with process:
+        process.spawn()
+        process.come_up(OURS)
+        process.opening = replace(process.opening, project=PROJECT)
+        process.start()
+        process.ahead(planned("wrong"))
+        while not process.is_ready():
+            assert select.select([process.bell], [], [], 60.0)[0]
+        assert process.verify(planned("wrong")).outcome is Outcome.MISMATCH
+        assert process.verify(planned("none")).outcome is Outcome.PASS
+        assert process.number == 1
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_one_that_ends_over_it_is_replaced(process: CaseProcess, ahead: bool) -> None:
+    """As if it had never begun: whatever ended it does so again where a case needs it."""
+    others = set(psutil.Process().children())
+    with process:
+        process.opening = replace(process.opening, project=PROJECT)
+        process.spawn()
+        process.come_up(OURS)
+        process.start()
+        if ahead:
+            process.ahead(planned("none"))
+        (child,) = set(psutil.Process().children()) - others
+        child.kill()
+        while child.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        assert process.is_ready()
+        assert process.verify(planned("none")).outcome is Outcome.PASS
+        assert process.number == 2
+
+
+def test_what_was_opened_is_not_opened_again() -> None:
+    early, later = Session("host"), Session("host", project=PROJECT, suites=[])
+    come_up(early, OURS)
+    later.take_over(early)
+    assert later.device is early.device
+    assert later.library(OURS[0]) is early.library(OURS[0])
+
+
+def test_nothing_is_built_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rooms, "cache_dir", lambda: tmp_path)
+    assert not Builder().is_built()
+    session = Session("host", progress=lambda line: pytest.fail(line))
+    come_up(session, OURS)
+    assert "device" not in vars(session)
