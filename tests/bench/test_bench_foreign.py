@@ -97,7 +97,7 @@ def test_decimals_are_held_to_bounds_whatever_the_line_names():
             "the time switch (arg8) is 0: the line asks for no timing, bitgate verify runs it",
         ),
         ("benchdnn --mode=C --conv mb1ic8ih4oc8oh4kh1", "--mode=C asks for no timing"),
-        ("MIOpenDriver conv -Q 1", "option '-Q' is not understood"),
+        ("MIOpenDriver conv -B 1", "option '-B' is not understood"),
         ("fwd_f99", "case 'fwd_f99'"),
     ],
 )

@@ -378,3 +378,22 @@ def test_errors_of_a_generated_unit_name_its_file(family: KernelFamily, make_bui
     named = re.search(r"(\S+/three\.hip\.cpp):1", str(caught.value))
     assert named is not None
     assert Path(named[1]).read_text() == "int three() { return no; }\n"
+
+
+def test_whether_all_is_built_is_told_and_nothing_built(
+    family: KernelFamily, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = Builder(progress=lines.append)
+    builder.runtime()
+    builder.native()
+    assert builder.is_built()
+    text = (family.folder / "shared.hpp").read_text()
+    (family.folder / "shared.hpp").write_text(f"{text}\n// {family.folder}\n")  # which no earlier test has built
+    lines.clear()
+    assert not builder.is_built(family)
+    assert lines == []
+    builder.family(family)
+    assert builder.is_built(family)
+    assert not builder.is_built(family, replace(family, sources=(), library="no_such.so"))
+    monkeypatch.setenv("BITGATE_QUICK_BUILD", "1")
+    assert not builder.is_built(family)

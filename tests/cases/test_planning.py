@@ -176,3 +176,19 @@ def test_recorded_seconds_come_along(plan: Planner) -> None:
     tests = plan(ROW, durations=Durations({f"{dear}__toy_v4__exact": 7.0}))
     assert {test.seconds for test in tests if test.case == dear} == {7.0}
     assert sum(line_of(test).seconds for test in tests) > 7.0
+
+
+def test_of_a_selection_its_cases_alone_are_planned(plan: Planner) -> None:
+    """With all that a case is planned on: what is left out of it is no different from what is left out elsewhere."""
+    every = plan(ROW)
+    chosen = next(test for test in every if test.key.instance == "v1")
+    some = plan(ROW, selected=frozenset([chosen.id]), only_selected=True)
+    assert some == [test for test in every if test.case == chosen.case]
+    assert 0 < len(some) < len(every)
+    assert plan(ROW, selected=frozenset(["another__v1__exact"]), only_selected=True) == []
+
+
+def test_what_stands_beside_a_selection_is_still_held_to_what_tables_may_say(plan: Planner) -> None:
+    impossible = ROW.replace("n1k12c8_y3x3_h9x9_s2x2", "n1k12c8_y9x9_h3x3")
+    with pytest.raises(UsageError, match="no output cell"):
+        plan(impossible, selected=frozenset(), only_selected=True)

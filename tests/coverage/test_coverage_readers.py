@@ -120,6 +120,28 @@ def test_benchdnn_shape_files_are_lists(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+GUARDED = """
+#if 0 // dead
+#ifdef MORE
+    this->conv_param = {2, 1, 1, 8, 8, {3, 3}, {9, 9}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+#endif
+    this->conv_param = {2, 1, 2, 8, 8, {3, 3}, {9, 9}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+#else
+    const ck::utils::conv::ConvParam alive{2, 1, 3, 8, 8, {3, 3}, {9, 9}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+#endif
+#if defined(CK_ENABLE_FP16)
+    this->conv_param = {2, 1, 4, 8, 8, {3, 3}, {1'024, 9u}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+#endif
+"""
+
+
+def test_a_case_that_is_not_compiled_covers_nothing(tmp_path: Path) -> None:
+    assert ids(written(tmp_path, "test_conv_fwd.cpp", GUARDED)) == [
+        "fwd_f16_nhwgc_g1n3k8c8_y3x3_h9x9_s1x1_d1x1_p1x1_q1x1",
+        "fwd_f16_nhwgc_g1n4k8c8_y3x3_h1024x9_s1x1_d1x1_p1x1_q1x1",
+    ]
+
+
 def test_matrix_products_are_rows_beside_convolutions(tmp_path: Path) -> None:
     path = written(tmp_path, "shapes", f"{CASE}\n2x3:3x4\ngemm_f16_rcr_b1m8n8k8\n")
     assert ids(path) == [CASE, "gemm_f32_rcr_b1m2n4k3", "gemm_f16_rcr_b1m8n8k8"]

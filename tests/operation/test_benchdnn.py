@@ -65,6 +65,11 @@ READ = {
     "3x4:4x5": "gemm_f32_rcr_b1m3n5k4",
     "--matmul --dt=bf16 --stag=abx --wtag=abx 2x3x8x4:2x3x4x5n3d_unet": "gemm_bf16_rrr_b6m8n5k4",
     "--matmul --dt=s8:s8:s32 --stag=ba 3x4:4x5:3x5": "gemm_i8_i8_i32_crr_b1m3n5k4",
+    "--dt=f64 ic8oc8iw8kw1": "fwd_f64_nwgc_g1n2k8c8_y1_h8_bias",
+    "--dt=bf16:bf16:f32 ic8oc8iw8kw1": "fwd_bf16_bf16_f32_nwgc_g1n2k8c8_y1_h8_bias",
+    "--dir=FWD_I --dt=f16 --bia-dt=f16 ic8oc8iw8kw1": "fwd_f16_nwgc_g1n2k8c8_y1_h8_bias",
+    "--matmul --stag=aby --wtag=aby 3x4:4x5": "gemm_f32_ccr_b1m3n5k4",
+    "--matmul --stag=abx --wtag=aby 2x3x4:2x4x5": "gemm_f32_rcr_b2m3n5k4",
     "--matmul --dt=f16 --bia-dt=f16 3x4:4x5": "gemm_f16_rcr_b1m3n5k4_bias",
 }
 
@@ -103,7 +108,13 @@ REFUSED = {
     "--match=resnet ic8oc8ih8kh3": "option '--match=resnet'",
     "--ip ic8oc8ih8kh3": "option '--ip'",
     "--mb=x ic8oc8ih8kh3": "--mb=x is not a number",
-    "--dir=FWD_D --bia-dt=f32 ic8oc8ih8kh3": "--dir=FWD_D has no bias",
+    # the bias of FWD_B is f32, or f64 where the weights are
+    "--dt=f16 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 beside a result of f16, which is not understood:"
+    " --dir=FWD_D --bia-dt=f16 has one of its type",
+    "--dt=s8:s8:s32 ic8oc8ih8kh3": "--dir=FWD_B has a bias of f32 beside a result of s32",
+    "--bia-dt=f16 ic8oc8ih8kh3": "--bia-dt=f16: the bias of --dir=FWD_B is f32",
+    "--dir=FWD_D --bia-dt=f32 --dt=f16 ic8oc8ih8kh3": "--bia-dt=f32: a bias has the result's type here, f16",
+    "--dir=BWD_W --bia-dt=f32 ic8oc8ih8kh3": "--bia-dt=f32: --dir=BWD_W with a bias is not understood",
     "--dt=f32": "no problem descriptor",
     "3x4:5x6": "the sources have 4 columns, the weights 5 rows",
     "2x3x4:1x4x5": "batches 2 and 1: broadcasting is not understood",

@@ -52,9 +52,8 @@ UNDERSTOOD = {
     'benchdnn --conv --dir=BWD_D --dt=f16 mb4_g2ic64ih28oc128oh10kh3sh3ph1n"layer1"': (
         "bwd_data_f16_nhwgc_g2n4k64c32_y3_h28_s3_p1_q1"
     ),
-    "./benchdnn --mode=C --conv --dir=FWD_B --dt=s8:s8:s8 --stag=abx mb1ic3ih32iw20oc8oh16ow10kh3kw3sh2sw2ph0pw1": (
-        "fwd_i8_ngchw_gkyxc_g1n1k8c3_y3_h32x20_s2_p0x1_q1x0_bias"
-    ),
+    "./benchdnn --mode=C --conv --dir=FWD_D --dt=s8 --bia-dt=s8 --stag=abx mb1ic3ih32iw20oc8oh16ow10kh3kw3sh2sw2ph0"
+    "pw1": ("fwd_i8_ngchw_gkyxc_g1n1k8c3_y3_h32x20_s2_p0x1_q1x0_bias"),
     "benchdnn --conv --dir=FWD_D ic16iw50oc16ow46kw3dw1pw0": "fwd_f32_nwgc_g1n2k16c16_y3_h50_d2_p0",
     "benchdnn --matmul --dt=f16 --stag=abx --wtag=acb 2x3x4:2x4x5": "gemm_f16_rcr_b2m3n5k4",
     "3x4:4x5": "gemm_f32_rcr_b1m3n5k4",
@@ -107,7 +106,7 @@ def test_an_example_has_the_sizes_that_its_line_gives(problem):
 def test_the_founding_bug_as_ck_profiler_spells_it():
     problem = parse_case_id("bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1")
     assert foreign_line(problem) == (
-        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1"
+        "ckProfiler grouped_conv_bwd_data 1 1 1 1 0 0 2 1 4 128 64 3 3 28 28 3 3 1 1 1 1 1 1 1"
     )
 
 
@@ -133,8 +132,8 @@ def test_what_ck_profiler_cannot_say(case):
             "'make me a conv' is neither a case id nor a command line of ckProfiler, example, MIOpenDriver, benchdnn",
         ),
         (
-            "ckProfiler gemm 1 1 1 1 0 5 3840 4096 4096",
-            "'gemm' is not understood: grouped_conv_fwd, grouped_conv_bwd_data",
+            "ckProfiler softmax 0 1 1 0 1 3 2 1",
+            "'softmax' is not understood: grouped_conv_fwd, grouped_conv_bwd_data",
         ),
         ("ckProfiler grouped_conv_bwd_data 9 0 1 1 0 1 2", "data type 9 is not understood: 0 (f32), 1 (f16), 2 (bf16)"),
         ("ckProfiler grouped_conv_bwd_weight 1 0 1 1 0 1 2 1", "layout 0 is not understood"),
@@ -142,7 +141,7 @@ def test_what_ck_profiler_cannot_say(case):
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 2 a 4 1 1 1 1 1 1 1 1 1 1 0 0 0 0", "is 'a', not a number"),
         ("ckProfiler grouped_conv_bwd_data 1 0 1 1 0 1 1 1 4 8 8 9 4 1 1 0 0", "the dilated filter covers 9 cells"),
         ("MIOpenDriver pool -n 1", "'pool' is not understood: conv, convfp16"),
-        ("MIOpenDriver conv -n 1 -Q 2", "option '-Q' is not understood"),
+        ("MIOpenDriver conv -n 1 -B 2", "option '-B' is not understood"),
         ("MIOpenDriver conv -c 9 -g 2", "--in_channels 9 does not divide into 2 groups"),
         ("MIOpenDriver conv -m trans", "transposed convolutions"),
         ("MIOpenDriver convint8 -c 8 -F 2", "--forw 2: MIOpen has int8 forward only, that is 1"),

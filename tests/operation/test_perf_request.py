@@ -35,6 +35,7 @@ def asked(line: str) -> PerfRequest:
         (f"benchdnn --mode=CP --max-ms-per-prb=200 --conv {DESCRIPTOR}", PerfRequest(seconds=0.2)),
         (f"benchdnn --mode=P --max-ms-per-prb=1e9 --conv {DESCRIPTOR}", PerfRequest(seconds=60.0)),
         (f"benchdnn --mode=F --conv --cold-cache=all {DESCRIPTOR}", PerfRequest(seconds=0.01, cold=True)),
+        (f"benchdnn --mode=S --conv {DESCRIPTOR}", PerfRequest(launches=1)),
         (f"--mode=P --perf-template=def {DESCRIPTOR}", PerfRequest()),
         (DESCRIPTOR, PerfRequest()),
         ("fwd_f32_n1k8c8_y3_h5", PerfRequest()),
@@ -42,6 +43,12 @@ def asked(line: str) -> PerfRequest:
 )
 def test_what_a_line_asks_for(line, expected):
     assert asked(line) == expected
+
+
+def test_that_an_implementation_is_chosen_is_told():
+    assert asked(f"benchdnn --mode=P --skip-impl=ref,jit --impl= --conv {DESCRIPTOR}").notes == (
+        "implementations are chosen by their names there (--skip-impl): here all are timed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,6 +62,7 @@ def test_what_a_line_asks_for(line, expected):
         (f"{DRIVEN} -t 0", "--time is 0: the line asks for no timing"),
         (f"benchdnn --mode=C --conv {DESCRIPTOR}", "--mode=C asks for no timing: P does, and bitgate verify runs C"),
         (f"benchdnn --mode=L --conv {DESCRIPTOR}", "--mode=L asks for no timing"),
+        (f"benchdnn --mode=B --conv {DESCRIPTOR}", "--mode=B asks for no timing"),
         (f"benchdnn --mode=Q --conv {DESCRIPTOR}", "--mode=Q is not understood: C (correctness), P (performance)"),
         (
             f"benchdnn --mode=P --perf-template=%-time% --conv {DESCRIPTOR}",

@@ -134,7 +134,7 @@ def test_the_dump_holds_the_tensors(bitgate, tmp_path):
     ("arguments", "message"),
     [
         (("fwd_f16",), "expected g..n..k..c.. after the layout"),
-        (("ckProfiler gemm 1",), "'gemm' is not understood"),
+        (("ckProfiler softmax 1",), "'softmax' is not understood"),
         ((NINE, "--kernel", "grouped_bwd_dat"), "did you mean 'grouped_bwd_data"),
         ((NINE, "--option", "flat_path_gat=off"), "did you mean 'flat_path_gate'"),
         ((NINE, "--option", "flat_path_gate"), "write NAME=VALUE"),
@@ -209,6 +209,29 @@ def test_the_verification_mode_of_a_profiler_line(bitgate, mode, reference, code
     assert {verdict["reference"] for verdict in json.loads(out)["verdicts"]} == {reference}
     stated = bitgate("verify", line, "--kernel", ONE, "--reference", "ordered", "--json")
     assert json.loads(stated[1])["verdicts"][0]["reference"] == "ordered"
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "fill", "reference"),
+    [
+        ("ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
+        # decimals of the naive kernel are those of its own order of summation
+        ("ckProfiler grouped_conv_bwd_data 1 1 2 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "decimal", "bounds"),
+        (
+            "ckProfiler grouped_conv_bwd_data 1 1 1 2 0 0 1 1 2 16 16 3 9 2 1 1 1 1",
+            ("--fill", "exact"),
+            "exact",
+            "exact",
+        ),
+        ("example_convnd_bwd_data 1 2 0 1 1 2 16 16 3 9 2 1 1 1", (), "decimal", "bounds"),
+        ("ckProfiler grouped_conv_bwd_data 1 1 1 0 0 0 1 1 2 16 16 3 9 2 1 1 1 1", (), "exact", "exact"),
+    ],
+)
+def test_the_data_that_a_line_asks_for(bitgate, line, more, fill, reference):
+    ended, out, _ = bitgate("verify", line, "--kernel", ONE, "--json", *more)
+    assert ended == 0
+    (verdict,) = json.loads(out)["verdicts"]
+    assert (verdict["fill"], verdict["reference"]) == (fill, reference)
 
 
 def test_the_naive_kernel_takes_no_split_k_so_the_cpu_verifies(bitgate):

@@ -154,6 +154,21 @@ def test_a_grouped_backward_data_in_the_examples_order(example):
     assert "grouped_bwd_data.bf16_128x128x32_a8b8c8_d3_w32" in out  # waves of 32 lanes, as wmma has
 
 
+def test_a_forward_convolution_tells_what_it_verifies_with(example):
+    code, out, _ = example("convnd_fwd_xdl_fp16", "2", "1", "2", *SMALL)
+    assert code == 0
+    lines = out.splitlines()
+    at = lines.index("do_verification = 2")
+    assert lines[at - 2].startswith("Perf: ") or lines[at - 1].startswith("Perf: ")
+    assert lines[at + 1 : at + 5] == [
+        "Running GPU verification...",
+        "GPU reference kernel completed successfully, copying results...",
+        "Comparing GPU kernel output vs GPU reference...",
+        "GPU verification result is:correct",
+    ]
+    assert "DeviceOp" not in out
+
+
 def test_a_backward_weight_tells_what_it_verifies_with(example):
     arguments = ["2", "1", "0", "2", "1", "2", "16", "16", "3", "3", "9", "10", "1", "1", "1", "1", "1", "1", "1", "1"]
     code, out, _ = example("grouped_conv_bwd_weight_xdl_fp16", *arguments)

@@ -154,7 +154,7 @@ class Builder:
         when its library is asked for. Nothing is done where libraries come from a store, or sources are replaced."""
         if self.artefacts is not None or from_environment():
             return
-        recipes = [self._native_recipe(), *(self._recipe(one) for one in declarations if one.library is None)]
+        recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
         if self.platform != "amd":
             recipes.insert(0, self._runtime_recipe())
         contents, libraries = Contents(self.cache), []
@@ -179,7 +179,7 @@ class Builder:
             return _prebuilt(declaration)
         shadowing = {**from_environment(), **(overlay or {})}
         overlaid = _real_overlay(shadowing, declaration.folder)
-        return self._library(self._asked_of(declaration, race), lambda: self._recipe(declaration, race), overlaid)
+        return self._library(self._asked_of(declaration, race), lambda: self.recipe(declaration, race), overlaid)
 
     def code_objects(
         self,
@@ -234,22 +234,30 @@ class Builder:
         """The family's library if it is built and up to date; builds nothing."""
         if declaration.library is not None:
             return _prebuilt(declaration)
-        return self._looked_up(self._recipe(declaration))
+        return self._looked_up(self.recipe(declaration))
 
     def is_built(self, *declarations: KernelFamily) -> bool:
-        """Are the runtime, the helpers and these families built here and up to date? Builds nothing, asks no store, and
-        knows of no source that is replaced."""
-        recipes = [self._native_recipe] + ([self._runtime_recipe] if self.platform != "amd" else [])
-        return all(map(self._built, recipes)) and all(self.find(one) for one in declarations)
+        """Are the runtime, the helpers and these families built here and up to date? Builds nothing. False, too, where
+        libraries come from a store, or sources are replaced. UsageError without a compiler."""
+        if self.artefacts is not None or from_environment() or quick_build():
+            return False
+        if any(one.library is not None and not (one.folder / one.library).is_file() for one in declarations):
+            return False
+        recipes = [self._native_recipe(), *(self.recipe(one) for one in declarations if one.library is None)]
+        if self.platform != "amd":
+            recipes.insert(0, self._runtime_recipe())
+        contents = Contents(self.cache)  # one look at each header
+        return all(self._looked_up(recipe, contents) for recipe in recipes)
 
     def compiler_line(self, declaration: KernelFamily, library: Path, race: bool = False) -> str:
         """By what the family's ``library`` was compiled, and how: ``g++ 12.2.0 -std=c++20 ...``; nobody knows of a
         prebuilt one."""
         if declaration.library is not None:
             return "unknown"
-        return self._compilers.get(library) or self._recipe(declaration, race).compiler_line
+        return self._compilers.get(library) or self.recipe(declaration, race).compiler_line
 
-    def _recipe(self, declaration: KernelFamily, race: bool = False) -> Recipe:
+    def recipe(self, declaration: KernelFamily, race: bool = False) -> Recipe:
+        """What the family's library is made of. UsageError if it is not for this platform, or a source is missing."""
         name, folder = declaration.name, declaration.folder
         if self.platform not in declaration.platforms:
             declared = ", ".join(declaration.platforms)
@@ -319,8 +327,8 @@ class Builder:
         except UsageError:
             return None
 
-    def _looked_up(self, recipe: Recipe) -> Path | None:
-        store = UnitStore(self.cache, Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
+    def _looked_up(self, recipe: Recipe, contents: Contents | None = None) -> Path | None:
+        store = UnitStore(self.cache, contents or Contents(self.cache), SourceTree(self.cache, recipe.folders, {}))
         library = recipe.library(self.cache, {unit: store.lookup(unit) for unit in recipe.units})
         return library if library is not None and self.cache.used(library) else None
 

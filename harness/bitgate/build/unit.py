@@ -142,6 +142,15 @@ class UnitStore:
             output.unlink(missing_ok=True)
             depfile.unlink(missing_ok=True)
 
+    def ask(self, unit: Unit, question: Sequence[str], processes: Processes) -> Finished | None:
+        """What the compiler says of a unit when it is to do something else than compile it; None once it was stopped.
+        Places are those of the real tree."""
+        command = [*self._reading(unit, None), *question, self._source(unit)]
+        finished = processes.run(command, self._environment())
+        if finished is None or not self.tree.prefix:
+            return finished
+        return Finished(finished.code, finished.output.replace(self.tree.prefix, ""))
+
     def _prelude(self, unit: Unit) -> str | None:
         """The key of the precompiled header that a unit can begin with."""
         if unit.header is None:
@@ -169,6 +178,18 @@ class UnitStore:
         return self.cache.folder / "generated" / unit.identity
 
     def _command(self, unit: Unit, source: str, output: Path, depfile: Path, prelude: str | None = None) -> list[str]:
+        return [
+            *self._reading(unit, prelude),
+            *_dependencies(unit.compiler.kind, depfile),
+            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
+            "-S" if unit.compiler.kind == "zig-hip" else "-c",
+            source,
+            "-o",
+            str(output),
+        ]
+
+    def _reading(self, unit: Unit, prelude: str | None) -> list[str]:
+        """The compiler with what decides how it reads a unit."""
         prefix = self.tree.prefix
         map_prefix = f"{'-Xcompiler=' if unit.compiler.kind == 'nvcc' else ''}-ffile-prefix-map="
         return [
@@ -180,12 +201,6 @@ class UnitStore:
             f"{map_prefix}{prefix}{local('{root}')}=.",
             *([] if unit.text is None else [f"{map_prefix}{self._generated(unit)}=generated"]),
             *self._begin(unit, prelude),
-            *_dependencies(unit.compiler.kind, depfile),
-            # zig's clang lacks the tools to make a code object in one go: its "object" is assembly (device_code).
-            "-S" if unit.compiler.kind == "zig-hip" else "-c",
-            source,
-            "-o",
-            str(output),
         ]
 
     def _begin(self, unit: Unit, prelude: str | None) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -91,6 +91,26 @@ class Durations:
         return _middle(self.paces.values()) if self.paces else UNHEARD_OF
 
 
+class Later(Mapping[str, float]):
+    """A table that is made when somebody looks into it: most runs ask for none of ten thousand."""
+
+    def __init__(self, make: Callable[[], Mapping[str, float]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, float]:
+        return self._make()
+
+    def __getitem__(self, key: str) -> float:
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
 @dataclass(frozen=True)
 class History:
     """What the last runs on one class of machines recorded, the newest last."""
@@ -101,7 +121,7 @@ class History:
     @property
     def durations(self) -> Durations:
         seconds = {key: _median(samples) for key, samples in self.seconds.items()}
-        late = {key: percentile(samples, LATE) for key, samples in self.seconds.items()}
+        late = Later(lambda: {key: percentile(samples, LATE) for key, samples in self.seconds.items()})
         return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()}, late)
 
 
@@ -232,18 +252,27 @@ def _middle(paces: Iterable[Pace]) -> Pace:
 
 def _merged(machines: Iterable[Durations]) -> Durations:
     """The medians over several classes of machines; of what is late, the latest."""
+    every = list(machines)
+    if len(every) == 1:
+        return every[0]
     seconds: dict[str, list[float]] = defaultdict(list)
     paces: dict[str, list[Pace]] = defaultdict(list)
-    late: dict[str, float] = {}
-    for durations in machines:
+    for durations in every:
         for key, value in durations.seconds.items():
             seconds[key].append(value)
         for family, pace in durations.paces.items():
             paces[family].append(pace)
-        for key, value in durations.late.items():
-            late[key] = max(value, late.get(key, 0.0))
     middle = {key: _median(values) for key, values in seconds.items()}
+    late = Later(lambda: _latest([durations.late for durations in every]))
     return Durations(middle, {family: _middle(values) for family, values in paces.items()}, late)
+
+
+def _latest(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    late: dict[str, float] = {}
+    for table in tables:
+        for key, value in table.items():
+            late[key] = max(value, late.get(key, 0.0))
+    return late
 
 
 def _median(values: Sequence[float]) -> float:
@@ -255,7 +284,8 @@ def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator
 
 
 def _over(below: Durations, above: Durations) -> Durations:
-    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, {**below.late, **above.late})
+    late = Later(lambda: {**below.late, **above.late})
+    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, late)
 
 
 def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
@@ -288,21 +318,31 @@ class _Schema(msgspec.Struct):
 
 class _Table(msgspec.Struct):
     machines: dict[str, _Machine]
+    schema: int = 1
 
 
 def _read(path: Path) -> dict[str, History]:
     """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
     is said to be one and ignored: durations order work and decide nothing."""
     try:
-        data = path.read_bytes()
-        if msgspec.json.decode(data, type=_Schema).schema != SCHEMA:
-            return {}
-        return {name: _history(one) for name, one in msgspec.json.decode(data, type=_Table).machines.items()}
+        table = _table(path.read_bytes())
+        return {name: _history(one) for name, one in table.machines.items()} if table else {}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         print(f"{path}: ignored, no table of durations ({error}); it is written anew", file=sys.stderr, flush=True)
         return {}
+
+
+def _table(data: bytes) -> _Table | None:
+    """None: it is of another schema. ValueError for what is no table."""
+    try:
+        table = msgspec.json.decode(data, type=_Table)
+    except msgspec.ValidationError:
+        if msgspec.json.decode(data, type=_Schema).schema == SCHEMA:
+            raise
+        return None
+    return table if table.schema == SCHEMA else None
 
 
 def _history(machine: _Machine) -> History:

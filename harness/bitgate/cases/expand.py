@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from bitgate.cases.durations import work_of
 from bitgate.cases.row import AXES, Row, RowError
 from bitgate.cases.vocabulary import LAYOUT_AXES, LAYOUTS, TAIL_AXES, properties, value_of
 from bitgate.operation import Problem, ProblemError, case_id, operation_called, parse_case_id
@@ -30,6 +31,11 @@ class ExpandedCase:
     @cached_property
     def case(self) -> str:
         return case_id(self.problem)
+
+    @cached_property
+    def work(self) -> int:
+        """What its time grows with."""
+        return work_of(self.problem)
 
 
 def expand(row: Row) -> Iterator[ExpandedCase]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -11,17 +10,17 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate.cases.durations import Durations, work_of
+from bitgate.cases.durations import Durations
+from bitgate.cases.eligible import eligible, one_each, refusals
 from bitgate.cases.expand import ExpandedCase, expand
 from bitgate.cases.plan import PlannedItem
 from bitgate.cases.row import NEVER, REGRESSION, SMOKE, Row, RowError, near
 from bitgate.cases.table import loads
 from bitgate.errors import UsageError, meant
 from bitgate.kernel.declaration import KernelFamily
-from bitgate.kernel.declared import harness_refusal
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import HINT, families
-from bitgate.kernel.resolved import NO_KERNEL, Kernel
+from bitgate.kernel.resolved import NO_KERNEL, Kernel, Options
 from bitgate.project import ours
 from bitgate.verify.planned import PlannedCase
 
@@ -49,6 +48,8 @@ class Setting:
     selected: frozenset[str] = frozenset()
     """Ids that were asked for: of the instances that take a case these are planned beside the one that is drawn, which
     is another one as soon as there are more."""
+    only_selected: bool = False
+    """Nothing is planned of a case that none of them is about."""
 
     @property
     def target_kind(self) -> str:
@@ -84,6 +85,40 @@ class Setting:
             meant = [kernel for kernel in self.matching(globs) if _is_meant(kernel, bool(globs), self)]
             self._meant[globs] = tuple(kernel for kernel in meant if not self.kernel or _matches(kernel, self.globs))
         return self._meant[globs]
+
+    @cached_property
+    def _offering(self) -> dict[tuple[tuple[str, ...], str, str], tuple[Kernel, ...]]:
+        return {}
+
+    def offering(self, globs: tuple[str, ...], operation: str, dtypes: str = "") -> tuple[Kernel, ...]:
+        """Those among ``meant`` that offer an operation; with ``dtypes``, on these types."""
+        key = globs, operation, dtypes
+        if key not in self._offering:
+            if dtypes:
+                found = (kernel for kernel in self.offering(globs, operation) if dtypes in kernel.instance.dtypes)
+            else:
+                found = (k for k in self.meant(globs) if operation in k.family.operations_of(k.instance))
+            self._offering[key] = tuple(found)
+        return self._offering[key]
+
+    @cached_property
+    def _with_options(self) -> dict[tuple[Kernel, Options], Kernel]:
+        return {}
+
+    def with_options(self, kernel: Kernel, options: Options) -> Kernel:
+        """With those of a row, under those of the whole run that its family has."""
+        key = kernel, options
+        if key not in self._with_options:
+            everywhere = {name: value for name, value in self.options if kernel.family.option(name)}
+            own = tuple(sorted((dict(options) | everywhere).items()))
+            self._with_options[key] = replace(kernel, options=own)
+        return self._with_options[key]
+
+    @cached_property
+    def selected_cases(self) -> frozenset[str]:
+        """Each beginning of a selected id that may be its case."""
+        parts = (name.split("__") for name in self.selected)
+        return frozenset("__".join(some[:end]) for some in parts for end in range(1, len(some)))
 
     def lets_run(self, family: KernelFamily) -> bool:
         return bool(self.kernel) or not self.loaded or family.name in self.loaded
@@ -167,70 +202,32 @@ def _plan_row(row: Row, setting: Setting, suite: str) -> Iterator[PlannedCase]:
         or not any(kernel.instance.fits(setting.target) for kernel in named)
     ):
         return  # a row that names instances of another wave size only is not for this target
-    meant = setting.meant(row.kernels)
     # bitgate's own rows are for whatever is loaded: what it does not take is another kernel's. An owner's are not.
     takes_some = any(setting.lets_run(kernel.family) for kernel in named)
     is_elsewhere = bool(setting.loaded) and (is_ours(row) or not takes_some)
     if setting.of_table and not setting.kernel and not takes_some:
         raise RowError(row.origin, "kernels", f"names none of what the table loads: {', '.join(setting.of_table)}")
-    offering: dict[str, list[Kernel]] = {}
-    of_type: dict[tuple[str, str], list[Kernel]] = {}
+    smoke_policy = row.smoke.get("instances", (row.instances,))[0]
     for candidate in expand(row):
         if setting.tier == SMOKE and not candidate.in_smoke:
             continue
-        operation = candidate.problem.operation.name
-        if operation not in offering:
-            offering[operation] = [k for k in meant if operation in k.family.operations_of(k.instance)]
-        kind = operation, candidate.problem.dtypes.canonical
-        if kind not in of_type:
-            of_type[kind] = [kernel for kernel in offering[operation] if kind[1] in kernel.instance.dtypes]
-        asked, refusals = _eligible(candidate, offering[operation] if row.refused else of_type[kind])
-        if not asked and not row.refused:  # what those of other types say is asked where it is told
-            asked, refusals = _eligible(candidate, offering[operation])
+        if setting.only_selected and candidate.case not in setting.selected_cases:
+            continue
+        operation, dtypes = candidate.problem.operation.name, candidate.problem.dtypes.canonical
+        asked = eligible(candidate, setting.offering(row.kernels, operation, "" if row.refused else dtypes))
+        if not asked and not row.refused:  # of other types, if one of those takes it
+            asked = eligible(candidate, setting.offering(row.kernels, operation))
         if not asked and not setting.kernel and not is_elsewhere:
-            yield _nobody(candidate, setting, suite, refusals)
-        smoke_policy = row.smoke.get("instances", (row.instances,))[0]
-        once = _one_each(candidate, asked)
+            said = refusals(candidate, setting.offering(row.kernels, operation))
+            yield _nobody(candidate, setting, suite, said)
+        once = one_each(candidate, asked)
         names = {kernel.instance.name for kernel in once}
-        selected = [kernel for kernel in asked if kernel not in once and _is_selected(candidate, kernel, setting)]
+        selected = _selected(candidate, asked, once, setting)
         for kernel in asked if row.instances == "all" else (*once, *selected):
             is_meant = smoke_policy == "all" or kernel.instance.name in names or kernel in selected
             in_smoke = candidate.in_smoke and is_meant
             if in_smoke or setting.tier != SMOKE:
                 yield _test(candidate, kernel, setting, suite, tier if in_smoke else REGRESSION)
-
-
-def _eligible(candidate: ExpandedCase, meant: Sequence[Kernel]) -> tuple[list[Kernel], list[str]]:
-    """Which of those that the row means, and that offer the operation, run the candidate, by the families' own
-    predicates; and what the others say against it."""
-    wanted = candidate.row.refused
-    found: list[Kernel] = []
-    refusals: dict[str, None] = {}
-    problem = candidate.problem
-    settings: dict[str, Mapping[str, str]] = {}
-    for kernel in meant:
-        family, instance = kernel.family, kernel.instance
-        if beyond := harness_refusal(family, instance, problem):
-            refusals[f"{family.name}: {beyond.clause}: {beyond.text}"] = None
-            continue
-        if lacking := [name for name, value in candidate.options if not _has(family, name, value)]:
-            refusals[f"{family.name} has no such option: {', '.join(lacking)}"] = None
-            continue
-        if family.name not in settings:
-            settings[family.name] = replace(kernel, options=candidate.options).settings
-        refusal = family.supports(problem, instance, settings[family.name])
-        if (refusal.clause if refusal else "") == wanted:
-            found.append(kernel)
-        elif refusal:
-            refusals[f"{family.name}: {refusal.clause}: {refusal.text}"] = None
-        else:
-            refusals[f"{kernel.name} supports it"] = None
-    return found, list(refusals)
-
-
-def _has(family: KernelFamily, name: str, value: str) -> bool:
-    option = family.option(name)
-    return option is not None and option.allows(value)
 
 
 def is_ours(row: Row) -> bool:
@@ -249,17 +246,14 @@ def _is_meant(kernel: Kernel, is_named: bool, setting: Setting) -> bool:
     )
 
 
-def _one_each(candidate: ExpandedCase, kernels: Sequence[Kernel]) -> list[Kernel]:
-    """One instance a family: drawn by the case's id, so that over the cases every instance gets its turn."""
-    by_family: dict[str, list[Kernel]] = {}
-    for kernel in kernels:
-        by_family.setdefault(kernel.family.name, []).append(kernel)
-    draw = zlib.crc32(candidate.case.encode())
-    return [group[draw % len(group)] for group in by_family.values()]
-
-
-def _is_selected(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> bool:
-    return bool(setting.selected) and _id_on(candidate, kernel, setting) in setting.selected
+def _selected(
+    candidate: ExpandedCase, asked: Sequence[Kernel], once: Sequence[Kernel], setting: Setting
+) -> list[Kernel]:
+    """Those that were asked for by name, beside the ones that are drawn."""
+    if candidate.case not in setting.selected_cases:
+        return []
+    drawn = set(map(id, once))
+    return [k for k in asked if id(k) not in drawn and _id_on(candidate, k, setting) in setting.selected]
 
 
 def _id_on(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> str:
@@ -267,16 +261,14 @@ def _id_on(candidate: ExpandedCase, kernel: Kernel, setting: Setting) -> str:
 
 
 def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str, tier: str) -> PlannedCase:
-    everywhere = {name: value for name, value in setting.options if kernel.family.option(name)}
-    own = replace(kernel, options=tuple(sorted((dict(candidate.options) | everywhere).items())))
-    row, problem, (family, instance, _) = candidate.row, candidate.problem, kernel.names
-    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, work_of(problem))
+    row, (family, instance, _) = candidate.row, kernel.names
+    seconds = setting.durations.estimate(candidate.case, family, instance, candidate.fill, candidate.work)
     return _planned(
         candidate,
         setting,
         suite,
         tier,
-        kernel=own,
+        kernel=setting.with_options(kernel, candidate.options),
         seed=candidate.seed if setting.seed is None else setting.seed,
         refused=row.refused,
         zero_result=row.zero_result,
@@ -285,7 +277,7 @@ def _test(candidate: ExpandedCase, kernel: Kernel, setting: Setting, suite: str,
     )
 
 
-def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, refusals: list[str]) -> PlannedCase:
+def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, said: list[str]) -> PlannedCase:
     """A case that no kernel takes must show, or a predicate that became too strict would empty a suite unseen."""
     row = candidate.row
     wish = f"refuses it by clause '{row.refused}'" if row.refused else "supports it"
@@ -296,7 +288,7 @@ def _nobody(candidate: ExpandedCase, setting: Setting, suite: str, refusals: lis
         row.tier[setting.target_kind],
         kernel=NO_KERNEL,
         stated_id=_id(candidate, "no_kernel", setting.target_kind == "host"),
-        nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in refusals[:3]),
+        nobody=f"no kernel instance {wish} on {setting.target}" + "".join(f"; {text}" for text in said[:3]),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate import rooms
+from bitgate.cli.faults_mutate import mutate
 from bitgate.cli.whose import tell_whose
 from bitgate.errors import UsageError
 from bitgate.kernel.loading import with_operations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from bitgate.faults.trial import Trial
     from bitgate.project import Project
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects, and who finds them.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects and mutants, and who finds them.")
+app.command()(mutate)
 
 FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Fault files [default: the project's].")]
 NameOption = Annotated[str, typer.Option("--name", help="Only faults whose name matches.")]

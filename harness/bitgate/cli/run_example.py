@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
-from bitgate.cli.verify import exit_code, print_verdict, progress, reference_of
+from bitgate.cli.verify import exit_code, print_verdict, progress
+from bitgate.cli.wanted_cases import reference_of
 from bitgate.errors import UsageError
 from bitgate.kernel.declaration import Instance
 from bitgate.operation import Problem, ProblemError

@@ -12,24 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from bitgate.cli.wanted_cases import Stated, Wanted, wanted_by, wanted_in
 from bitgate.cli.words import options_named
 from bitgate.device.host import RACE
 from bitgate.errors import UsageError, meant
 from bitgate.exact.fill import FILLS, fill_names
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
-from bitgate.operation import Problem, ProblemError
-from bitgate.operation.foreign import (
-    Controls,
-    Refused,
-    controls_of,
-    found_in_list,
-    in_words,
-    is_foreign,
-    one_line,
-    problems_of,
-    reasons,
-)
+from bitgate.operation import parse_case_id
+from bitgate.operation.foreign import Refused, in_words, reasons
 from bitgate.project import Project
 from bitgate.project_file import find
 from bitgate.record import Outcome, Verdict, to_event, verdict_on
@@ -45,19 +36,14 @@ app = typer.Typer(add_completion=False)
 
 REFERENCES = ("auto", "exact", "ordered", "gpu", "checksum", "none")
 
-OF_VERIFICATION = ("none", "auto", "gpu")
-"""The reference that CK's verification mode means: 0 none, 1 on the CPU, 2 the naive kernel on the device."""
-
 
 @dataclass(frozen=True)
 class Asked:
     """The command line, read."""
 
-    problems: tuple[tuple[Problem, str], ...]
-    """Each with the reference that it is compared with."""
+    problems: tuple[Wanted, ...]
     kernel: str | None
     options: tuple[tuple[str, str], ...]
-    fill: str
     seed: int
     schedule: str
     project: Project
@@ -88,7 +74,9 @@ def verify(
         typer.Option(help="Glob over family.instance; default: what is loaded, or every kernel but references."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="host, or a gfx target; default: the best one present.")] = None,
-    fill: Annotated[str, typer.Option(help=f"Data: {', '.join(FILLS)}.")] = "exact",
+    fill: Annotated[
+        str | None, typer.Option(help=f"Data: {', '.join(FILLS)}; default: exact, or what a CK command line says.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the data.")] = 0,
     schedule: Annotated[
         str, typer.Option(help="Thread order: forward, reverse, lockstep, random:N; host.")
@@ -131,16 +119,18 @@ def verify(
     """
     if reference is not None:
         _one_of("reference", reference, REFERENCES)
+    if fill is not None:
+        _one_of("fill", fill, fill_names())
+    stated = Stated(reference, "exact" if laws and fill is None else fill)
     project = with_operations(find().loading(to_load(load)))
-    named = [entry for case in cases or () for entry in _problems(case)]
-    listed, refused = _listed(case_list) if case_list is not None else ([], [])
+    named = [entry for case in cases or () for entry in wanted_by(case, stated)]
+    listed, refused = wanted_in(case_list, stated) if case_list is not None else ([], [])
     if not named and not listed:
         raise UsageError(_nothing_to_do(case_list, refused))
     asked = Asked(
-        problems=tuple((problem, reference or wanted) for problem, wanted in [*named, *listed]),
+        problems=(*named, *listed),
         kernel=kernel,
         options=tuple(sorted(options_named(option).items())),
-        fill=_one_of("fill", fill, fill_names()),
         seed=seed,
         schedule=_schedule(schedule, race),
         project=project,
@@ -209,37 +199,37 @@ def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple
                 process.end()
 
 
-def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Problem]]:
-    """What is to be verified, by the number of its case; a problem alone if no kernel does its operation."""
+def _planned(asked: Asked, target: str) -> Iterator[tuple[int, PlannedCase | Wanted]]:
+    """What is to be verified, by the number of its case; what was wanted if no kernel does its operation."""
     from bitgate.verify.selection import candidates, select_for
 
     chosen = candidates(asked.kernel, dict(asked.options), target, asked.project)
-    for number, (problem, reference) in enumerate(asked.problems):
-        selection = select_for(problem, chosen)
+    for number, wanted in enumerate(asked.problems):
+        selection = select_for(wanted.problem, chosen)
         if not selection.supporting and not selection.refusing:
-            yield number, problem
+            yield number, wanted
         # If no instance takes the problem each says why; else those that do not are none of this problem's business.
         for kernel, clause in [(kernel, "") for kernel in selection.supporting] or selection.clauses:
             planned = PlannedCase(
-                problem,
+                wanted.problem,
                 kernel,
-                fill=asked.fill,
+                fill=wanted.fill,
                 seed=asked.seed,
                 schedule=asked.schedule,
                 target=target,
-                reference=reference,
+                reference=wanted.reference,
                 refused=clause,
             )
             yield number, planned
 
 
-def _nobody(problem: Problem, asked: Asked, target: Target) -> Verdict:
+def _nobody(wanted: Wanted, asked: Asked, target: Target) -> Verdict:
     """Of a case whose operation no kernel that was asked for computes."""
     nobody = replace(NO_KERNEL, options=asked.options)
-    planned = PlannedCase(problem, nobody, asked.fill, asked.seed, target=target.name)
+    planned = PlannedCase(wanted.problem, nobody, wanted.fill, asked.seed, target=target.name)
     mine = "what is loaded" if asked.project.runs_on else "any kernel that is no reference"
     which = f"'{asked.kernel}'" if asked.kernel else mine
-    reason = f"no kernel that was asked for ({which}) does this operation ({problem.operation})"
+    reason = f"no kernel that was asked for ({which}) does this operation ({wanted.problem.operation})"
     return verdict_on(planned, target, Outcome.NOT_RUN, reason)
 
 
@@ -263,51 +253,11 @@ def progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-Wanted = tuple[Problem, str]
-
-
-def _listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
-    """What a list asks for, and the lines of it that are refused. UsageError if it cannot be read."""
-    listed: list[Wanted] = []
-    refused: list[Refused] = []
-    try:
-        for entry in found_in_list(path):
-            if isinstance(entry, Refused):
-                refused.append(entry)
-                continue
-            try:
-                controls = controls_of(entry.line) if is_foreign(entry.line) else None
-            except ProblemError as error:
-                refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
-                continue
-            listed.append((entry.problem, reference_of(entry.problem, controls)))
-    except OSError as error:
-        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
-    return listed, refused
-
-
 def _nothing_to_do(path: Path | None, refused: list[Refused]) -> str:
     if path is None:
         return "name a case, or a list of them with --cases FILE"
     first = f", {len(refused)} lines refused: {refused[0].where}: {refused[0].reason}" if refused else ""
     return f"--cases {path}: no case found{first}"
-
-
-def _problems(case: str) -> Iterator[Wanted]:
-    """The problems of a case, each with the reference that it is compared with if nothing else is said."""
-    try:
-        problems = problems_of(case)
-        controls = controls_of(case) if is_foreign(case) else None
-    except ProblemError as error:
-        raise UsageError(str(error)) from None
-    for problem in problems:
-        yield problem, reference_of(problem, controls)
-
-
-def reference_of(problem: Problem, controls: Controls | None) -> str:
-    """What a line's problem is compared with. The naive kernel takes no split-K."""
-    named = "auto" if controls is None else OF_VERIFICATION[controls.verification]
-    return "auto" if named == "gpu" and problem.is_split else named
 
 
 def _schedule(stated: str, race: bool) -> str:
@@ -353,7 +303,7 @@ def print_verdict(verdict: Verdict) -> None:
 
 def _table(rows: list[dict[str, Any]], verdict: Verdict) -> str:
     """The first wrong cells, under the letters of the wrong output's axes."""
-    problem = problems_of(verdict.key.case)[0]
+    problem = parse_case_id(verdict.key.case)
     role = verdict.diagnosis.evidence.get("output") if verdict.diagnosis else None
     letters = problem.operation.insight.letters(problem, role or problem.result)
     header = [*letters, "result", "reference"]

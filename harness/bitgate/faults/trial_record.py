@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -48,30 +49,44 @@ class TrialRecord:
         append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
 
     def _lines(self) -> Sequence[_Line]:
-        try:
-            whole, _, cut = read_bytes(self.path).rpartition(b"\n")
-            lines = [shaped(_Line, parse_json(line)) for line in whole.split(b"\n") if line]
-        except OddInput as error:
-            raise UsageError(f"{self.path}: not a record of `bitgate faults run --record`: {error}") from None
-        if cut:
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole) + bool(whole))
-        for line in lines:
-            if (line.tier, line.target, line.commit) != self._of:
-                was, now = (" ".join(filter(None, of)) for of in ((line.tier, line.target, line.commit), self._of))
-                raise UsageError(f"{self.path}: is of {was}, and this run is of {now}: give another --record")
-        return lines
+        return lines_of(self.path, _Line, "bitgate faults run --record", self._of)
+
+
+class OfRun(Struct):
+    """What each line says of the run that wrote it."""
+
+    tier: Short
+    target: Short
+    commit: Short
+
+
+OwnLine = TypeVar("OwnLine", bound=OfRun)
+
+
+def lines_of(path: Path, shape: type[OwnLine], command: str, run: tuple[str, str, str]) -> list[OwnLine]:
+    """A last line that was cut is taken off the file. UsageError for one that ``command`` did not write, or for another
+    tier, target or commit."""
+    try:
+        whole, _, cut = read_bytes(path).rpartition(b"\n")
+        lines = [shaped(shape, parse_json(line)) for line in whole.split(b"\n") if line]
+    except OddInput as error:
+        raise UsageError(f"{path}: not a record of `{command}`: {error}") from None
+    if cut:
+        with path.open("r+b") as file:
+            file.truncate(len(whole) + bool(whole))
+    for line in lines:
+        if (line.tier, line.target, line.commit) != run:
+            was, now = (" ".join(filter(None, of)) for of in ((line.tier, line.target, line.commit), run))
+            raise UsageError(f"{path}: is of {was}, and this run is of {now}: give another --record")
+    return lines
 
 
 def _digest(fault: Fault) -> str:
     return sha256("\0".join((fault.file, fault.find, fault.replace, fault.diagnosis)).encode()).hexdigest()[:16]
 
 
-class _Line(Struct):
+class _Line(OfRun):
     fault: Short
-    tier: Short
-    target: Short
-    commit: Short
     name: Short
     valid: bool
     killed: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from ctypes import (
     POINTER,
     Structure,
@@ -15,6 +16,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
     sizeof,
+    string_at,
 )
 from enum import IntEnum
 from typing import Any, ClassVar, TypeAlias
@@ -263,18 +265,32 @@ def room_for(structure: type[_Abi], name: str) -> int:
     return size - 2
 
 
+VALUE = struct.Struct("@QiIqdQQ")
+"""``CValue`` field by field."""
+assert VALUE.size == sizeof(CValue)
+
+
 def values_of(entries: Any, count: int) -> dict[str, Value]:
     """The first ``count`` of an array of named values. ValueError if one is of a kind that there is not."""
     named: dict[str, Value] = {}
-    for entry in entries[:count]:
-        kind = entry.kind
+    if count and not entries:
+        raise ValueError(f"{count} named values at null")
+    # Read as bytes: ctypes makes an object of each entry that is looked at.
+    for name, kind, length, integer, real, text, integers in VALUE.iter_unpack(
+        string_at(entries, count * VALUE.size) if count else b""
+    ):
         if kind == _INTEGER:  # as most are
-            value = entry.integer
+            value: Value = integer
         elif kind == _TEXT:
-            value = (entry.text or b"").decode(errors="replace")
+            value = _c_text(text)
         elif kind == _INTEGERS:
-            value = tuple(entry.integers[: entry.count])
+            value = struct.unpack(f"={length}q", string_at(integers, 8 * length)) if length else ()
         else:
-            value = getattr(entry, ValueKind(kind).name.lower())
-        named[(entry.name or b"").decode(errors="replace")] = value
+            _ = ValueKind(kind)
+            value = real
+        named[_c_text(name)] = value
     return named
+
+
+def _c_text(address: int) -> str:
+    return string_at(address).decode(errors="replace") if address else ""

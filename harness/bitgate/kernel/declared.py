@@ -41,8 +41,13 @@ def declared_refusal(family: KernelFamily, instance: Instance, problem: Problem)
 def harness_refusal(family: KernelFamily, instance: Instance, problem: Problem) -> Refusal | None:
     """The refusal that neither predicate nor library is asked about. None for bitgate's own: their predicates and
     libraries answer for any problem of its operations, by clauses of their own, and the suites hold them to that."""
-    answers = is_own(family) and problem.operation.name in own_operations()
+    answers = family.name in answering_families(problem.operation.name)
     return None if answers else declared_refusal(family, instance, problem)
+
+
+def answering_families(operation: str) -> frozenset[str]:
+    """Names of those that answer for any problem of the operation."""
+    return own_families() if operation in own_operations() else frozenset()
 
 
 def refusal_of(

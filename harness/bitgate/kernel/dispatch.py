@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
-from ctypes import addressof, sizeof, string_at
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import sizeof, string_at
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, overload
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from bitgate.kernel.abi import MAX_ARGS, NAME_BYTES, CDispatchRecord, CLaunch, E
 _EVENT = struct.Struct(f"@2i{NAME_BYTES}s6IQ2IQ{3 * MAX_ARGS}I5Q")
 """``bitgate_launch`` of abi.h, field by field: aligned as C aligns it."""
 assert _EVENT.size == sizeof(CLaunch)
+_KIND_AND_NAME = struct.Struct(f"@2i{NAME_BYTES}s{_EVENT.size - 8 - NAME_BYTES}x")
 
 TRANSPOSES = frozenset({"transpose_in", "transpose_out"})
 """Names of the launches that bring a tensor to the layout of the kernel, and its result back."""
@@ -43,6 +44,43 @@ class LaunchEvent(Struct, frozen=True):
     launcher: int = 0
 
 
+class Launches(Sequence[LaunchEvent]):
+    """Events as a library left them, copied: they are read when somebody looks at them, which for most launches nobody
+    does. ValueError for one of a kind that there is not."""
+
+    def __init__(self, data: bytes, kernargs: bytes) -> None:
+        self._data, self._kernargs = data, kernargs
+        heads = list(_KIND_AND_NAME.iter_unpack(data))
+        self.names = tuple(_name(name) for _, _, name in heads)
+        for kind, *_ in heads:
+            _kind(kind)
+
+    @cached_property
+    def _events(self) -> tuple[LaunchEvent, ...]:
+        return tuple(_event(fields, self._kernargs) for fields in _EVENT.iter_unpack(self._data))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, place: int) -> LaunchEvent: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[LaunchEvent, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> LaunchEvent | tuple[LaunchEvent, ...]:
+        return self._events[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._events == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._events)
+
+    def __repr__(self) -> str:
+        return repr(self._events)
+
+
 @dataclass(frozen=True)
 class DispatchRecord:
     """``launches`` counts kernels without the zero-fill and the transposes. ``facts`` are what the family says beside,
@@ -61,7 +99,7 @@ class DispatchRecord:
     facts: Mapping[str, Value]
     part_columns: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...]
-    events: tuple[LaunchEvent, ...]
+    events: Sequence[LaunchEvent]
     lost_events: int = 0
 
     @property
@@ -75,7 +113,9 @@ class DispatchRecord:
     @property
     def transposes(self) -> int:
         """Copies between a tensor's layout and the workspace's."""
-        return sum(event.name in TRANSPOSES for event in self.events)
+        events = self.events
+        names = events.names if isinstance(events, Launches) else (event.name for event in events)
+        return sum(name in TRANSPOSES for name in names)
 
     def summary(self) -> dict[str, Any]:
         """For the results line: fields and facts, and the launched parts as ``0-8`` or ``0,32``."""
@@ -114,7 +154,7 @@ def from_c(record: CDispatchRecord) -> DispatchRecord:
         facts=values_of(record.facts, min(record.fact_count, record.fact_capacity)),
         part_columns=columns,
         parts=parts,
-        events=tuple(_events(record)),
+        events=_events(record),
         lost_events=max(0, record.event_count - record.event_capacity),
     )
 
@@ -123,35 +163,46 @@ def _parts(record: CDispatchRecord) -> tuple[tuple[str, ...], tuple[tuple[int, .
     if record.part_count == 0:
         return (), ()
     columns = tuple(_text(record.part_columns or b"").split(","))
-    row = struct.Struct(f"={len(columns)}q")
     count = min(record.part_count, record.part_capacity // len(columns))
-    return columns, tuple(row.iter_unpack(string_at(record.parts, count * row.size)))
+    return columns, _rows(len(columns), string_at(record.parts, 8 * count * len(columns)))
 
 
-def _events(record: CDispatchRecord) -> Iterator[LaunchEvent]:
-    """Read as bytes: ctypes makes an object of each field that is looked at."""
+@lru_cache(maxsize=16)
+def _rows(columns: int, data: bytes) -> tuple[tuple[int, ...], ...]:
+    """Kept, since the launches of a case, and of instances of one problem, list the same."""
+    return tuple(struct.Struct(f"={columns}q").iter_unpack(data))
+
+
+def _events(record: CDispatchRecord) -> Sequence[LaunchEvent]:
+    """Copied as bytes: ctypes makes an object of each field that is looked at."""
     count = min(record.event_count, record.event_capacity)
+    if not count:
+        return ()
     stored = min(record.kernarg_count, record.kernarg_capacity)
-    for fields in _EVENT.iter_unpack(string_at(record.events, count * _EVENT.size)) if count else ():
-        kind, wave_size, name, *grid_and_block, lds_bytes, arg_count, size, begin = fields[:13]
-        args = fields[13 : 13 + 3 * min(arg_count, MAX_ARGS)]
-        address, source, length, function, launcher = fields[-5:]
-        kept = size > 0 and begin + size <= stored
-        yield LaunchEvent(
-            kind=_kind(kind),
-            name=_name(name),
-            grid=tuple(grid_and_block[:3]),
-            block=tuple(grid_and_block[3:]),
-            lds_bytes=lds_bytes,
-            wave_size=wave_size,
-            args=tuple((args[i], args[i + 1], bool(args[i + 2])) for i in range(0, len(args), 3)),
-            kernargs=string_at(addressof(record.kernargs.contents) + begin, size) if kept else b"",
-            address=address,
-            source=source,
-            bytes=length,
-            function=function,
-            launcher=launcher,
-        )
+    kernargs = string_at(record.kernargs, stored) if stored else b""
+    return Launches(string_at(record.events, count * _EVENT.size), kernargs)
+
+
+def _event(fields: tuple[Any, ...], kernargs: bytes) -> LaunchEvent:
+    kind, wave_size, name, *grid_and_block, lds_bytes, arg_count, size, begin = fields[:13]
+    args = fields[13 : 13 + 3 * min(arg_count, MAX_ARGS)]
+    address, source, length, function, launcher = fields[-5:]
+    kept = size > 0 and begin + size <= len(kernargs)
+    return LaunchEvent(
+        kind=_kind(kind),
+        name=_name(name),
+        grid=tuple(grid_and_block[:3]),
+        block=tuple(grid_and_block[3:]),
+        lds_bytes=lds_bytes,
+        wave_size=wave_size,
+        args=tuple((args[i], args[i + 1], bool(args[i + 2])) for i in range(0, len(args), 3)),
+        kernargs=kernargs[begin : begin + size] if kept else b"",
+        address=address,
+        source=source,
+        bytes=length,
+        function=function,
+        launcher=launcher,
+    )
 
 
 @lru_cache(maxsize=64)

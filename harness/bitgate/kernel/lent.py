@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from ctypes import POINTER, addressof, byref, c_char_p, c_int64, cast, create_string_buffer, memmove, sizeof
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from ctypes import addressof, byref, c_int64, create_string_buffer, memmove, sizeof
+from dataclasses import dataclass
 from functools import lru_cache
+from struct import Struct, pack
 from typing import Any
 
-from bitgate.kernel.abi import CProblem, CTensor, CValue, Value, ValueKind, sized
+from bitgate.kernel.abi import MAX_RANK, VALUE, CProblem, CTensor, Value, ValueKind
 from bitgate.kernel.problem import AbiProblem, accesses
 from bitgate.operation import Tensor
 
 DEFAULT_ALIGNMENT = 16
 """Bytes promised for base pointers unless a case says otherwise: the widest vector access."""
+
+
+_PROBLEM = Struct("@IiQIIQQ")
+_TENSOR = Struct(f"@Qiiii{MAX_RANK}q{MAX_RANK}qQ")
+"""``CProblem`` and ``CTensor`` field by field; ctypes takes several times as long to set them one by one."""
+assert (_PROBLEM.size, _TENSOR.size) == (sizeof(CProblem), sizeof(CTensor))
+_INTEGER = sizeof(c_int64)
+_NO_LENGTHS = (0,) * MAX_RANK
 
 
 class LentProblem:
@@ -22,40 +32,32 @@ class LentProblem:
     def __init__(self, problem: AbiProblem, alignment: int) -> None:
         tensors, attributes = list(accesses(problem)), list(problem.attributes.items())
         self.roles = tuple(role for role, *_ in tensors)
-        self._texts = _Texts(_words(problem))
-        self._integers = (c_int64 * sum(len(v) for _, v in attributes if isinstance(v, tuple)))()
-        self._tensors = (CTensor * len(tensors))()
-        self._attributes = (CValue * len(attributes))()
-        for entry, (role, tensor, access) in zip(self._tensors, tensors, strict=True):
-            entry.role, entry.access, entry.layout = self._texts[role], access, self._texts[_layout(tensor)]
-            if tensor is not None:
-                entry.dtype, entry.rank = tensor.dtype.code, len(tensor.lengths)
-                entry.lengths[: entry.rank], entry.strides[: entry.rank] = tensor.lengths, tensor.strides
-        used = 0
-        for value_entry, (name, value) in zip(self._attributes, attributes, strict=True):
-            self._set(value_entry, name, value, used)
-            used += len(value) if isinstance(value, tuple) else 0
-        self.structure: CProblem = sized(CProblem)
-        self.structure.alignment = alignment
-        self.structure.operation = self._texts[str(problem.operation)]
-        self.structure.tensor_count, self.structure.attribute_count = len(tensors), len(attributes)
-        self.structure.tensors = cast(self._tensors, POINTER(CTensor))
-        self.structure.attributes = cast(self._attributes, POINTER(CValue))
-        self._memory = (self.structure, self._tensors, self._attributes, self._integers, self._texts.memory)
-        self._original = tuple(bytes(part) for part in self._memory)
+        texts = _texts(_words(problem))
+        integers = [number for _, value in attributes if isinstance(value, tuple) for number in value]
+        size = _PROBLEM.size + len(tensors) * _TENSOR.size + len(attributes) * VALUE.size + len(integers) * _INTEGER
+        self._memory = create_string_buffer(size + len(texts.data))
+        first_tensor = addressof(self._memory) + _PROBLEM.size
+        first_attribute = first_tensor + len(tensors) * _TENSOR.size
+        first_integer = first_attribute + len(attributes) * VALUE.size
+        first_text = first_integer + len(integers) * _INTEGER
 
-    def _set(self, entry: CValue, name: str, value: Value, used: int) -> None:
-        entry.name = self._texts[name]
-        if isinstance(value, tuple):
-            self._integers[used : used + len(value)] = list(value)
-            entry.kind, entry.count = ValueKind.INTEGERS, len(value)
-            entry.integers = cast(addressof(self._integers) + used * sizeof(c_int64), POINTER(c_int64))
-        elif isinstance(value, str):
-            entry.kind, entry.text = ValueKind.TEXT, self._texts[value]
-        elif isinstance(value, float):
-            entry.kind, entry.real = ValueKind.REAL, value
-        else:
-            entry.kind, entry.integer = ValueKind.INTEGER, value
+        def text(word: str) -> int:
+            return first_text + texts.place[word]
+
+        parts = [
+            _PROBLEM.pack(
+                *(_PROBLEM.size, alignment, text(str(problem.operation)), len(tensors), len(attributes)),
+                *(first_tensor, first_attribute),
+            )
+        ]
+        parts += (_tensor(text(role), access, tensor, text(_layout(tensor))) for role, tensor, access in tensors)
+        for name, value in attributes:
+            parts.append(_value(text(name), value, text, first_integer))
+            first_integer += len(value) * _INTEGER if isinstance(value, tuple) else 0
+        parts += (pack(f"={len(integers)}q", *integers), texts.data)
+        self._original = b"".join(parts)
+        memmove(self._memory, self._original, len(self._original))
+        self.structure = CProblem.from_buffer(self._memory)
 
     @property
     def reference(self) -> Any:
@@ -64,28 +66,47 @@ class LentProblem:
 
     def restore(self) -> bool:
         """Undo what a call has written. Was there anything?"""
-        wrote = False
-        for part, original in zip(self._memory, self._original, strict=True):
-            if bytes(part) != original:
-                memmove(part, original, len(original))
-                wrote = True
-        return wrote
+        if self._memory.raw == self._original:
+            return False
+        memmove(self._memory, self._original, len(self._original))
+        return True
 
 
+def _tensor(role: int, access: int, tensor: Tensor | None, layout: int) -> bytes:
+    if tensor is None:
+        return _TENSOR.pack(role, access, 0, 0, 0, *_NO_LENGTHS, *_NO_LENGTHS, layout)
+    rank, rest = len(tensor.lengths), _NO_LENGTHS[len(tensor.lengths) :]
+    return _TENSOR.pack(
+        role, access, tensor.dtype.code, rank, 0, *tensor.lengths, *rest, *tensor.strides, *rest, layout
+    )
+
+
+def _value(name: int, value: Value, text: Callable[[str], int], integers: int) -> bytes:
+    """``integers``: where those of a list lie."""
+    if isinstance(value, tuple):
+        return VALUE.pack(name, ValueKind.INTEGERS, len(value), 0, 0.0, 0, integers)
+    if isinstance(value, str):
+        return VALUE.pack(name, ValueKind.TEXT, 0, 0, 0.0, text(value), 0)
+    if isinstance(value, float):
+        return VALUE.pack(name, ValueKind.REAL, 0, 0, value, 0, 0)
+    return VALUE.pack(name, ValueKind.INTEGER, 0, value, 0.0, 0, 0)
+
+
+@dataclass(frozen=True)
 class _Texts:
-    """C strings in memory of their own, by what they say."""
+    """C strings behind each other, and where each begins."""
 
-    def __init__(self, words: Iterable[str]) -> None:
-        places: dict[str, int] = {}
-        data = b""
-        for word in dict.fromkeys(words):
-            places[word] = len(data)
-            data += word.encode() + b"\0"
-        self.memory = create_string_buffer(data, len(data))
-        self._addresses = {word: addressof(self.memory) + place for word, place in places.items()}
+    data: bytes
+    place: Mapping[str, int]
 
-    def __getitem__(self, word: str) -> c_char_p:
-        return c_char_p(self._addresses[word])
+
+def _texts(words: Iterable[str]) -> _Texts:
+    place: dict[str, int] = {}
+    data = b""
+    for word in dict.fromkeys(words):
+        place[word] = len(data)
+        data += word.encode() + b"\0"
+    return _Texts(data, place)
 
 
 def _layout(tensor: Tensor | None) -> str:

@@ -47,8 +47,8 @@ class Contraction(ABC):
         return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process has other hashes."""
-        return {name: value for name, value in vars(self).items() if name != "_hash"}
+        """Another process has other hashes, and operations of its own."""
+        return {name: value for name, value in vars(self).items() if name not in ("_hash", "operation")}
 
     @property
     @abstractmethod

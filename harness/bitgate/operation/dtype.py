@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -80,15 +80,7 @@ class DtypeSet:
     @classmethod
     def parse(cls, text: str) -> DtypeSet:
         """``f16``, ``bf16_f32_bf16`` or either with ``_ct<dtype>``. Raises ValueError naming the bad part."""
-        parts = text.split("_")
-        compute = None
-        if parts[-1].startswith("ct"):
-            compute = dtype_named(parts.pop()[2:])
-        if len(parts) not in (1, 3):
-            raise ValueError(f"dtypes '{text}': give one name or three (in, wei, out)")
-        names = parts * 3 if len(parts) == 1 else parts
-        inp, wei, out = (dtype_named(name) for name in names)
-        return cls(inp, wei, out, compute)
+        return _parsed(text)
 
     @property
     def compute_dtype(self) -> Dtype:
@@ -115,6 +107,20 @@ class DtypeSet:
 
     def __str__(self) -> str:
         return self._spelled
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> DtypeSet:
+    """One object for the problems of a table, which knows how it is spelled."""
+    parts = text.split("_")
+    compute = None
+    if parts[-1].startswith("ct"):
+        compute = dtype_named(parts.pop()[2:])
+    if len(parts) not in (1, 3):
+        raise ValueError(f"dtypes '{text}': give one name or three (in, wei, out)")
+    names = parts * 3 if len(parts) == 1 else parts
+    inp, wei, out = (dtype_named(name) for name in names)
+    return DtypeSet(inp, wei, out, compute)
 
 
 def dtype_named(name: str) -> Dtype:

@@ -62,11 +62,16 @@ def parse_case_id(text: str) -> Problem:
     if not text.isascii():  # digits of other scripts are digits to int(), and one case would have many ids
         raise ProblemError(f"case '{text}': an id is made of a-z, 0-9 and _")
     rest = text.strip()
-    by_length = sorted(operations(), key=len, reverse=True)
-    name = next((name for name in by_length if rest.startswith(name + "_")), None)
+    name = next((name for name in _longest_first(tuple(_added)) if rest.startswith(f"{name}_")), None)
     if name is None:
         raise ProblemError(f"case '{text}': starts with none of {', '.join(operations())}")
-    return operations()[name].parse(text, rest[len(name) + 1 :].split("_"))
+    return operation_called(name).parse(text, rest[len(name) + 1 :].split("_"))
+
+
+@lru_cache(maxsize=4)
+def _longest_first(added: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of all operations, those of bitgate's own and those that were ``added``."""
+    return tuple(sorted(operations(), key=len, reverse=True))
 
 
 def case_id(problem: Problem) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Any
@@ -36,6 +37,8 @@ class Collecting:
         self.run = run
         self.errors: list[UsageError] = []
         self.planned: dict[tuple[str, str, str], list[PlannedCase]] = {}
+        self.every: list[Callable[[], list[PlannedCase]]] = []
+        """What each set would plan if nothing were selected."""
         self._told: Project | None = None
         """The project whose tolerated gaps are known."""
         self.hoped: dict[tuple[str, str], None] = {}
@@ -74,7 +77,13 @@ class Collecting:
                 self._told = self.run.project
                 self.run.tolerated = tolerated_by(self._told, self.run.target.name)
             ask.check(rows)
-            self.planned[name] = plan_rows(rows, self._setting(ask), suite=ask.suite)
+            setting = self._setting(ask)
+            self.every.append(lambda: plan_rows(rows, setting, suite=ask.suite))
+            # A shard of a plan is held to all of the plan before anything is selected.
+            some = replace(setting, only_selected=self.run.select is not None and self.run.whole is None)
+            planned = plan_rows(rows, some, suite=ask.suite)
+            chosen = self.run.select if some.only_selected else None
+            self.planned[name] = [test for test in planned if chosen is None or test.id in chosen]
         return self.planned[name]
 
     def _setting(self, ask: Ask) -> Setting:
@@ -136,7 +145,10 @@ class Collecting:
         if self.run.select is None:
             return
         with as_pytest_error():
-            check_known(self.run.select, {test.id for test in self.run.tests.values()})
+            known = {test.id for test in self.run.tests.values()}
+            if not self.run.select <= known:  # named beside all that there are
+                known = {test.id for plan in self.every for test in plan()}
+            check_known(self.run.select, known)
         _deselect(config, items, [item for item in items if not self._is_selected(item)])
 
     def _is_selected(self, item: pytest.Item) -> bool:

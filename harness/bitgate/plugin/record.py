@@ -67,8 +67,8 @@ def _check_same_work(run: Run) -> None:
 
 
 def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
-    """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; their
-    hashes, as in fingerprints."""
+    """Build the families that are named, or one ``group`` of them, with all cores, before workers need them; for a run
+    that resumes another their hashes, as in fingerprints."""
     from bitgate.build.builder import Builder
     from bitgate.cache.content import content_of
     from bitgate.device.tools_abi import family as tools_family
@@ -85,6 +85,8 @@ def build(run: Run, names: Iterable[str], group: str = "") -> dict[str, str]:
         ]
     arch = None if run.target.platform == "host" else run.target.name
     builder = Builder(run.target.platform, progress, arch=arch)
+    if not run.resume and builder.is_built(*families):
+        return {}
     builder.ahead(families)
     builder.runtime()
     builder.native()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bitgate.build.errors import BuildError
-from bitgate.build.overlay import from_environment, quick_build
 from bitgate.device.errors import HipError
 from bitgate.device.tools_abi import family as tools_family
 from bitgate.errors import UsageError
@@ -22,7 +21,7 @@ def come_up(session: Session, families: Iterable[str]) -> None:
     built."""
     try:
         builder = session.builder
-        if builder.artefacts is not None or from_environment() or quick_build() or not builder.is_built():
+        if not builder.is_built():
             return
         native.library()
         _ = session.device

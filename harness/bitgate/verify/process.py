@@ -283,7 +283,9 @@ class CaseProcess(Endable):
         self._replace()
         if foreseen:
             with suppress(RecordError, KeyError, TypeError):
-                return _undiagnosed(from_event(foreseen), ended)
+                known = from_event(foreseen)
+                if known.outcome in (Outcome.MISMATCH, Outcome.NONDETERMINISTIC):
+                    return _undiagnosed(known, ended)
         return self._ended(planned, Outcome.HUNG if ended.hung else Outcome.CRASHED, ended.reason, started)
 
     @property

@@ -21,10 +21,12 @@ from bitgate.operation.foreign.found import (
     one_line,
     reasons,
 )
+from bitgate.operation.foreign.joined import joined
 from bitgate.operation.foreign.listing import read_list, understood
 from bitgate.operation.foreign.measured import Measured
 from bitgate.operation.foreign.perf_request import PerfRequest
 from bitgate.operation.foreign.program import Program, Variant
+from bitgate.operation.foreign.shell import of_one_command
 from bitgate.operation.problem import Problem, ProblemError
 from bitgate.operation.registry import check_numbers, operations, parse_case_id
 
@@ -56,12 +58,24 @@ Answer = TypeVar("Answer")
 
 BENCHDNN = "benchdnn"
 _WORD = re.compile(r"\S+")
+MOST_QUOTED = 200
+"""Characters of a line that is none: it may be a file that is no text."""
+QUOTES = "\"'`"
+_PATH = re.compile(r"[/\\]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_JOINED = re.compile(r"\\\s*(?:\n|$)")
+"""A backslash that joins lines. Elsewhere it parts a path: none of these lines escapes anything."""
 
 
 @lru_cache(maxsize=1)
 def programs() -> Mapping[str, Program]:
     """The programs whose lines are understood, by what the last component of their path begins with."""
-    known = {name: program for operation in operations().values() for name, program in operation.programs.items()}
+    read: dict[str, list[Program]] = {}
+    for operation in operations().values():
+        for name, program in operation.programs.items():
+            if program not in read.setdefault(name, []):
+                read[name].append(program)
+    known = {name: joined(name, several) if several[0].commands else several[0] for name, several in read.items()}
     return known | {BENCHDNN: Program(benchdnn.parse, report=benchdnn_report.report)}
 
 
@@ -69,7 +83,7 @@ def is_foreign(text: str) -> bool:
     """Is this a command line rather than a case id? Ids hold no blanks, are no program's name and do not look like
     benchdnn's descriptors."""
     words = text.split()
-    return len(words) > 1 or benchdnn.is_bare(text) or any(_is_program(word) for word in words)
+    return len(words) > 1 or benchdnn.is_bare(text) or any(_called(word)[0] for word in words)
 
 
 def found_in_list(path: Path) -> Iterator[Found]:
@@ -80,6 +94,7 @@ def found_in_list(path: Path) -> Iterator[Found]:
 def found_in_case(text: str) -> tuple[Understood, ...]:
     """The problems of a case id or of a foreign command line, each with the line that asks for it. Raises ProblemError
     if one is refused."""
+    text = text.strip()
     if not is_foreign(text):
         return (Understood("", parse_case_id(text)),)
     bare = benchdnn.is_bare(text)
@@ -91,7 +106,7 @@ def found_in_case(text: str) -> tuple[Understood, ...]:
         found = tuple(benchdnn.Reader(Path()).words(words, "") if bare else benchdnn.found_in(words, Path(), ""))
         all_understood(found)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(text)}: {error}") from None
+        raise ProblemError(f"{one_line(text)}: {one_line(str(error))}") from None
     return tuple(entry for entry in found if isinstance(entry, Understood))
 
 
@@ -105,7 +120,7 @@ def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
 
 def problems_of(text: str) -> tuple[Problem, ...]:
     """The problems of a case id or of a foreign command line. Raises ProblemError saying what is understood."""
-    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text),)
+    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text.strip()),)
 
 
 def parse_foreign(line: str) -> tuple[Problem, ...]:
@@ -121,7 +136,7 @@ def parse_foreign(line: str) -> tuple[Problem, ...]:
             return all_understood(benchdnn.Reader(Path()).words(benchdnn.words_of(line), ""))
         return programs()[name].parse(words)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(line)}: {error}") from None
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
 
 
 def controls_of(line: str) -> Controls | None:
@@ -152,8 +167,10 @@ def program_of(line: str) -> str:
 
 def report(program: str, measured: Sequence[Measured]) -> list[str]:
     """What was measured, in a program's own words; nothing where it has none of its own here."""
-    known = programs().get(program)
-    return list(known.report(measured)) if known is not None and known.report is not None and measured else []
+    if not measured:
+        return []
+    known = measured[0].problem.operation.programs.get(program) or programs().get(program)
+    return list(known.report(measured)) if known is not None and known.report is not None else []
 
 
 def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:
@@ -165,7 +182,7 @@ def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], An
     try:
         return None if read is None else read(words)
     except ProblemError as error:
-        raise ProblemError(f"{one_line(line)}: {error}") from None
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
 
 
 def command_of(line: str) -> str:
@@ -177,25 +194,36 @@ def _program(line: str) -> tuple[str, list[str]]:
     """The entry of ``programs`` that a line is for, and its words from the program on."""
     name, command = _located(line)
     try:
-        first, *others = shlex.split(command)
+        first, *others = shlex.split(_JOINED.sub(" ", benchdnn.without_comment(command)).replace("\\", "/"))
     except ValueError as error:
         raise ProblemError(f"command line '{one_line(line)}': {error}") from None
-    return name, [first.rsplit("/", 1)[-1], *others]
+    return name, [_called(first)[1], *of_one_command(others, lambda word: bool(_called(word)[0]))]
 
 
 def _located(line: str) -> tuple[str, str]:
     """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
     not be shell words."""
+    before = ""
     for word in _WORD.finditer(line):
-        quote = word[0][0] if word[0][0] in "\"'" and word[0].count(word[0][0]) == 1 else ""
-        if name := _is_program(word[0].strip("\"'")):
+        named, before = before == "cd" or _ASSIGNMENT.match(word[0]), word[0]
+        if named:
+            continue
+        quote = word[0][0] if word[0][0] in QUOTES and word[0].count(word[0][0]) == 1 else ""
+        if name := _called(word[0].strip(QUOTES))[0]:
             # The whole line in quotes is the line.
             return name, line[word.start() + len(quote) :].rpartition(quote)[0] if quote else line[word.start() :]
     known = ", ".join(name.rstrip("_") for name in programs())
-    raise ProblemError(f"'{one_line(line)}' is {NO_LINE}{known}")
+    raise ProblemError(f"'{one_line(line)[:MOST_QUOTED]}' is {NO_LINE}{known}")
 
 
-def _is_program(word: str) -> str:
-    """The entry of ``programs`` that a word is the path of, empty if it is none."""
-    last = word.rsplit("/", 1)[-1]
-    return next((name for name in programs() if last.startswith(name)), "")
+@lru_cache(maxsize=1)
+def _names() -> re.Pattern[str]:
+    return re.compile(rf"({'|'.join(programs())})[\w-]*", re.ASCII)
+
+
+def _called(word: str) -> tuple[str, str]:
+    """The entry of ``programs`` that a word is the path of, and what it is called there; empty if it is none, as a log
+    or a script with its name is."""
+    last = _PATH.split(word)[-1].removesuffix(".exe")
+    found = _names().fullmatch(last)
+    return (found[1], last) if found else ("", last)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bitgate.operation.foreign.benchdnn_perf import perf_request
 from bitgate.operation.foreign.benchdnn_types import types_of_configuration
+from bitgate.operation.foreign.decoding import decoded
 from bitgate.operation.foreign.found import Found, Refused, Understood, all_understood
 from bitgate.operation.foreign.program import Driver, Values
 from bitgate.operation.problem import Problem, ProblemError
@@ -23,11 +24,11 @@ from bitgate.operation.registry import operations
 # Said of how it runs, not of the problem.
 RUNNING = frozenset(
     (
-        "alg", "allow-enum-tags-only", "attr-deterministic", "attr-scratchpad", "buffer-prefix", "canonical",
-        "cold-cache", "cpu-isa-hints", "ctx-exe", "ctx-init", "engine", "execution-mode", "fast-ref",
-        "fast-ref-gpu", "fix-times-per-prb", "global-impl", "impl", "max-ms-per-prb", "mem-check",
-        "memory-kind", "mode", "mode-modifier", "num-streams", "perf-template", "repeats-per-prb",
-        "runtime-dims-masks", "skip-impl", "start", "stream-kind", "summary", "verbose",
+        "alg", "allow-enum-tags-only", "attr-deterministic", "attr-same-pd-check", "attr-scratchpad",
+        "buffer-prefix", "canonical", "check-ref-impl", "cold-cache", "cpu-isa-hints", "ctx-exe", "ctx-init",
+        "engine", "execution-mode", "fast-ref", "fast-ref-gpu", "fix-times-per-prb", "global-impl", "impl",
+        "max-ms-per-prb", "mem-check", "memory-kind", "mode", "mode-modifier", "num-streams", "perf-template",
+        "repeats-per-prb", "runtime-dims-masks", "skip-impl", "start", "stream-kind", "summary", "verbose",
     )
 )  # fmt: skip
 NEUTRAL: dict[str, tuple[str, ...]] = {
@@ -46,6 +47,7 @@ MOST_PROBLEMS = 1000
 """Values of all options that one descriptor may be combined with."""
 
 QUOTE = '"'
+_OPTION = re.compile(r"--?[A-Za-z]")
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
 
@@ -71,7 +73,7 @@ def found_in(words: Sequence[str], folder: Path, where: str) -> Iterator[Found]:
 def is_bare(text: str) -> bool:
     """Is this a line of a batch file: options or a descriptor without a program's name?"""
     first = next(iter(words_of(text)), "")
-    return first.startswith("-") or any(driver.descriptor.match(first) for driver in drivers().values())
+    return bool(_OPTION.match(first)) or any(driver.descriptor.match(first) for driver in drivers().values())
 
 
 def words_of(line: str) -> list[str]:
@@ -79,10 +81,13 @@ def words_of(line: str) -> list[str]:
     return _WORD.findall(without_comment(line))
 
 
-def without_comment(line: str) -> str:
-    """A line up to the first word that begins with #."""
-    comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
-    return line[:comment].strip()
+def without_comment(text: str) -> str:
+    """Each line up to its first word that begins with #."""
+    kept = []
+    for line in text.splitlines():
+        comment = next((word.start() for word in _WORD.finditer(line) if word[0].startswith("#")), len(line))
+        kept.append(line[:comment])
+    return "\n".join(kept).strip()
 
 
 class Reader:
@@ -198,6 +203,6 @@ def _text(path: Path) -> str:
             raise ProblemError(f"--batch: {path} is no file; batch files are sought beside the file that names them")
         if path.stat().st_size > MOST_BYTES:
             raise ProblemError(f"--batch: {path} has more than {MOST_BYTES >> 20} MiB, that is no list of problems")
-        return path.read_text(errors="replace")
+        return decoded(path.read_bytes())
     except OSError as error:
         raise ProblemError(f"--batch: {path} cannot be read: {error.strerror}") from None

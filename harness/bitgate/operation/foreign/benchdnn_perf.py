@@ -8,12 +8,22 @@ from dataclasses import replace
 
 from bitgate.operation.foreign.perf_request import PerfRequest
 
-_MODES = {"C": "correctness", "P": "performance", "F": "fast performance", "R": "run", "I": "init", "L": "listing"}
-_TIMED = frozenset("PF")
+_MODES = {
+    "C": "correctness",
+    "P": "performance",
+    "F": "fast performance",
+    "S": "simulation performance",
+    "B": "bitwise",
+    "R": "run",
+    "I": "init",
+    "L": "listing",
+}
+_TIMED = frozenset("PFS")
 FAST_MILLISECONDS = 10.0
 """What mode F spends on a problem."""
 MILLISECONDS = (1e1, 6e4)
 """What ``--max-ms-per-prb`` may be; benchdnn takes the nearer end of what is beyond."""
+_CHOOSE = ("impl", "skip-impl", "global-impl")
 MOST_TIMES = 1_000_000
 
 
@@ -39,6 +49,10 @@ def perf_request(options: Mapping[str, str]) -> PerfRequest:
         request = replace(request, seconds=min(max(milliseconds, MILLISECONDS[0]), MILLISECONDS[1]) / 1e3)
     elif "F" in mode:
         request = replace(request, seconds=FAST_MILLISECONDS / 1e3)
-    if times:
-        request = replace(request, launches=times, seconds=None)
+    if times or "S" in mode:
+        request = replace(request, launches=times or 1, seconds=None)
+    if chosen := [f"--{name}" for name in _CHOOSE if options.get(name)]:
+        request = request.noting(
+            f"implementations are chosen by their names there ({', '.join(chosen)}): here all are timed"
+        )
     return request

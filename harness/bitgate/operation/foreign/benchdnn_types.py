@@ -44,10 +44,11 @@ def bias_of(value: str, result: str) -> bool:
 
 
 def letters_of(tag: str, ndims: int) -> str:
-    """A plain tag of ``a``, ``b`` .. in the order of memory, slowest first: ``axb`` of four axes is ``acdb``.
-
-    Other tags come back as they are.
+    """A plain tag of ``a``, ``b`` .. in the order of memory, slowest first: of four axes ``axb`` is ``acdb`` and
+    ``aby`` is ``abdc``. Other tags come back as they are.
     """
     rest = "abcdefghijkl"[2:ndims]
-    expanded = {"abx": f"ab{rest}", "axb": f"a{rest}b", "xab": f"{rest}ab", "xba": f"{rest}ba", "bax": f"ba{rest}"}
+    every = f"ab{rest}"
+    expanded = {"aby": every[:-2] + every[:-3:-1]}
+    expanded |= {"abx": every, "axb": f"a{rest}b", "xab": f"{rest}ab", "xba": f"{rest}ba", "bax": f"ba{rest}"}
     return expanded.get(tag, tag)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bitgate.operation.foreign import benchdnn
+from bitgate.operation.foreign.decoding import decoded
 from bitgate.operation.foreign.found import Found, Refused, Understood, one_line
 from bitgate.operation.problem import Problem, ProblemError
 
@@ -19,7 +20,7 @@ def read_list(path: Path, parse: Parser) -> Iterator[Found]:
     own. Files that a line names are sought beside the list. OSError if it cannot be read.
     """
     reader = benchdnn.Reader(path.parent, path)
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+    for number, line in _lines(decoded(path.read_bytes())):
         text, where = benchdnn.without_comment(line), f"line {number}"
         if not text:
             continue
@@ -30,6 +31,20 @@ def read_list(path: Path, parse: Parser) -> Iterator[Found]:
                 yield from parse(text, path.parent, where)
         except ProblemError as error:
             yield Refused(where, str(error).removeprefix(f"{one_line(text)}: "))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Each line with its number; those that a backslash joins are one, by the number of the first."""
+    joined, begin = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        joined, begin = joined + line, begin or number
+        if joined.endswith("\\"):
+            joined = joined[:-1]
+            continue
+        yield begin, joined
+        joined, begin = "", 0
+    if joined:
+        yield begin, joined
 
 
 def understood(problems: tuple[Problem, ...], where: str, line: str) -> Iterator[Found]:

@@ -31,7 +31,8 @@ class Program:
     """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
     they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
 
-    ``report`` says what was measured in the program's own words.
+    ``report`` says what was measured in the program's own words. ``commands``: the words behind the program's name that
+    are the operation's, where others of its commands may be another operation's.
     """
 
     parse: Callable[[Sequence[str]], tuple[Any, ...]]
@@ -39,6 +40,7 @@ class Program:
     variant: Callable[[Sequence[str]], Variant] | None = None
     perf: Callable[[Sequence[str]], PerfRequest] | None = None
     report: Callable[[Sequence[Measured]], Iterator[str]] | None = None
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

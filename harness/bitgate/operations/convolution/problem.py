@@ -70,7 +70,7 @@ class ConvProblem(Contraction):
 
     __hash__ = Contraction.__hash__
 
-    @property
+    @cached_property
     def operation(self) -> Operation:
         """What a kernel has to offer to take the problem; ``direction`` is how its maths goes."""
         return operation_called(self.direction.value)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from bitgate.operation import ProblemError
 from bitgate.operation.spelling import Tail, not_a_part, tail_in_words, tail_words, take_dtypes
@@ -117,12 +118,19 @@ def _take_rest(text: str, words: list[str]) -> tuple[dict[str, tuple[int, ...]],
     spatial: dict[str, tuple[int, ...]] = {}
     tail = Tail()
     for word in words:
-        numbers = _NUMBERS.fullmatch(word)
-        if numbers and numbers["key"] not in spatial:
-            spatial[numbers["key"]] = tuple(int(v) for v in numbers["values"].split("x"))
+        key, values = _numbers(word)
+        if key and key not in spatial:
+            spatial[key] = values
         elif not tail.take(word):
             raise not_a_part(text, word, "y h s d p q with numbers, ")
     return spatial, tail
+
+
+@lru_cache(maxsize=4096)
+def _numbers(word: str) -> tuple[str, tuple[int, ...]]:
+    """``s2x1`` -> s, (2, 1): a letter and its numbers; nothing for another word."""
+    found = _NUMBERS.fullmatch(word)
+    return (found["key"], tuple(int(v) for v in found["values"].split("x"))) if found else ("", ())
 
 
 def _dimensions(text: str, layout: str | None, wei_layout: str | None, spatial: dict[str, tuple[int, ...]]) -> int:

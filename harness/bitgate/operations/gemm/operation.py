@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.operation import Operation
-from bitgate.operation.foreign.program import Driver
-from bitgate.operations.gemm import benchdnn, spelling
+from bitgate.operation.foreign.program import Driver, Program
+from bitgate.operations.gemm import benchdnn, ck_profiler, ck_profiler_report, spelling
 from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem
 
 
@@ -15,6 +15,15 @@ class Gemm(Operation):
     layouts = frozenset(GEMM_LAYOUTS)
     matrices = (0, 1, 2)
     problem_type = GemmProblem
+    programs: Mapping[str, Program] = {
+        "ckProfiler": Program(
+            ck_profiler.parse,
+            ck_profiler.controls,
+            perf=ck_profiler.perf,
+            report=ck_profiler_report.report,
+            commands=tuple(ck_profiler.OPERATIONS),
+        )
+    }
     drivers: Mapping[str, Driver] = {"matmul": Driver(benchdnn.problem, benchdnn.DEFAULTS, benchdnn.DESCRIPTOR)}
     groups: Mapping[str, str] = {
         "exactness": "bitgate.operations.gemm.exactness:GemmExactness",
@@ -30,6 +39,9 @@ class Gemm(Operation):
 
     def human(self, problem: GemmProblem) -> str:
         return spelling.human(problem)
+
+    def foreign_line(self, problem: GemmProblem) -> str | None:
+        return ck_profiler.ck_profiler_line(problem)
 
 
 OPERATIONS = (Gemm(),)

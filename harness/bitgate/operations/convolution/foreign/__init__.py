@@ -12,10 +12,15 @@ from bitgate.operations.convolution.foreign import (
     miopen_report,
 )
 from bitgate.operations.convolution.foreign.ck_profiler import ck_profiler_line
+from bitgate.operations.convolution.foreign.ck_profiler_operations import OPERATIONS
 
 PROGRAMS: Mapping[str, Program] = {
     "ckProfiler": Program(
-        ck_profiler.parse, ck_profiler.controls, perf=ck_profiler.perf, report=ck_profiler_report.report
+        ck_profiler.parse,
+        ck_profiler.controls,
+        perf=ck_profiler.perf,
+        report=ck_profiler_report.report,
+        commands=tuple(OPERATIONS),
     ),
     "example_": Program(ck_example.parse, ck_example.controls, ck_example.variant, ck_example.perf),
     "MIOpenDriver": Program(miopen_driver.parse, perf=miopen_driver.perf, report=miopen_report.report),

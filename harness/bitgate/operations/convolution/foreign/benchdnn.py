@@ -84,8 +84,7 @@ def problem(descriptor: str, values: Mapping[str, str]) -> ConvProblem:
         groups, channels = _channels(numbers)
         pads = [_pads(axis) for axis in axes]
         layout, wei_layout = _layouts(values, len(axes), "g" in numbers)
-        if bias_of(values["bia-dt"], dtypes.out.name) and not bias:
-            raise ProblemError(f"--bia-dt={values['bia-dt']}: --dir={values['dir']} has no bias, FWD_B has")
+        bias = _has_bias(values, dtypes, direction, bias)
         return ConvProblem(
             direction=direction,
             dtypes=dtypes,
@@ -112,6 +111,27 @@ def _direction(value: str) -> tuple[Pass, bool]:
         return DIRECTIONS[value.upper()], value.upper() == "FWD_B"
     except KeyError:
         raise ProblemError(f"--dir={value} is not understood: {', '.join(DIRECTIONS)} are") from None
+
+
+def _has_bias(values: Mapping[str, str], dtypes: DtypeSet, direction: Pass, by_direction: bool) -> bool:
+    """Is there a bias? That of FWD_B is f32, or f64 where the weights are, whatever ``--bia-dt`` says; with FWD_D and
+    FWD_I it is of that type. ProblemError for one that is not the result's."""
+    said = values["bia-dt"]
+    if by_direction:
+        own = "f64" if dtypes.wei.name == "f64" else "f32"
+        if said not in ("undef", "", own):
+            raise ProblemError(f"--bia-dt={said}: the bias of --dir={values['dir']} is {own}, FWD_D takes another")
+        if dtypes.out.name != own:
+            result = values["dt"].split(":")[-1]
+            raise ProblemError(
+                f"--dir={values['dir']} has a bias of {own} beside a result of {result}, which is not understood:"
+                f" --dir=FWD_D --bia-dt={result} has one of its type, --dir=FWD_D none"
+            )
+        return True
+    bias = bias_of(said, dtypes.out.name)
+    if bias and direction is not Pass.FWD:
+        raise ProblemError(f"--bia-dt={said}: --dir={values['dir']} with a bias is not understood")
+    return bias
 
 
 @lru_cache(maxsize=256)

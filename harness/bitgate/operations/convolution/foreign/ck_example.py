@@ -14,7 +14,7 @@ from bitgate.operation.foreign.controls import Controls
 from bitgate.operation.foreign.numbers import integer, integers
 from bitgate.operation.foreign.perf_request import PerfRequest, of_controls
 from bitgate.operation.foreign.program import Variant
-from bitgate.operations.convolution.foreign.parameters import SPATIAL_FIELDS, ck_problem
+from bitgate.operations.convolution.foreign.parameters import SPATIAL_FIELDS, ck_problem, number_of_dimensions
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
 CONTROLS = 3
@@ -56,6 +56,13 @@ EXAMPLES: dict[str, Example] = {
 DTYPES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "i8"}
 DEFAULT_DTYPE = "fp16"
 """An example whose name says no type (``example_convnd_bwd_data_xdl``) is the fp16 one."""
+FLOAT8S = {
+    ("fp8",): "f8fnuz",
+    ("bf8",): "bf8fnuz_bf8fnuz_f8fnuz",
+    ("fp8", "bf8"): "f8fnuz_bf8fnuz_f8fnuz",
+    ("bf8", "fp8"): "bf8fnuz_f8fnuz_f8fnuz",
+}
+"""Of forward examples, by the words of the name: input, weights; the output is fp8."""
 MIXED = {(Pass.BWD_WEIGHT, "bf16"): "bf16_f32_bf16"}
 """The bf16 example of bwd_weight keeps its weights in f32."""
 
@@ -71,7 +78,7 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
     arguments = list(words[1:])
     if len(arguments) <= CONTROLS:
         return (ck_problem(example.direction, dtypes, example.layouts, example.default),)
-    ndim = integer(arguments[CONTROLS], "the number of spatial dimensions")
+    ndim = number_of_dimensions(arguments[CONTROLS])
     rest = arguments[CONTROLS + 1 :]
     spatial = SPATIAL_FIELDS * ndim
     split_k = 1
@@ -115,21 +122,31 @@ def _named(name: str) -> tuple[Example, str, Variant]:
         known = ", ".join(f"example_{start}" for start in EXAMPLES)
         raise ProblemError(f"example '{name}' is not understood: {known} are")
     rest = text.removeprefix(start).removeprefix("_multiple_d").split("_")
-    dtype, lanes, kind, ignored = DEFAULT_DTYPE, 0, "", []
+    example = EXAMPLES[start]
+    float8s = ("fp8", "bf8") if example.direction is Pass.FWD else ()
+    types, lanes, kind, ignored = list[str](), 0, "", []
     for word in filter(None, rest):
         if word == "comp" or word == "tf32":
             raise ProblemError(f"example '{name}': its compute types are not understood")
-        if word in DTYPES:
-            dtype = word
+        if word in DTYPES or word in float8s:
+            types.append(word)
         elif word in LANES:
             lanes = LANES[word]
-        elif word in KINDS and EXAMPLES[start].direction is Pass.BWD_WEIGHT:
+        elif word in KINDS and example.direction is Pass.BWD_WEIGHT:
             kind = word
         elif word in SAYS_NOTHING:
             ignored.append(word)
         else:
-            known = ", ".join([*DTYPES, *LANES, *KINDS, *SAYS_NOTHING])
+            known = ", ".join([*DTYPES, *float8s, *LANES, *KINDS, *SAYS_NOTHING])
             raise ProblemError(f"example '{name}': '{word}' is not understood behind {start}: {known} are")
-    example = EXAMPLES[start]
-    dtypes = MIXED.get((example.direction, DTYPES[dtype]), DTYPES[dtype])
-    return example, dtypes, Variant(start, lanes, kind, tuple(ignored))
+    return example, _types(name, example, tuple(types or [DEFAULT_DTYPE])), Variant(start, lanes, kind, tuple(ignored))
+
+
+def _types(name: str, example: Example, words: tuple[str, ...]) -> str:
+    """The types that the words of an example's name stand for."""
+    if words in FLOAT8S:
+        return FLOAT8S[words]
+    if len(words) > 1:
+        raise ProblemError(f"example '{name}': types {', '.join(words)} together are not understood")
+    dtype = DTYPES[words[0]]
+    return MIXED.get((example.direction, dtype), dtype)

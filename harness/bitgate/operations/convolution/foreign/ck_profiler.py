@@ -4,128 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from bitgate.operation import ProblemError
 from bitgate.operation.foreign.controls import Controls
 from bitgate.operation.foreign.numbers import integer, integers
 from bitgate.operation.foreign.perf_request import PerfRequest, of_controls
-from bitgate.operations.convolution.foreign.parameters import SPATIAL_FIELDS, ck_problem, in_dimensions
+from bitgate.operations.convolution.foreign.ck_profiler_operations import OPERATIONS, Profiled
+from bitgate.operations.convolution.foreign.parameters import (
+    SPATIAL_FIELDS,
+    ck_problem,
+    in_dimensions,
+    number_of_dimensions,
+)
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
-Entry = TypeVar("Entry", str, tuple[str, str])
-
-AUTO = -1
-ALL_SPLIT_K = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
-"""What ``all`` stands for in bwd_weight."""
+INDEX_TYPES = (0, 1)
+"""32 and 64 bits: how a kernel counts, which is no part of the problem."""
 
 
 @dataclass(frozen=True)
-class _Operation:
-    """``dtypes`` and ``layouts`` (2D input and weight layout) by the number that ckProfiler gives them.
+class _Line:
+    """``controls``: the words between the layout and ndim; ``numbers``: the problem from ndim on; ``rest``: what stands
+    behind it."""
 
-    ``controls`` counts the words between the layout and ndim; ``split_k`` says whether one may follow the problem.
-    """
-
-    direction: Pass
-    dtypes: dict[int, str]
-    layouts: dict[int, tuple[str, str]]
+    operation: Profiled
+    dtype: int
+    layout: int
     controls: tuple[str, ...]
-    split_k: bool
-
-
-_LAYOUTS = {0: ("gnhwc", "gkyxc"), 1: ("nhwgc", "gkyxc"), 2: ("ngchw", "gkyxc"), 3: ("ngchw", "gkcyx")}
-_CONTROLS = ("1", "1", "0", "0")  # verify, init (1: integers), log, time
-
-OPERATIONS: dict[str, _Operation] = {
-    "grouped_conv_fwd": _Operation(
-        Pass.FWD,
-        {
-            0: "f32",
-            1: "f16",
-            2: "bf16",
-            3: "i8",
-            4: "f8fnuz",
-            5: "bf8fnuz_bf8fnuz_f8fnuz",
-            6: "f8fnuz_bf8fnuz_f8fnuz",
-            7: "bf8fnuz_f8fnuz_f8fnuz",
-        },
-        _LAYOUTS,
-        ("0", *_CONTROLS),  # the index type first: 0 is 32 bits
-        False,
-    ),
-    "grouped_conv_bwd_data": _Operation(Pass.BWD_DATA, {0: "f32", 1: "f16", 2: "bf16"}, _LAYOUTS, _CONTROLS, True),
-    "grouped_conv_bwd_weight": _Operation(
-        Pass.BWD_WEIGHT,
-        {0: "f32", 1: "f16", 2: "bf16_f32_bf16", 3: "f16_ctf8fnuz", 4: "i8", 5: "bf16"},
-        {1: ("gnhwc", "gkyxc"), 2: ("nhwgc", "gkyxc"), 3: ("ngchw", "gkyxc"), 4: ("ngchw", "gkcyx")},
-        _CONTROLS,
-        True,
-    ),
-}
+    numbers: tuple[int, ...]
+    rest: tuple[str, ...]
+    instance: bool
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
-    """The problems of a line (words from ``ckProfiler`` on); several if split-K is ``all``."""
-    name = words[1] if len(words) > 1 else ""
-    operation = OPERATIONS.get(name)
-    if operation is None:
-        raise ProblemError(f"ckProfiler operation '{name}' is not understood: {', '.join(OPERATIONS)} are")
-    arguments = _positional(words[2:])
-    first = 2 + len(operation.controls)
-    if len(arguments) <= first:
-        raise ProblemError(f"{len(arguments)} words after {name}: too few for a problem")
-    dtypes = _lookup(operation.dtypes, integer(arguments[0], "the data type"), "data type", name)
-    layouts = _lookup(operation.layouts, integer(arguments[1], "the layout"), "layout", name)
-    ndim = integer(arguments[first], "the number of spatial dimensions")
-    length = 5 + SPATIAL_FIELDS * ndim
-    numbers = integers(arguments[first : first + length], "the problem")
-    rest = arguments[first + length :]
-    splits = _splits(rest[0]) if rest and operation.split_k else (1,)
-    # bwd_weight may name one instance behind its split-K; it chooses a kernel, not a problem.
-    if len(rest) > (2 if operation.split_k else 0):
-        raise ProblemError(f"words left over: {' '.join(rest)}")
-    return tuple(ck_problem(operation.direction, dtypes, layouts, numbers, split_k) for split_k in splits)
+    """The problems of a line (words from ``ckProfiler`` on); several if it asks for several split-Ks."""
+    line = _line(words)
+    name, operation = words[1], line.operation
+    dtypes = operation.types(line.dtype, name)
+    layouts = operation.layout(line.layout, name)
+    splits = operation.split_ks(line.rest[0]) if line.rest else (1,)
+    return tuple(ck_problem(operation.direction, dtypes, layouts, line.numbers, split_k) for split_k in splits)
 
 
 def controls(words: Sequence[str]) -> Controls:
     """How a line that ``parse`` understands wants to be run."""
-    end = 2 + 2 + len(OPERATIONS[words[1]].controls)
-    verify, init, log, time = _positional(words[2:])[end - 6 : end - 2]
+    verify, init, log, time = _line(words).controls[-4:]
     return Controls.parse((verify, init, time, log))
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
     """How a line that ``parse`` understands wants to be timed: all instances, whichever it names."""
-    asked = controls(words)
-    place = 3 + len(OPERATIONS[words[1]].controls)
+    line, asked = _line(words), controls(words)
+    place = 3 + len(line.controls)
     request = of_controls(replace(asked, time=min(asked.time, 1)), f"the time switch (arg{place})")
-    kept = _positional(words[2:])
-    first = 2 + len(OPERATIONS[words[1]].controls)
-    behind = len(kept) - first - 5 - SPATIAL_FIELDS * integer(kept[first], "the number of spatial dimensions")
-    if behind > 1 or any(word.startswith("--instance") for word in words):
+    if len(line.rest) > 1 or line.instance:
         request = request.noting("an instance is chosen by its number in CK's list: here all are timed")
     return request
 
 
 def ck_profiler_line(problem: ConvProblem) -> str | None:
-    """The same problem for ckProfiler, None where it has no number for the types, layout or operation."""
+    """The same problem for ckProfiler, None where it has no number for the types, layout or operation, or none of its
+    instances has them in so many dimensions."""
     elementwise = (problem.op, problem.in_op, problem.wei_op)
     if problem.gap or problem.gaps or any(op.name != "pass" for op in elementwise):
         return None
-    name = next(n for n, operation in OPERATIONS.items() if operation.direction is problem.direction)
+    name = f"grouped_conv_{problem.direction.value}"
     operation = OPERATIONS[name]
-    dtype = next((number for number, text in operation.dtypes.items() if text == str(problem.dtypes)), None)
-    layout = next(
-        (
-            number
-            for number, (inp, wei) in operation.layouts.items()
-            if (in_dimensions(inp, problem.ndim), in_dimensions(wei, problem.ndim))
-            == (problem.layout, problem.wei_layout)
-        ),
-        None,
-    )
-    if dtype is None or layout is None or (problem.split_k != 1 and not operation.split_k):
+    layouts = (problem.layout, problem.wei_layout)
+    layout = next((n for n, two in operation.layouts.items() if _in_dimensions(two, problem.ndim) == layouts), None)
+    dtype = next((n for n, text in operation.dtypes.items() if text == str(problem.dtypes)), None)
+    if dtype is None or dtype not in operation.built.get((problem.ndim, layout), ()):
+        return None
+    if problem.split_k != 1 and problem.split_k not in operation.stated_split_ks(problem.split_k):
         return None
     spatial = (
         problem.filter,
@@ -136,35 +86,57 @@ def ck_profiler_line(problem: ConvProblem) -> str | None:
         problem.right_pad,
     )
     numbers = [problem.ndim, problem.g, problem.n, problem.k, problem.c, *(v for field in spatial for v in field)]
-    # bwd_weight always takes a split-K; bwd_data took none at first, so it is written only where it says something.
-    if operation.split_k and (problem.split_k != 1 or problem.direction is Pass.BWD_WEIGHT):
+    if operation.takes_split_k:
         numbers.append(problem.split_k)
     words = ["ckProfiler", name, str(dtype), str(layout), *operation.controls, *map(str, numbers)]
     return " ".join(words)
 
 
-def _positional(words: Sequence[str]) -> list[str]:
-    """The words without ``--name [value]`` options, which choose instances."""
+def _line(words: Sequence[str]) -> _Line:
+    """The parts of a line. ProblemError names the word that is wrong."""
+    name = words[1]
+    operation = OPERATIONS[name]
+    arguments, instance = _positional(words[2:])
+    first = 2 + len(operation.controls)
+    if len(arguments) <= first:
+        raise ProblemError(f"{len(arguments)} words after {name}: too few for a problem")
+    dtype, layout = integer(arguments[0], "the data type"), integer(arguments[1], "the layout")
+    if operation.direction is Pass.FWD and operation.groups:
+        index = integer(arguments[2], "the index type")
+        if index not in INDEX_TYPES:
+            raise ProblemError(f"the index type is {index}: 0 (32 bits), 1 (64 bits) are understood")
+    ndim = number_of_dimensions(arguments[first])
+    rest = list(arguments[first + 1 :])
+    if not operation.groups and len(rest) == 3 + SPATIAL_FIELDS * ndim:
+        rest.insert(0, "1")
+    length = 4 + SPATIAL_FIELDS * ndim
+    numbers = (ndim, *integers(rest[:length], "the problem behind ndim"))
+    # bwd_weight may name one instance behind its split-K; it chooses a kernel, not a problem.
+    if len(rest) > length + (2 if operation.takes_split_k else 0):
+        raise ProblemError(f"words left over: {' '.join(rest[length:])}")
+    if not operation.groups and len(numbers) > 1 and numbers[1] != 1:
+        raise ProblemError(f"{name} has no groups: G is {numbers[1]}, grouped_{name} takes it")
+    return _Line(operation, dtype, layout, tuple(arguments[2:first]), numbers, tuple(rest[length:]), instance)
+
+
+def _positional(words: Sequence[str]) -> tuple[list[str], bool]:
+    """The words without options, and whether one of these chooses an instance."""
     kept: list[str] = []
-    words = list(words)
+    words, instance = list(words), False
     while words:
         word = words.pop(0)
-        if not word.startswith("--"):
+        if word == "--instance" and words:
+            instance = True
+            integer(words.pop(0), "--instance")
+        elif word.startswith("--instance="):
+            instance = True
+        elif word.startswith("--"):
+            raise ProblemError(f"option '{word}' is not understood (bitgate kernels lists instances)")
+        else:
             kept.append(word)
-        elif word == "--instance" and words:
-            words.pop(0)
-    return kept
+    return kept, instance
 
 
-def _splits(word: str) -> tuple[int, ...]:
-    return ALL_SPLIT_K if word == "all" else (integer(word, "split-K"),)
-
-
-def _lookup(table: dict[int, Entry], number: int, what: str, name: str) -> Entry:
-    try:
-        return table[number]
-    except KeyError:
-        known = ", ".join(
-            f"{key} ({value if isinstance(value, str) else '/'.join(value)})" for key, value in table.items()
-        )
-        raise ProblemError(f"{name} {what} {number} is not understood: {known} are") from None
+def _in_dimensions(layouts: tuple[str, str], ndim: int) -> tuple[str, str]:
+    inp, wei = layouts
+    return in_dimensions(inp, ndim), in_dimensions(wei, ndim)

@@ -1,12 +1,13 @@
 """MIOpenDriver lines: ``MIOpenDriver convfp16 -n 4 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -u 3 -v 3 -F 2``.
 
 -c and -k count the channels of all groups together. int8 is summed and written as int32, and exists forward only.
+One dash takes one letter: the driver reads ``-batchsize 4`` as ``-b 4``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bitgate.operation import DtypeSet, ProblemError
 from bitgate.operation.foreign.numbers import integer
@@ -20,6 +21,7 @@ DTYPES = {
     "convint8": "i8_i8_i32",
     "convfp8": "f8fnuz",
     "convbfp8": "bf8fnuz",
+    "convfp32": "f32",
 }
 PASSES = {1: Pass.FWD, 2: Pass.BWD_DATA, 4: Pass.BWD_WEIGHT}
 ALL_PASSES = 7
@@ -44,19 +46,45 @@ _COUNTS = {
 # How often and with which clock it runs; said of no problem either.
 _RUNS = {"i": ("iter", 10), "t": ("time", 0), "w": ("wall", 0), "V": ("verify", 1)}
 MOST_ITERATIONS = 1_000_000
-_WORDS = {"I": "in_layout", "O": "out_layout", "f": "fil_layout", "m": "mode", "z": "pad_mode"}
-# Said of how it runs, not of the problem.
-_IGNORED = frozenset(
-    {*"sPodeaDSCYXG%", "search", "printconv", "dump_output", "in_data"}
-    | {"weights", "in_bias", "dout_data", "solution", "verification_cache", "gpualloc"}
-    | {"trans_output_pad_d", "trans_output_pad_h", "trans_output_pad_w"}
-)
+_WORDS = {
+    "I": "in_layout",
+    "O": "out_layout",
+    "f": "fil_layout",
+    "m": "mode",
+    "z": "pad_mode",
+    "S": "solution",
+    "d": "in_data",
+    "e": "weights",
+    "D": "dout_data",
+}
+_DATA_FILES = ("in_data", "weights", "dout_data")
+# Said of how it runs, not of the problem; the letter of use_hip_graph has changed.
+_IGNORED = {
+    "s": "search",
+    "P": "printconv",
+    "o": "dump_output",
+    "a": "in_bias",
+    "C": "verification_cache",
+    "G": "gpualloc",
+    "N": "init_output_nan",
+    "&": "tuning_policy",
+    "~": "gpubuffer_check",
+    "J": "use_hip_graph",
+    "Q": "use_hip_graph",
+    "%": "trans_output_pad_d",
+    "Y": "trans_output_pad_h",
+    "X": "trans_output_pad_w",
+}
 # (short, long, the value that changes nothing, what any other means)
 _NEUTRAL = (
     ("b", "bias", "0", "a bias is not understood"),
     ("r", "pad_val", "0", "pads other than zeros are not understood"),
     ("Z", "tensor_vect", "0", "vectorised layouts are not understood"),
     ("L", "vector_length", "1", "vectorised layouts are not understood"),
+    ("U", "in_cast_type", "-1", "compute types are not understood"),
+    ("R", "wei_cast_type", "-1", "compute types are not understood"),
+    ("T", "out_cast_type", "-1", "compute types are not understood"),
+    ("M", "math_type", "1", "products in tf32 are not understood"),
 )
 # MIOpen's NCHW and NHWC hold the groups in their channel axis: that is NGCHW and NHWGC.
 _LAYOUTS = {"nchw": "ngchw", "nhwc": "nhwgc", "ncdhw": "ngcdhw", "ndhwc": "ndhwgc"}
@@ -66,7 +94,9 @@ _SHORT = (
     | _WORDS
     | {short: long for field in _FIELDS.values() for short, long, _ in field}
     | {short: long for short, long, _, _ in _NEUTRAL}
+    | _IGNORED
 )
+_LONG = frozenset(_SHORT.values())
 
 
 def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
@@ -75,22 +105,23 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
     if command not in DTYPES:
         raise ProblemError(f"MIOpenDriver command '{command}' is not understood: {', '.join(DTYPES)} are")
     values = _values(words[2:])
-    if values.get("mode", "conv") != "conv" or values.get("pad_mode", "default") != "default":
-        raise ProblemError("transposed convolutions and pad modes (-m trans, -z) are not understood: give the pads")
+    if values.get("mode", "conv") != "conv":
+        raise ProblemError(f"--mode {values['mode']}: conv is understood, transposed convolutions (trans) are not")
     for _, long, neutral, meaning in _NEUTRAL:
         if values.get(long, neutral) != neutral:
             raise ProblemError(f"--{long} {values[long]}: {meaning}")
     numbers = {long: integer(values.get(long, str(default)), f"--{long}") for long, default in _COUNTS.values()}
-    ndim, groups = numbers["spatial_dim"], numbers["group_count"]
+    ndim, groups = numbers["spatial_dim"], max(numbers["group_count"], 1)
     if ndim not in (2, 3):
         raise ProblemError(f"--spatial_dim {ndim}: MIOpen has 2 and 3")
     for long in ("in_channels", "out_channels"):
-        if groups < 1 or numbers[long] % groups:
+        if numbers[long] % groups:
             raise ProblemError(f"--{long} {numbers[long]} does not divide into {groups} groups")
     spatial = {
         field: tuple(integer(values.get(long, str(default)), f"--{long}") for _, long, default in axes[3 - ndim :])
         for field, axes in _FIELDS.items()
     }
+    pad = _pads(values.get("pad_mode", "default"), spatial)
     layout, wei_layout = _layouts(values, ndim)
     all_passes = 1 if command in FORWARD_ONLY else ALL_PASSES
     chosen = numbers["forw"] or all_passes
@@ -112,12 +143,25 @@ def parse(words: Sequence[str]) -> tuple[ConvProblem, ...]:
             input=spatial["input"],
             stride=spatial["stride"],
             dilation=spatial["dilation"],
-            left_pad=spatial["pad"],
-            right_pad=spatial["pad"],
+            left_pad=pad,
+            right_pad=pad,
         )
         for bit, direction in PASSES.items()
         if chosen & bit
     )
+
+
+def _pads(mode: str, spatial: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """What a pad mode makes of the pads: ``same`` and ``valid`` hold for filters that are not spread, with any other
+    the pads are what they are. Strides of 0 are left to the problem to refuse."""
+    filters, strides = spatial["filter"], spatial["stride"]
+    spread = set(spatial["dilation"]) != {1} and set(filters) != {1}
+    if mode not in ("same", "valid") or spread or not all(strides):
+        return spatial["pad"]
+    if mode == "valid":
+        return (0,) * len(filters)
+    axes = zip(filters, spatial["input"], strides, strict=True)
+    return tuple(max(taps - (length % stride or stride), 0) // 2 for taps, length, stride in axes)
 
 
 def perf(words: Sequence[str]) -> PerfRequest:
@@ -131,6 +175,10 @@ def perf(words: Sequence[str]) -> PerfRequest:
     request = PerfRequest(launches=runs["iter"] if "iter" in values else None)
     if not runs["verify"]:
         request = request.noting(UNVERIFIED)
+    if not values.get("solution", "-1").startswith("-"):
+        request = request.noting("a solution is chosen by its number in MIOpen (--solution): here all are timed")
+    if files := [f"--{name}" for name in _DATA_FILES if values.get(name)]:
+        request = request.noting(f"files of data ({', '.join(files)}) are not read: the data are bitgate's own")
     if runs["wall"]:
         request = request.noting("wall-clock times (--wall) are not printed: what is timed is the device")
     return request
@@ -144,9 +192,14 @@ def _values(words: Sequence[str]) -> dict[str, str]:
         word = words.pop(0)
         if not word.startswith("-"):
             raise ProblemError(f"'{word}' is not an option")
-        name, equals, value = word.lstrip("-").partition("=")
-        long = name if word.startswith("--") else _SHORT.get(name, name)
-        if long not in _SHORT.values() and name not in _IGNORED:
+        if word.startswith("--"):
+            long, equals, value = word[2:].partition("=")
+        else:
+            long, equals, value = _SHORT.get(word[1:2], ""), "", ""
+            if len(word) > 2:
+                read = f", {word[:2]} (--{long}) is what MIOpenDriver reads" if long else ""
+                raise ProblemError(f"option '{word}': one dash takes one letter{read}; a name has two dashes")
+        if long not in _LONG:
             raise ProblemError(f"option '{word}' is not understood")
         if not equals:
             if not words:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitgate.operation import DtypeSet, ProblemError
+from bitgate.operation.foreign.numbers import integer
 from bitgate.operations.convolution.problem import ConvProblem, Pass
 
+DIMENSIONS = (1, 2, 3)
 SPATIAL_FIELDS = 6
 """filter, input, stride, dilation, left pad, right pad: CK's order."""
 
@@ -14,10 +16,9 @@ SPATIAL_FIELDS = 6
 def ck_problem(
     direction: Pass, dtypes: str, layouts: tuple[str, str], numbers: Sequence[int], split_k: int = 1
 ) -> ConvProblem:
-    """A problem from CK's parameter list: ndim G N K C filter.. input.. stride.. dilation.. left.. right.."""
-    ndim = numbers[0] if numbers else 0
-    if ndim not in (1, 2, 3):
-        raise ProblemError(f"the number of spatial dimensions is {ndim}: 1 to 3 are possible")
+    """A problem from CK's parameter list: ndim (of DIMENSIONS) G N K C filter.. input.. stride.. dilation.. left..
+    right.."""
+    ndim = numbers[0]
     expected = 5 + SPATIAL_FIELDS * ndim
     if len(numbers) != expected:
         raise ProblemError(
@@ -44,6 +45,14 @@ def ck_problem(
         right_pad=spatial[5],
         split_k=split_k,
     )
+
+
+def number_of_dimensions(word: str) -> int:
+    """ProblemError unless it is one of DIMENSIONS."""
+    ndim = integer(word, "the number of spatial dimensions")
+    if ndim not in DIMENSIONS:
+        raise ProblemError(f"the number of spatial dimensions is {ndim}: 1 to 3 are possible")
+    return ndim
 
 
 _SPATIAL_LETTERS = {"hw": {1: "w", 2: "hw", 3: "dhw"}, "yx": {1: "x", 2: "yx", 3: "zyx"}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from bitgate.operation import ELEMENTWISE
@@ -56,6 +57,7 @@ def keywords(problem: ConvProblem) -> tuple[str, ...]:
     return (*words, *["dilated"] * is_dilated(problem))
 
 
+@lru_cache(maxsize=4096)
 def dimensions(shape: str) -> int:
     """As many as the longest list of numbers: ``y3x3_h28x28_s2`` is 2D."""
     lists = re.findall(r"_[yhsdpq](\d+(?:x\d+)*)", shape)

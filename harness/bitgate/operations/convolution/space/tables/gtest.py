@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bitgate.errors import UsageError
@@ -12,8 +13,8 @@ from bitgate.operations.convolution.space.shape import pass_of, shape_problem
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".hpp", ".h", ".hip", ".inc")
 
-_NUMBER = r"\s*(\d+)[uUlL]*\s*"
-_LIST = r"\s*(?:[\w:<>\s]*[\w>]\s*)?\{([\s\d,uUlL]*)\}\s*"
+_NUMBER = r"\s*(\d[\d']*)[uUlL]*\s*"
+_LIST = r"\s*(?:[\w:<>\s]*[\w>]\s*)?\{([\s\d',uUlL]*)\}\s*"
 _INITIALISER = re.compile(r"[({]" + ",".join([_NUMBER] * 5) + "," + ",".join([_LIST] * 6) + r",?\s*[)}]")
 _CALL = re.compile(r"\b(?:push_back|emplace_back)\s*(\()\s*(?:[\w:]+\s*)?([({])?")
 
@@ -26,7 +27,7 @@ def read_gtest(path: Path, question: TableRequest) -> Table:
     rows, notes = [], []
     for match in _INITIALISER.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
-        ndim, *numbers = (int(match[group]) for group in range(1, 6))
+        ndim, *numbers = (_integers(match[group])[0] for group in range(1, 6))
         spatial = tuple(_integers(match[group]) for group in range(6, 12))
         if any(len(values) != ndim for values in spatial):
             notes.append(f"line {line}: {ndim} dimensions stated, a list has another length: left out")
@@ -46,13 +47,26 @@ def read_gtest(path: Path, question: TableRequest) -> Table:
 
 
 def _integers(text: str) -> tuple[int, ...]:
-    return tuple(int(value) for value in re.findall(r"\d+", text))
+    return tuple(int(value) for value in re.findall(r"\d+", text.replace("'", "")))
 
 
 def _without_comments(text: str) -> str:
-    """Comments become blanks; line numbers stay."""
+    """Comments and what stands in ``#if 0`` become blanks; line numbers stay."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])
 
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
+    compiled = re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
+    return "".join(_without_dead_lines(compiled.splitlines(keepends=True)))
+
+
+def _without_dead_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Lines between ``#if 0`` and its ``#else`` or ``#endif`` become empty."""
+    depth = 0
+    for line in lines:
+        word = re.match(r"\s*#\s*(if\w*|el\w+|endif)\b\s*(\w*)", line)
+        if word and depth:
+            depth += word[1].startswith("if") - (word[1] == "endif" or (depth == 1 and word[1].startswith("el")))
+        elif word and word[1] == "if" and word[2] == "0":
+            depth = 1
+        yield "\n" if depth else line

@@ -1,0 +1,72 @@
+"""The cases of a tier as pytest collects them, for a command that asks for their verdicts itself."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
+from bitgate.errors import UsageError
+from bitgate.project import Project
+
+if TYPE_CHECKING:
+    from bitgate.faults.mutation.lanes import Question
+    from bitgate.kernel.declaration import KernelFamily
+    from bitgate.verify.process import Opening
+
+
+@dataclass(frozen=True)
+class AskedCases:
+    """By family, in the order of the run; and what its process of kernels is opened with."""
+
+    questions: dict[str, list[Question]]
+    opening: Opening
+
+    def built_families(self) -> dict[str, KernelFamily]:
+        """Those that are built of sources."""
+        every = {name: questions[0].planned.kernel.family for name, questions in self.questions.items()}
+        return {name: family for name, family in every.items() if family.is_built and family.library is None}
+
+
+class _Items(Keeper):
+    """Keeps hold of the tests, too."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.items = list(session.items)
+
+
+def asked_cases(tier: str, target: str, project: Project, kernel: str, select: str) -> AskedCases:
+    """UsageError for what a run of the tier would refuse. Cases that no kernel takes, and those that are watched for
+    races, which need another library, are left out."""
+    import pytest
+
+    from bitgate.faults.mutation.lanes import Question
+    from bitgate.plugin.collecting import planned_test
+    from bitgate.verify.process import BITS
+
+    stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--select": [select]}
+    stated["--load"] = list(map(str, project.added))
+    arguments = [f"{name}={value}" for name, values in stated.items() for value in values if value]
+    keeper, said = _Items(), io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        where = suites_and_root(project)
+        code = int(pytest.main([*where, *arguments, "--collect-only", "-qq", *QUIET, "-p", PLUGIN], plugins=[keeper]))
+    run = keeper.run
+    if code not in (0, 3) or run is None:
+        lines = [line for line in said.getvalue().splitlines() if "rror" in line] or said.getvalue().splitlines()
+        raise UsageError(f"the suites cannot be collected: {(lines or ['pytest said nothing'])[-1][:500]}")
+    questions: dict[str, list[Question]] = {}
+    for item in keeper.items:
+        test = planned_test(item)
+        if test is None or test.nobody or test.raced:
+            continue
+        planned = test.asked_by_test(item.nodeid, item.nodeid in run.repeated)
+        judge = getattr(item.function, "by", None)
+        by = f"{judge.__module__}:{judge.__qualname__}" if judge else BITS
+        questions.setdefault(test.key.kernel, []).append(Question(planned, by, run.patience(test)))
+    return AskedCases(questions, run.opening)

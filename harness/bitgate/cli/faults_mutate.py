@@ -1,0 +1,169 @@
+"""``bitgate faults mutate``: generic mutants of the kernel sources, and the share that the suites kill."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitgate import rooms
+from bitgate.cli.whose import tell_whose
+from bitgate.errors import UsageError, near
+from bitgate.faults.mutation.operators import OPERATORS, parser
+from bitgate.kernel.loading import with_operations
+from bitgate.project_file import find
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bitgate.faults.mutation.campaign import Score
+    from bitgate.faults.mutation.mutant import Mutant
+    from bitgate.faults.mutation.sources import Population
+    from bitgate.faults.mutation.trial import MutantTrial
+
+SHOWN = 60
+
+
+def mutate(
+    kernel: Annotated[
+        str, typer.Option(metavar="GLOB", help="Kernels by family.instance [all that the tier runs].")
+    ] = "",
+    sample: Annotated[int, typer.Option(min=1, max=30000, metavar="N", help="How many mutants are drawn.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw: the same mutants again.")] = 0,
+    file: Annotated[
+        str,
+        typer.Option(
+            metavar="GLOB", help="Of which sources [all but the C ABI's headers, which no case of a tier is for]."
+        ),
+    ] = "",
+    operator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"Only such mutants: {', '.join(OPERATORS)} [all].")
+    ] = None,
+    tier: Annotated[str, typer.Option(help="The tier that is to kill them [the project's first].")] = "",
+    target: Annotated[str, typer.Option(help="The target that it runs on: the host.")] = "host",
+    suites: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Suites that are to kill them [the project's].")
+    ] = None,
+    select: Annotated[str, typer.Option(metavar="FILE", help="Only the cases whose ids are in FILE.")] = "",
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Mutants at a time [cores].")] = None,
+    limit: Annotated[float, typer.Option(min=1, help="Seconds after which a case with a mutant is ended.")] = 60,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep each trial in FILE; what stands there is not tried again [out/host/mutants.jsonl, begun anew].",
+        ),
+    ] = None,
+    least: Annotated[
+        float | None, typer.Option(min=0, max=1, metavar="SCORE", help="End with 1 if the score is lower.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Draw generic mutants of the kernel sources (< to <=, + to -, 0 to 1, a barrier left out ...), build all of them
+    into one library behind a switch, and turn one on after the other until a case of the tier is red.
+
+    Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
+    below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
+    """
+    from bitgate import checkout
+    from bitgate.build.builder import Builder
+    from bitgate.cli.asked_cases import asked_cases
+    from bitgate.faults.mutation import campaign
+    from bitgate.faults.mutation.record import MutantRecord
+    from bitgate.faults.mutation.sources import population
+
+    for name in operator or ():
+        if name not in OPERATORS:
+            raise UsageError(f"--operator {name}: {near(name, OPERATORS)}")
+    if target != "host":
+        raise UsageError(f"--target {target}: mutants are switched in the host's memory: leave --target out")
+    parser()  # told before anything is collected
+    project = with_operations(find(suites).of_suites(suites))
+    tier = tier or project.tiers[0]
+    project.check_tier(tier)
+    if suites is None:
+        project.tables()
+        tell_whose(project)
+    asked = asked_cases(tier, target, project, kernel, select)
+    families = asked.built_families()
+    if not families:
+        raise UsageError(f"{tier} has no case for a kernel of sources{f' called {kernel}' if kernel else ''}")
+    builder = Builder("host", _say)
+    builder.runtime()
+    builder.native()
+    pool = population(builder, families.values(), project, file, operator or ())
+    drawn = pool.drawn(sample, seed)
+    _say(_of_draw(drawn, pool, seed))
+    path = record or rooms.out_dir() / target / "mutants.jsonl"
+    if record is None:
+        path.unlink(missing_ok=True)
+    kept = MutantRecord(path, tier, target, checkout.commit(project.root))
+    known = kept.known(drawn)
+    if known:
+        _say(f"{len({mutant for mutant, _ in known})} of {len(drawn)} mutants were tried before: {path}")
+    told = {mutant for mutant, _ in known}
+
+    def done(trial: MutantTrial) -> None:
+        kept.add(trial)
+        told.add(trial.mutant)
+        _tell(trial, f"{len(told)}/{len(drawn)}", as_json)
+
+    count = jobs or rooms.threads()
+    bench = campaign.Bench(builder, families, asked.questions, asked.opening, limit, count, _say)
+    try:
+        score = campaign.run(bench, drawn, pool, known, done)
+    except KeyboardInterrupt:
+        if path.exists():
+            _say(f"what was tried is in {path}: go on with --record {path} and the same --sample and --seed")
+        raise
+    if as_json:
+        typer.echo(json.dumps(_document(score, drawn, pool, seed), indent=1))
+    else:
+        typer.echo(_closing(score))
+    if score.value is None:
+        return 3
+    return 1 if least is not None and score.value < least else 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _of_draw(drawn: Sequence[Mutant], pool: Population, seed: int) -> str:
+    left = ", ".join(f"{count} {why}" for why, count in sorted(pool.left_out.items()))
+    return f"{len(drawn)} mutants of {len(pool.families)} (seed {seed}); left out: {left or 'none'}"
+
+
+def _tell(trial: MutantTrial, place: str, as_json: bool) -> None:
+    kinds = f" ({', '.join(trial.kinds)})" if trial.kinds else ""
+    end = f"{trial.verdict}{kinds} by {trial.by}" if trial.by else f"{trial.cases} cases"
+    typer.echo(f"{place:>9} {trial.fate.value:<14} {trial.mutant.name}  {trial.seconds:.1f} s  {end}", err=as_json)
+
+
+def _closing(score: Score) -> str:
+    from bitgate.faults.mutation.trial import Fate
+
+    counts, lines = score.counts, []
+    for trial in score.survivors[:SHOWN]:
+        mutant = trial.mutant
+        lines += [f"\n{mutant.place}  {mutant.operator}, {trial.cases} cases of {trial.family} reach it"]
+        lines += [f"  - {' '.join(mutant.original.split())}", f"  + {mutant.mutated}"]
+    if len(score.survivors) > SHOWN:
+        lines.append(f"\n... and {len(score.survivors) - SHOWN} more: --json lists all")
+    if score.survivors:
+        lines[:0] = ["\nSurvivors: each the same program in other words, or a hole in the suites"]
+    if score.value is None:
+        lines.append("\nno score: no mutant was reached by a case")
+    else:
+        late = f", {counts[Fate.TIMEOUT]} of them by a case that did not end" if counts[Fate.TIMEOUT] else ""
+        lines.append(f"\nscore {score.value:.3f}: {score.killed} of {score.counted} mutants killed{late}")
+    lines.append(f"{counts[Fate.NOT_REACHED]} not reached by any case, {counts[Fate.NOT_COMPILABLE]} not compilable")
+    return "\n".join(lines)
+
+
+def _document(score: Score, drawn: Sequence[Mutant], pool: Population, seed: int) -> dict[str, Any]:
+    draw = {"seed": seed, "sample": len(drawn), "mutants": len(pool.families), "left_out": dict(pool.left_out)}
+    return {**score.as_json(), **draw}

@@ -1,0 +1,84 @@
+"""What cases and lists of them ask ``bitgate verify`` for: problems, what each is compared with, its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bitgate.errors import UsageError
+from bitgate.operation import Problem, ProblemError
+from bitgate.operation.foreign import (
+    Controls,
+    Refused,
+    controls_of,
+    found_in_list,
+    is_foreign,
+    one_line,
+    problems_of,
+)
+
+OF_VERIFICATION = ("none", "auto", "gpu")
+"""The reference that CK's verification mode means: 0 none, 1 on the CPU, 2 the naive kernel on the device."""
+OF_INIT = ("exact", "exact", "decimal")
+"""The data that CK's initialisation means: 1 integers, 2 decimals; by none, zeros, any kernel would be right."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the command line says over what cases say; None: nothing."""
+
+    reference: str | None
+    fill: str | None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A problem, the reference that it is compared with, and its data."""
+
+    problem: Problem
+    reference: str
+    fill: str
+
+
+def wanted_in(path: Path, stated: Stated) -> tuple[list[Wanted], list[Refused]]:
+    """What a list asks for, and the lines of it that are refused. UsageError if it cannot be read."""
+    listed: list[Wanted] = []
+    refused: list[Refused] = []
+    try:
+        for entry in found_in_list(path):
+            if isinstance(entry, Refused):
+                refused.append(entry)
+                continue
+            try:
+                controls = controls_of(entry.line) if is_foreign(entry.line) else None
+            except ProblemError as error:
+                refused.append(Refused(entry.where, str(error).removeprefix(f"{one_line(entry.line)}: ")))
+                continue
+            listed.append(_wanted(entry.problem, controls, stated))
+    except OSError as error:
+        raise UsageError(f"--cases {path} cannot be read: {error.strerror}") from None
+    return listed, refused
+
+
+def wanted_by(case: str, stated: Stated) -> Iterator[Wanted]:
+    """The problems of a case, each as it is to be run if nothing else is said."""
+    try:
+        problems = problems_of(case)
+        controls = controls_of(case) if is_foreign(case) else None
+    except ProblemError as error:
+        raise UsageError(str(error)) from None
+    for problem in problems:
+        yield _wanted(problem, controls, stated)
+
+
+def _wanted(problem: Problem, controls: Controls | None, stated: Stated) -> Wanted:
+    fill = stated.fill or ("exact" if controls is None else OF_INIT[controls.init])
+    return Wanted(problem, stated.reference or reference_of(problem, controls, fill), fill)
+
+
+def reference_of(problem: Problem, controls: Controls | None, fill: str = "exact") -> str:
+    """What a line's problem is compared with. The naive kernel takes no split-K, and of other data than integers its
+    bits are those of its own order of summation."""
+    named = "auto" if controls is None else OF_VERIFICATION[controls.verification]
+    return "auto" if named == "gpu" and (problem.is_split or fill != "exact") else named

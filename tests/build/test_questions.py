@@ -1,0 +1,58 @@
+"""What a compiler says of a family's sources when it is asked, and nothing is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from plain_family import plain_family
+
+from bitgate.build.builder import Builder
+from bitgate.build.errors import BuildError
+from bitgate.build.questions import compiled_lines, complaints, places
+from bitgate.kernel.declaration import KernelFamily
+
+SOURCE = """#include "other.hpp"
+#if defined(__HIP_PLATFORM_HOST__)
+int here() { return other(1); }
+#else
+int there() { return other(2); }
+#endif
+"""
+OTHER = "#pragma once\ntemplate <class T> int other(T a) {\n  return a.count;\n}\n"
+RIGHT = OTHER.replace("a.count", "a")
+
+
+@pytest.fixture
+def family(tmp_path: Path) -> KernelFamily:
+    (tmp_path / "other.hpp").write_text(RIGHT)
+    (tmp_path / "one.hip.cpp").write_text("#include <hip/hip_runtime.h>\n" + SOURCE)
+    return plain_family(tmp_path, "one.hip.cpp")
+
+
+def test_lines_of_other_platforms_are_not_compiled(family: KernelFamily) -> None:
+    lines = compiled_lines(Builder(), family)
+    assert {4} == lines[family.folder / "one.hip.cpp"] & {4, 6}
+    assert 3 in lines[family.folder / "other.hpp"]
+
+
+def test_a_source_that_cannot_be_read_is_told(family: KernelFamily) -> None:
+    (family.folder / "one.hip.cpp").write_text('#include "no_such.hpp"\n')
+    with pytest.raises(BuildError, match=r"no_such\.hpp"):
+        compiled_lines(Builder(), family)
+
+
+def test_what_stands_in_for_a_file_is_minded_where_that_file_lies(family: KernelFamily, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text(OTHER)
+    header, source = family.folder / "other.hpp", family.folder / "one.hip.cpp"
+    assert complaints(Builder(), family, {}) == ""
+    assert places(complaints(Builder(), family, {header: wrong})) == {(str(header), 3), (str(source), 4)}
+
+
+def test_an_error_of_inlining_is_placed_where_it_was_inlined() -> None:
+    said = (
+        "In function '_cvtss_sh',\n    inlined from 'to_half' at /k/number.hpp:41:20:\n"
+        "/usr/include/f16cintrin.h:62:41: error: the last argument must be an 8-bit immediate\n"
+    )
+    assert places(said) == {("/k/number.hpp", 41), ("/usr/include/f16cintrin.h", 62)}

@@ -1,0 +1,181 @@
+"""All mutants of a small kernel of an owner's, by the command: one of each fate is known beforehand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitgate import rooms
+
+PATIENCE_SECONDS = 300
+
+EDITS = {
+    # --blocks does not end.
+    "const int64_t blocks = (shape.rows + block_size - 1) / block_size;": """int64_t blocks = 0;
+  while (blocks * block_size < shape.rows)
+    ++blocks;""",
+    # What one call leaves behind, all later ones in its process have.
+    "  const Shape shape{x.lengths[0], x.lengths[1], x.strides[0]};": """  static int64_t lost = 0;
+  if (x.lengths[0] < 0)
+    lost = 1;
+  const Shape shape{x.lengths[0], x.lengths[1] - lost, x.strides[0]};""",
+    # r - y is no C++; 70000 columns are more than a problem may have.
+    "    y[r] = sum;": """    if (shape.columns > 70000)
+      sum = sum * 3;
+    float* const to = r + y;
+    *to = sum;""",
+}
+
+FATES = {
+    ("sum += x[r * shape.pitch + c] * w[c]", "sum -= x[r * shape.pitch + c] * w[c]"): "killed",
+    ("c < shape.columns", "true"): "killed",  # by a crash
+    ("++blocks", "--blocks"): "timeout",
+    ("x.lengths[0] < 0", "true"): "killed",
+    (
+        "blocks < max_blocks",
+        "blocks <= max_blocks",
+    ): "survived",  # the same program, in a process that was spoilt before
+    ("70000", "70001"): "survived",  # the same for all cases that there can be
+    ("sum * 3", "sum / 3"): "not reached",
+    ("r + y", "r - y"): "not compilable",
+}
+
+
+@dataclass
+class Repository:
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        return {**os.environ, "PYTHONPATH": path, "BITGATE_OUT": str(self.folder / "out")}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "bitgate", "faults", "mutate", "--limit=3", *arguments]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=pipe, stderr=pipe, text=True)
+
+    def mutate(self, *arguments: str) -> tuple[int, str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    folder = tmp_path_factory.mktemp("owner") / "weighted_sums"
+    shutil.copytree(rooms.root() / "examples" / "weighted_sums", folder)
+    source = folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp"
+    text = source.read_text()
+    for find, replace in EDITS.items():
+        assert text.count(find) == 1
+        text = text.replace(find, replace)
+    source.write_text(text)
+    return Repository(folder)
+
+
+@pytest.fixture(scope="module")
+def all_mutants(repository: Repository) -> Any:
+    before = (repository.folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp").read_bytes()
+    code, out, err = repository.mutate("--sample=1000", "--record=trials.jsonl", "--json", "-j1")
+    assert code == 0, err
+    assert (repository.folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp").read_bytes() == before
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(("edit", "fate"), FATES.items(), ids=lambda value: value if isinstance(value, str) else "")
+def test_what_becomes_of_a_mutant(all_mutants: Any, edit: tuple[str, str], fate: str) -> None:
+    found = {(one["original"], one["mutated"]): one for one in all_mutants["faults"]}
+    assert (found[edit]["fate"], found[edit]["killed"]) == (fate, fate in ("killed", "timeout"))
+
+
+def test_who_killed_it_and_how(all_mutants: Any) -> None:
+    found = {(one["original"], one["mutated"]): one for one in all_mutants["faults"]}
+    wrong = found["sum += x[r * shape.pitch + c] * w[c]", "sum -= x[r * shape.pitch + c] * w[c]"]
+    assert wrong["verdict"] == "MISMATCH"
+    assert "suites/sums/test_sums.py::test_bits[weighted_sums_f32_" in wrong["by"]
+    assert wrong["diagnosis"]
+    assert found["c < shape.columns", "true"]["verdict"] == "CRASHED"
+
+
+def test_the_score_is_over_those_that_a_case_reaches(all_mutants: Any) -> None:
+    counts = all_mutants["counts"]
+    killed = counts["killed"] + counts["timeout"]
+    assert all_mutants["score"] == round(killed / (killed + counts["survived"]), 4)
+    assert sum(counts.values()) == all_mutants["mutants"] == len(all_mutants["faults"])
+    assert all_mutants["left_out"]["constant expression"] > 0
+
+
+def test_the_harness_s_own_headers_are_not_an_owner_s(all_mutants: Any) -> None:
+    assert {one["file"] for one in all_mutants["faults"]} == {"kernels/weighted_sums/weighted_sums.hip.cpp"}
+
+
+def test_what_a_record_holds_is_not_tried_again(repository: Repository, all_mutants: Any) -> None:
+    code, out, err = repository.mutate("--sample=1000", "--record=trials.jsonl", "--json", "--least=1")
+    assert code == 1, "some survive"
+    assert json.loads(out)["score"] == all_mutants["score"]
+    assert f"{all_mutants['mutants']} of {all_mutants['mutants']} mutants were tried before" in err
+    assert "cases as the sources are" not in err
+
+
+def test_people_are_told_the_survivors_with_their_lines(repository: Repository, all_mutants: Any) -> None:
+    code, out, _ = repository.mutate("--sample=1000", "--record=trials.jsonl")
+    assert code == 0
+    assert "  - blocks < max_blocks\n  + blocks <= max_blocks\n" in out
+    assert f"score {all_mutants['score']:.3f}: " in out
+
+
+def test_a_seed_draws_the_same_ones_again(repository: Repository, all_mutants: Any) -> None:
+    drawn = [
+        [
+            one["name"]
+            for one in json.loads(repository.mutate(*arguments, "--record=trials.jsonl", "--json")[1])["faults"]
+        ]
+        for arguments in (("--sample=9", "--seed=4"), ("--sample=9", "--seed=4"), ("--sample=9", "--seed=5"))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[0]) == 9
+
+
+def test_what_was_tried_before_an_interrupt_is_kept(repository: Repository, all_mutants: Any) -> None:
+    record = repository.folder / "cut.jsonl"
+    arguments = ("--operator=constant", "--operator=arithmetic", f"--record={record}")
+    process = repository.start(*arguments)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not record.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 130, err
+    assert f"go on with --record {record}" in err
+    kept = len(record.read_text().splitlines())
+    code, _, err = repository.mutate(*arguments)
+    assert code == 0, err
+    assert f"{kept} of " in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--operator=relation",), "did you mean 'relational'?"),
+        (("--target=gfx942",), "mutants are switched in the host's memory"),
+        (("--file=nothing*",), "no such mutant in --file nothing*"),
+        (("--kernel=no_such",), "no kernel is called 'no_such'"),
+        (("--record=suites/sums/cases.toml",), "not a record of `bitgate faults mutate --record`"),
+    ],
+)
+def test_what_cannot_be_asked_for(repository: Repository, arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = repository.mutate(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
