@@ -29,20 +29,6 @@ PATIENCE = 300.0
 Bench = Callable[..., tuple[int, str, list[Timing]]]
 
 
-@pytest.fixture
-def bench(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Bench:
-    """Exit code, what was said, and the record."""
-
-    def call(*arguments: str, load: str = CHANGING) -> tuple[int, str, list[Timing]]:
-        where = ["--target", "host", "--out", str(tmp_path), "--samples", "6"]
-        code = run(["bench", *where, *(["--load", load] if load else []), *arguments])
-        captured = capsys.readouterr()
-        record = tmp_path / "host" / "bench.jsonl"
-        return code, captured.out + captured.err, list(timings(record)) if record.exists() else []
-
-    return call
-
-
 def by_instance(rows: list[Timing]) -> dict[str, Timing]:
     return {row.instance: row for row in rows}
 
@@ -213,57 +199,6 @@ def test_a_crash_costs_nobody_else_anything(bench: Bench) -> None:
         for instance, outcome in (("first", (Status.TIMED, True)), ("second", (Status.FAILED, False)))
     }
     assert "its process died of SIGABRT" in said
-
-
-def test_who_has_no_time_left_is_told(bench: Bench) -> None:
-    code, said, rows = bench(CASE, "--budget", "0")
-    assert (code, {row.status for row in rows}) == (3, {Status.OVER_BUDGET})
-    assert "the 0 s of the shape were up before it was verified" in said
-
-
-SLEEPS = ("--option", "harm=sleeps", "--budget", "1")
-
-
-def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A launch that takes long is no hang yet. The others go on, in a new process."""
-    monkeypatch.setattr("bitgate.bench.lane.MOST_LAUNCH_SECONDS", 2.0)
-    monkeypatch.setattr("bitgate.bench.at_work.FIRST_SECONDS", 0.2)
-    _, said, rows = bench(CASE, OTHER, *SLEEPS)
-    found = {(row.case, row.instance): row for row in rows}
-    stopped, timed = found[CASE, "second"], found[OTHER, "first"]
-    assert stopped.status is Status.OVER_BUDGET, said
-    assert stopped.reason == "the 1 s of the shape were up while it was running"
-    assert (stopped.verdict, stopped.seconds, timed.verdict) == ("", (), "PASS")
-    assert re.search(r"^  changing\.second harm=sleeps: being running, \d+ s so far$", said, re.MULTILINE)
-
-
-def test_a_kernel_that_hangs_while_it_is_verified_is_called_that(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bitgate.bench.lane.LAUNCH_SECONDS", 2.0)
-    code, said, rows = bench(CASE, *SLEEPS)
-    hung = by_instance(rows)["second"]
-    assert (code, hung.status, hung.verdict) == (1, Status.NOT_VERIFIED, "HUNG"), said
-    assert re.fullmatch(r"it has not ended after \d+ s", hung.reason)
-
-
-def test_who_is_being_warmed_up_when_the_budget_is_over_is_stopped(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, said, rows = bench(CASE, "--kernel", "*.second", *SLEEPS, "--option", "from=14")
-    assert [(row.status, row.verdict) for row in rows] == [(Status.OVER_BUDGET, "PASS")], said
-    assert rows[0].reason == "the 1 s of the shape were up while it was warmed up"
-
-
-def test_what_cannot_be_measured_leaves_the_last_record_where_it_is(bench: Bench, tmp_path: Path) -> None:
-    words = ("--kernel", "*.first", "--samples", "3")
-    _, _, before = bench(CASE, *words)
-    code, said, rows = bench(CASE, "--compare-tree", str(tmp_path))
-    assert (code, rows) == (2, before), said
-    assert not (tmp_path / "host" / "bench.prev.jsonl").exists()
-    _, _, now = bench(OTHER, *words)
-    assert [row.case for row in now] == [OTHER]
-    assert list(timings(tmp_path / "host" / "bench.prev.jsonl")) == before
 
 
 def test_who_does_not_take_it_says_why(bench: Bench) -> None:

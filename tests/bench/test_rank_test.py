@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.bench.rank_test import aligned, false_discovery_limit, rank_test, undisturbed, without_outliers
+from bitgate.bench.rank_test import (
+    aligned,
+    false_discovery_limit,
+    rank_test,
+    undisturbed,
+    whole_rounds,
+    without_outliers,
+)
 
 
 def of(*blocks: tuple[list[float], list[float]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -101,6 +108,11 @@ def test_which_blocks_are_left_out_does_not_depend_on_the_sides(told: list[list[
 def test_an_outlier_is_left_out_whichever_side_it_is_of() -> None:
     ((a, b),) = without_outliers(of(([0.0, 0.01, -0.01, 0.4], [0.005, -0.4, 0.02, -0.02])))
     assert (list(a), list(b)) == ([0.0, 0.01, -0.01], [0.005, 0.02, -0.02])
+
+
+def test_a_round_with_an_outlier_is_left_out_as_a_whole() -> None:
+    (block,) = whole_rounds(of(([1, 2, 900, 3, 2], [2, 1, 2, -900, 3])))
+    assert [side.tolist() for side in block] == [[1, 2, 2], [2, 1, 3]]
 
 
 def test_sides_far_from_each_other_are_no_outliers() -> None:

@@ -82,6 +82,9 @@ def serve(channel: Channel) -> None:
     while (question := channel.next()) is not None:
         try:
             channel.note("on its way")
+            if "more" in question:
+                channel.note("it takes longer", question["more"])
+                time.sleep(question["sleeps"])
             MOODS[question["mood"]]()
             channel.answer({"well": True})
         except ZeroDivisionError as error:

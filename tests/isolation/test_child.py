@@ -124,6 +124,23 @@ def test_one_that_is_listened_to_while_others_are_is_late_all_the_same(child: An
     assert ended.value.hung
 
 
+@pytest.mark.parametrize("is_listened_to", [True, False])
+def test_a_note_may_give_the_answer_more_time(child: Any, is_listened_to: bool) -> None:
+    one = child()
+    one.ask({"mood": "well"}, 20)
+    asked = one.put({"mood": "well", "more": 60, "sleeps": 2}, 1.0)
+    while is_listened_to and not one.hears(asked):
+        select.select([one.bell], [], [], 0.1)
+    assert one.answer(asked) == {"well": True}
+
+
+def test_and_less(child: Any) -> None:
+    one = child()
+    with pytest.raises(Ended, match="no verdict within 1 s") as ended:
+        one.ask({"mood": "well", "more": 1, "sleeps": 1000}, 3600)
+    assert (ended.value.hung, ended.value.late) == (True, True)
+
+
 def test_what_is_put_to_one_that_has_died_takes_no_answer_away(child: Any) -> None:
     one = child()
     first, last = one.put({"mood": "well"}, 20), one.put({"mood": "kill"}, 20)

@@ -17,6 +17,7 @@ from bitgate.bench.rank_test import (
     least_chance,
     rank_test,
     undisturbed,
+    whole_rounds,
     without_outliers,
 )
 from bitgate.bench.settings import Significance
@@ -175,7 +176,9 @@ def _shape(rows: Sequence[Timing], significance: Significance) -> ShapeResult:
     blocks = [every[number] for number in undisturbed(every)]
     told = sum(len(one) for one, _ in blocks)
     wide = [f"judged by {told} of {len(judging)} rounds: in the rest the machine was disturbed"] * (told < len(judging))
-    ratio, low, high = _ratio(blocks, significance)
+    whole = whole_rounds(blocks)
+    has_enough = sum(len(one) for one, _ in whole) >= LEAST_ROUNDS
+    ratio, low, high = _ratio(whole if has_enough else blocks, significance)
     kept = without_outliers(blocks)
     return replace(
         unknown,

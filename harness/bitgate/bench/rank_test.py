@@ -53,8 +53,19 @@ def _spread(samples: Floats) -> float:
 def without_outliers(blocks: Sequence[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
     """Less the samples that are far from all the others of both sides. Which side one is of does not matter for that,
     so the sides that are alike stay so."""
-    far = FAR * 1.4826 * np.median(np.abs(np.concatenate([np.concatenate(pair) for pair in blocks])))
+    far = _far(blocks)
     return [(a[np.abs(a) <= far], b[np.abs(b) <= far]) for a, b in blocks]
+
+
+def whole_rounds(blocks: Sequence[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
+    """Less the rounds with such a sample."""
+    far = _far(blocks)
+    near = [(np.abs(a) <= far) & (np.abs(b) <= far) for a, b in blocks]
+    return [(a[both], b[both]) for (a, b), both in zip(blocks, near, strict=True)]
+
+
+def _far(blocks: Sequence[tuple[Floats, Floats]]) -> float:
+    return FAR * 1.4826 * float(np.median(np.abs(np.concatenate([np.concatenate(pair) for pair in blocks]))))
 
 
 def rank_test(blocks: Sequence[tuple[Floats, Floats]]) -> float:
