@@ -84,7 +84,9 @@ def test_a_night_of_another_machines_is_planned_by_what_it_took_there(tmp_path: 
     lengths = [part.length for part in plan.shards if part.length]
     total = sum(length.seconds for length in lengths)
     assert total == pytest.approx(30.0 + 2.0 * (len(keys) - 1))
-    assert len(lengths) == len(plan.shards) == -(-total // 35)
+    assert len(lengths) == len(plan.shards)
+    assert max(length.seconds for length in lengths) <= 35  # 40 less 5 to set up
+    assert 34 * (len(lengths) - 1) < total  # as few as hold cases of 2 s
     assert max(length.seconds for length in lengths) <= 1.1 * total / len(lengths)
     assert {round(length.longest) for length in lengths} == {30, 2}
     assert [Length(**asdict(length)) for length in lengths] == lengths  # read back as written

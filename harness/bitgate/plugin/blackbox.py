@@ -79,8 +79,9 @@ def deaths(folder: Path) -> Counter[str]:
 
 
 def remember_deaths(folder: Path, times: Counter[str]) -> None:
-    """For the run after this one; nothing to remember leaves no file."""
+    """For the run after this one; nothing to remember leaves no file. OSError where that cannot be."""
+    path = folder / DEATHS
     if times:
-        (folder / DEATHS).write_text(json.dumps(times))
-    else:
-        (folder / DEATHS).unlink(missing_ok=True)
+        path.write_text(json.dumps(times))
+    elif path.exists():
+        path.unlink()

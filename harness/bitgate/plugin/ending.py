@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,8 @@ class Ending:
             for box in left_behind(self.run.folder):
                 box.remove()
         elif self.run.ended is End.WHOLE:
-            remember_deaths(self.run.folder, Counter())
+            with suppress(OSError):  # the reports say what is wrong with the folder
+                remember_deaths(self.run.folder, Counter())
         gc.disable()  # what was read is looked at until the end
         try:
             night = self.run.write_reports()

@@ -44,7 +44,8 @@ def begin(run: Run) -> None:
             verdict = stand_in(run, test, name, Outcome.CRASHED, DIED)
             library = libraries.get(verdict.key.kernel, "")
             append(run.results, replace(verdict, fingerprint=verdict.fingerprint | {"build": library or UNKNOWN}))
-    remember_deaths(run.folder, Counter({name: count for name, count in times.items() if count < FATAL}))
+    with as_pytest_error():
+        remember_deaths(run.folder, Counter({name: count for name, count in times.items() if count < FATAL}))
     for box in left_behind(run.folder):
         box.remove()
 
