@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from bitgate.bench.settings import Significance
+
+_ = np.ma
+"""What medians ask for. numpy loads it and its random numbers at their first use; as these are loaded a Ctrl-C is lost,
+which may not be while something is measured."""
 
 _TOGETHER = 1 << 20
 """Resampled numbers held at a time."""
@@ -35,7 +40,7 @@ def median_interval(seconds: Sequence[float], significance: Significance, seed: 
 def resampled(size: int, resamples: int, seed: int, numbers: int = 0) -> Iterator[NDArray[np.intp]]:
     """``resamples`` rows of ``size`` places drawn with replacement, so many rows at a time that a few megabytes
     hold what is made of them: ``numbers`` a row, if not ``size``."""
-    draw = np.random.default_rng(seed)
+    draw = default_rng(seed)
     step = max(1, _TOGETHER // (numbers or size))
     for first in range(0, resamples, step):
         yield draw.integers(size, size=(min(step, resamples - first), size))
