@@ -37,6 +37,11 @@ def kernels() -> Iterator[CaseProcess]:
         yield process
 
 
+def youngest() -> psutil.Process:
+    """The process that was begun last; numbers of processes begin again some day."""
+    return max(psutil.Process().children(), key=lambda child: child.create_time())
+
+
 def wait_for(process: CaseProcess) -> None:
     while not process.is_ready():
         assert select.select([process.bell], [], [], 60.0)[0]
@@ -54,7 +59,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
     """It is not launched again: what fails now and then might not fail then."""
     kernels.ahead(planned("hang"), SOON)
     kernels.ahead(planned("wrong"))
-    (child,) = psutil.Process().children()[-1:]
+    child = youngest()
     child.kill()
     assert kernels.verify(planned("none")).outcome is Outcome.PASS
     assert kernels.in_line == 1
@@ -66,7 +71,7 @@ def test_one_whose_turn_comes_later_keeps_its_verdict(kernels: CaseProcess) -> N
 
 def test_a_process_that_has_died_is_not_replaced_before_somebody_has_heard_of_it(kernels: CaseProcess) -> None:
     kernels.ahead(planned("hang"), SOON)
-    (child,) = psutil.Process().children()[-1:]
+    child = youngest()
     child.kill()
     while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
