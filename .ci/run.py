@@ -11,9 +11,9 @@ from steps import POSTGRES, SLURM, Step, install, run, tox
 
 # Tests wait for processes that start, hang and die: half as many workers again as there are cores keep the cores busy.
 WORKERS = max(3, len(os.sched_getaffinity(0)) * 3 // 2)
-PY = ("--ignore=tests/museum", f"-n{WORKERS}")
+PY = ("--ignore=tests/adversarial_kernels", f"-n{WORKERS}")
 # A worker for each way to run a suite: a visit takes a core for two thirds of its time at most.
-MUSEUM = ("tests/museum", "-n3", "--dist=loadgroup")
+MUSEUM = ("tests/adversarial_kernels", "-n3", "--dist=loadgroup")
 
 STEPS = (
     Step("set up", 60, install("g++", "git", "python3-venv", *SLURM, *POSTGRES)),

@@ -28,4 +28,4 @@ for workers in 1 2; do
   wait "$watcher" 2>/dev/null
   tail -n 3 "$folder/n$workers.txt"
 done
-python3 bench/two_gpus.py "$folder"
+python3 benchmarks/two_gpus.py "$folder"

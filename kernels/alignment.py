@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.operation import Tensor
+from bitgate.model import Tensor
 
 PROMISED_ALIGNMENT = 16
 """Bytes, of every base pointer."""

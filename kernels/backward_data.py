@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import prod
 
 from bitgate.kernel.declaration import Refusal
-from bitgate.operations.convolution import ConvProblem, gemms_count
+from bitgate.ops.convolution import ConvProblem, gemms_count
 
 from .limits import MAX_COORDINATE
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operation import DtypeSet
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.model import DtypeSet
+from bitgate.ops.convolution import ConvProblem, Pass
 
 from .channels_last import channels_last
 from .clauses import broken_assertion, broken_vectors, channel_access, grid_blocks, too_many_threads, wrong_types

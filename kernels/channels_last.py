@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from bitgate.kernel.declaration import Refusal
-from bitgate.operation import Tensor
-from bitgate.operations.convolution import ConvProblem, default_layout, default_weight_layout
-from bitgate.operations.convolution.layout import (
+from bitgate.model import Tensor
+from bitgate.ops.convolution import ConvProblem, default_layout, default_weight_layout
+from bitgate.ops.convolution.layout import (
     INPUT_LAYOUTS,
     input_letters,
     output_layout,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bitgate.kernel.declaration import Instance, Refusal
-from bitgate.operation import Tensor
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import Tensor
+from bitgate.ops.convolution import ConvProblem
 
 from .alignment import CHANNEL, is_aligned
 from .limits import MAX_GRID_THREADS

@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import isqrt
 
 from bitgate.kernel.declaration import ANY_INTEGER, Option
-from bitgate.operation import Tensor
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import Tensor
+from bitgate.ops.convolution import ConvProblem
 
 from .channels_last import channels_last
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitgate.kernel.declaration import Instance
-from bitgate.operation import DTYPES, Accumulation, DtypeSet
+from bitgate.model import DTYPES, Accumulation, DtypeSet
 
 from .channels_last import ANY_LAYOUT
 from .cpp_names import WAVES

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bitgate.operation import Accumulation, Problem
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model import Accumulation, Problem
+from bitgate.model.host_tensor import HostTensor
 from bitgate.verify.bounds import Bounds, bounded_results
 
 

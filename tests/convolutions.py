@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from bitgate.operation import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
-from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.model import ELEMENTWISE, OPERAND_ELEMENTWISE, DtypeSet
+from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 
 @dataclass(frozen=True)

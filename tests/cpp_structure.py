@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bitgate.faults.mutation.mutant import Mutant
-from bitgate.faults.mutation.operators import plain_cpp
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.operators import plain_cpp
 
 SWITCH = "BITGATE_MUTANT("
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from bitgate.operation import Contraction
-from bitgate.operation.gap import Gap
+from bitgate.model import Contraction
+from bitgate.model.gap import Gap
 
 Contracted = TypeVar("Contracted", bound=Contraction)
 

@@ -12,10 +12,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bitgate.operation import Dtype
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.operations.convolution import ConvProblem, Pass
-from bitgate.operations.gemm import GemmProblem
+from bitgate.model import Dtype
+from bitgate.model.host_tensor import HostTensor
+from bitgate.ops.convolution import ConvProblem, Pass
+from bitgate.ops.gemm import GemmProblem
 
 Index = tuple[int, ...]
 Cells = np.ndarray[Any, Any]

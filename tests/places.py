@@ -10,14 +10,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bitgate import rooms
+from bitgate.core import paths
 
 
 @contextmanager
 def lasting_place() -> Iterator[Path]:
     """An empty folder that is nobody else's meanwhile. A build is known by where its sources lie: what a test compiles
     here, the next test with the same sources finds built, and so does the next run."""
-    folder = rooms.cache_dir() / "tests"
+    folder = paths.cache_dir() / "tests"
     folder.mkdir(parents=True, exist_ok=True)
     for number in count():
         place, lock = folder / str(number), FileLock(folder / f"{number}.lock")

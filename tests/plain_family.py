@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 
 def plain_family(folder: Path, *sources: str, **stated: Any) -> KernelFamily:

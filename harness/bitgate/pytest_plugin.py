@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from bitgate.plugin.run import Run
+    from bitgate.suite.pytest.run import Run
 
 TABLE = "cases.toml"
 AWAKE = "bitgate_target"
@@ -21,7 +21,7 @@ AWAKE = "bitgate_target"
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     config = pluginmanager.get_plugin("pytestconfig")
     if config is not None and names_a_suite(config.invocation_params.args, config.invocation_params.dir):
-        from bitgate.plugin import options
+        from bitgate.suite.pytest import options
 
         options.add(parser)
 
@@ -58,7 +58,7 @@ def pytest_load_initial_conftests(
         try:
             parser.parse(args)
         except pytest.UsageError as error:
-            from bitgate.plugin.options import explain
+            from bitgate.suite.pytest.options import explain
 
             raise SystemExit(explain(error, args)) from None
 
@@ -67,7 +67,7 @@ def pytest_load_initial_conftests(
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | None, int | None]:
     if not hasattr(config.option, AWAKE) or hasattr(config, "workerinput"):
         return (yield)
-    from bitgate.plugin import outcome
+    from bitgate.suite.pytest import outcome
 
     try:
         status = yield
@@ -81,7 +81,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | None, in
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if not hasattr(config.option, AWAKE) or os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
-    from bitgate.plugin.workers import count
+    from bitgate.suite.pytest.workers import count
 
     return count(config)
 
@@ -92,12 +92,12 @@ def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in (("smoke", "what every change must pass"), ("regression", "all of it; contains smoke")):
         config.addinivalue_line("markers", f"{tier}: {meaning} (bitgate)")
     if not config.option.help and not config.option.markers:
-        from bitgate.plugin.start import start
+        from bitgate.suite.pytest.start import start
 
         start(config)
 
 
 def awake(config: pytest.Config) -> Run | None:
-    from bitgate.plugin.run import RUN
+    from bitgate.suite.pytest.run import RUN
 
     return config.stash.get(RUN, None)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operations.convolution import ConvProblem
-from bitgate.operations.gemm import GEMM_LAYOUTS, GemmProblem
+from bitgate.ops.convolution import ConvProblem
+from bitgate.ops.gemm import GEMM_LAYOUTS, GemmProblem
 
 from ..clauses import VectorAccess, broken_vectors, grid_blocks, too_many_threads, wrong_types
 from ..cpp_names import WAVES, types

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import element
-from bitgate.operation import Tensor
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import Tensor
+from bitgate.ops.convolution import ConvProblem
 
 from ..backward_weight import Way, family, instances
 from ..channels_last import channels_last

@@ -11,7 +11,7 @@ from math import prod
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.ops.convolution import ConvProblem, Pass
 
 from ..channels_last import channels_last
 from ..clauses import (

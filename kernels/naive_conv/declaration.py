@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, element, units
-from bitgate.operation import DTYPES, Accumulation, DtypeSet
-from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.model import DTYPES, Accumulation, DtypeSet
+from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.ops.convolution.layout import INPUT_LAYOUTS
 
 from ..cpp_names import FWD
 from ..library_family import library_family

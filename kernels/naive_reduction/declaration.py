@@ -1,5 +1,5 @@
 """Plain reductions: one thread a row, in order. What it sums, and in which order, is what
-``bitgate.operations.reduction`` states, so real numbers come out bit for bit as well."""
+``bitgate.ops.reduction`` states, so real numbers come out bit for bit as well."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
-from bitgate.operations.reduction import ReductionProblem
+from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation
+from bitgate.ops.reduction import ReductionProblem
 
 SPELLINGS = {"f32": ("f32",), "f16": ("f16",), "bf16": ("bf16",), "i8": ("i8", "i8_i8_i32"), "i32": ("i32",)}
 

@@ -10,8 +10,8 @@ from math import prod
 
 from bitgate.kernel.declaration import Dispatch, Instance, Refusal
 from bitgate.kernel.generated import Registered, units
-from bitgate.operation import DTYPES
-from bitgate.operations.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
+from bitgate.model import DTYPES
+from bitgate.ops.convolution import ConvProblem, Pass, gemms_count, sub_gemm_rows, sub_gemms
 
 from ..backward_data import too_large
 from ..clauses import (

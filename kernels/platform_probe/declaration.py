@@ -2,7 +2,7 @@
 
 A family like any other, so that probes are built, loaded, planned, recorded and reported as every case is. Its
 instances compute nothing: they are planned on the platform itself, run tiles or write figures (probe_problem.hpp), and
-``bitgate.platform_probe`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
+``bitgate.runtime.probe`` judges those. ``probe.h`` declares the one function that a library has beside the C ABI.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION, Problem
+from bitgate.model import F32_ACCUMULATION, Problem
 
 PROBES = {
     "wave": ("device", 256),

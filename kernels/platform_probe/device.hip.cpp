@@ -1,5 +1,5 @@
 // Probes of what kernels take for granted beside matrix fragments: waves, LDS and atomic operations. Each
-// writes figures, as 32-bit words; harness/bitgate/platform_probe/device.py says what they must be.
+// writes figures, as 32-bit words; harness/bitgate/runtime/probe/device.py says what they must be.
 #include "bitgate/bits.hpp"
 #include "bitgate/lds.hpp"
 #include "probe_problem.hpp"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, Option, Refusal
 from bitgate.kernel.generated import Registered, element, units
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
-from bitgate.operations.reduction import Kind, ReductionProblem
+from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation
+from bitgate.ops.reduction import Kind, ReductionProblem
 
 from ..cpp_names import WAVES
 from ..library_family import library_family

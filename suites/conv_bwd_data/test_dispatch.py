@@ -1,7 +1,7 @@
 """The right bits by the right way: path, sub-GEMMs, launches and buckets are what the table and the maths say."""
 
-from bitgate.operations.convolution import sub_gemms
-from bitgate.plugin import cases
+from bitgate.ops.convolution import sub_gemms
+from bitgate.suite.pytest import cases
 
 
 @cases("conv_bwd_data#dispatch", needs="dispatch")

@@ -3,7 +3,7 @@
 Tests with stride > 1 used G = 2 and tests with G = 1 used stride 1, so nothing saw that the others were dropped.
 """
 
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("conv_bwd_data#gemms_count", g=1, strided=True, ndim=2, num_d=0, gemms_count=[4, 9, 36])

@@ -1,6 +1,6 @@
 """Any layout gives the same bits: tensors without channels last go through transposed copies in the workspace."""
 
-from bitgate.plugin import SOME, cases
+from bitgate.suite.pytest import SOME, cases
 
 
 @cases("conv_bwd_data#layouts")

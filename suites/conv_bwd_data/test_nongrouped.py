@@ -1,7 +1,7 @@
 """Backward data without groups launches each sub-GEMM by itself, in all its types."""
 
-from bitgate.operations.convolution import sub_gemms
-from bitgate.plugin import cases
+from bitgate.ops.convolution import sub_gemms
+from bitgate.suite.pytest import cases
 
 
 @cases("conv_bwd_data#nongrouped")

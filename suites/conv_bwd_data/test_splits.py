@@ -1,6 +1,6 @@
 """Split reductions, split batches and main loops: the right bits, by the way that the table states."""
 
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("conv_bwd_data#split_k")

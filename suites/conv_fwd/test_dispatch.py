@@ -1,6 +1,6 @@
 """The right bits by the right way: the path of the specialisation, one launch, and the chunks that split-N makes."""
 
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("conv_fwd#dispatch", needs="dispatch")

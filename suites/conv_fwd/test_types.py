@@ -1,6 +1,6 @@
 """Forward in 8 bits: y equals the exact reference in every bit, in i8, in both flavours of f8 and bf8, and mixed."""
 
-from bitgate.plugin import cases, verified
+from bitgate.suite.pytest import cases, verified
 
 test_types = verified("conv_fwd#types")
 test_large = verified("conv_fwd#large")

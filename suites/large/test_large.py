@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bitgate.plugin import cases, verified
+from bitgate.suite.pytest import cases, verified
 
 test_bits = verified("large")
 

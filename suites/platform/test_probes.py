@@ -1,5 +1,5 @@
 """Probes of the platform. They run first; if one is red, the rest of the run is NOT_RUN for that reason."""
 
-from bitgate.plugin import verified
+from bitgate.suite.pytest import verified
 
 test_probe = verified("platform")

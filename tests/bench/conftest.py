@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.record.timing import Timing, timings
+from bitgate.results.record.timing import Timing, timings
 
 sys.path.insert(0, str(Path(__file__).parent))  # timings.py
 

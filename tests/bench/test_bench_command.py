@@ -18,8 +18,8 @@ import pytest
 
 from bitgate.cli.bench_gate import sides
 from bitgate.cli.main import run
-from bitgate.project_file import read
-from bitgate.record.timing import Status, Timing, timings, write
+from bitgate.core.project_file import read
+from bitgate.results.record.timing import Status, Timing, timings, write
 
 CHANGING = str(Path(__file__).parent / "changing" / "declaration.py")
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate.bench.settings import Settings
-from bitgate.bench.side import Shape
 from bitgate.cli.bench_foreign import (
     Wanted,
     by_settings,
@@ -17,10 +15,12 @@ from bitgate.cli.bench_foreign import (
     reports,
     settings_of,
 )
-from bitgate.errors import UsageError
-from bitgate.operation import case_id, parse_case_id
-from bitgate.operation.foreign import PerfRequest, in_words
-from bitgate.record.timing import SCHEMA, Status, Timing
+from bitgate.core.errors import UsageError
+from bitgate.interop import PerfRequest, in_words
+from bitgate.model import case_id, parse_case_id
+from bitgate.results.record.timing import SCHEMA, Status, Timing
+from bitgate.tools.bench.arm import Shape
+from bitgate.tools.bench.settings import Settings
 
 CASE = "fwd_f16_nhwgc_g1n1k8c8_y1_h4"
 PROFILED = "ckProfiler grouped_conv_fwd 1 1 0 {} 2 1 1 8 8 1 1 4 4 1 1 1 1 0 0 0 0"

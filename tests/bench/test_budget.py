@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.record.timing import Status, Timing, timings
+from bitgate.results.record.timing import Status, Timing, timings
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
 OTHER = "fwd_f32_nhwgc_g1n2k8c8_y3x3_h8x8_s1x1_d1x1_p1x1_q1x1"
@@ -29,8 +29,8 @@ def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A launch that takes long is no hang yet. The others go on, in a new process."""
-    monkeypatch.setattr("bitgate.bench.lane.MOST_LAUNCH_SECONDS", 2.0)
-    monkeypatch.setattr("bitgate.bench.at_work.FIRST_SECONDS", 0.2)
+    monkeypatch.setattr("bitgate.tools.bench.worker.MOST_LAUNCH_SECONDS", 2.0)
+    monkeypatch.setattr("bitgate.tools.bench.progress.FIRST_SECONDS", 0.2)
     _, said, rows = bench(CASE, OTHER, *SLEEPS)
     found = {(row.case, row.instance): row for row in rows}
     stopped, timed = found[CASE, "second"], found[OTHER, "first"]
@@ -41,7 +41,7 @@ def test_who_is_being_verified_when_the_budget_is_over_is_stopped(
 
 
 def test_a_kernel_that_hangs_while_it_is_verified_is_called_that(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bitgate.bench.lane.LAUNCH_SECONDS", 2.0)
+    monkeypatch.setattr("bitgate.tools.bench.worker.LAUNCH_SECONDS", 2.0)
     code, said, rows = bench(CASE, *SLEEPS)
     (hung,) = (row for row in rows if row.instance == "second")
     assert (code, hung.status, hung.verdict) == (1, Status.NOT_VERIFIED, "HUNG"), said

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.bench.clocks import Clocks, amd, host, smi_line
-from bitgate.device.targets import absent
+from bitgate.runtime.targets import absent
+from bitgate.tools.bench.clocks import Clocks, amd, host, smi_line
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from timings import Device, row
+from tests.bench.timings import Device, row
 
-from bitgate.bench.compare import LEAST_ROUNDS, Comparison, compare
-from bitgate.bench.settings import Significance
-from bitgate.record.timing import Status
+from bitgate.results.record.timing import Status
+from bitgate.tools.bench.compare import LEAST_ROUNDS, Comparison, compare
+from bitgate.tools.bench.settings import Significance
 
 QUICK = Significance(resamples=200)
 
@@ -50,7 +50,7 @@ def sweep_of(seed: int, **said: float) -> Comparison:
 
 @pytest.mark.parametrize("instances", [1, 3])
 def test_a_beside_itself_has_no_winner(instances: int) -> None:
-    """`python bench/ab_error.py` counts more sweeps."""
+    """`python benchmarks/ab_error.py` counts more sweeps."""
     for seed in range(3):
         assert sweep_of(seed, instances=instances).wins == {"A": 0, "tie": 40, "B": 0, "unknown": 0}
 

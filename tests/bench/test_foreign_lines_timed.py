@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.record.timing import Timing, timings
+from bitgate.results.record.timing import Timing, timings
 
 KERNEL = "grouped_bwd_data.f16_32x32x32_a1b1c1*"
 PROFILED = "ckProfiler grouped_conv_bwd_data 1 1 {} 2 1 1 8 8 3 3 6 6 2 2 1 1 1 1 1 1"

@@ -10,14 +10,14 @@ import pytest
 import xmlschema
 from junitparser import JUnitXml
 from msgspec.structs import replace
-from timings import CASE, row
+from tests.bench.timings import CASE, row
 
-from bitgate import rooms
-from bitgate.bench import gate_report
-from bitgate.bench.gate import Gate, Ruling, Shape, judge
-from bitgate.bench.settings import Significance
-from bitgate.record import UNKNOWN
-from bitgate.record.timing import Status, Timing
+from bitgate.core import paths
+from bitgate.results.record import UNKNOWN
+from bitgate.results.record.timing import Status, Timing
+from bitgate.tools.bench import gate_report
+from bitgate.tools.bench.gate import Gate, Ruling, Shape, judge
+from bitgate.tools.bench.settings import Significance
 
 QUICK = Significance(resamples=200)
 
@@ -265,4 +265,4 @@ def test_dashboards_get_a_testcase_a_shape(bench: Bench, tmp_path: Path) -> None
     slower = next(case for case in suite if case.name.endswith("__slower]"))
     assert "again.ratio=1.09" in slower.system_out
     for schema in ("jenkins.xsd", "junit.xsd"):
-        xmlschema.XMLSchema(rooms.room("reports") / schema).validate(file)
+        xmlschema.XMLSchema(paths.room("reports") / schema).validate(file)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bitgate.bench.hold import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, Hold, most_queued
-from bitgate.bench.launches import Clock
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
+from bitgate.tools.bench.launches import Clock
+from bitgate.tools.bench.queue_gate import LEAST_SECONDS, MOST_QUEUED, MOST_SECONDS, SPARE, Hold, most_queued
 from bitgate.verify.session import Session
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.bench.interval import median_interval
-from bitgate.bench.settings import Significance
+from bitgate.tools.bench.interval import median_interval
+from bitgate.tools.bench.settings import Significance
 
 QUICK = Significance(resamples=200)
 

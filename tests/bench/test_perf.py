@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from timings import row
+from tests.bench.timings import row
 
-from bitgate.bench.peaks import PEAKS, peak_of, roofline
-from bitgate.bench.perf import best_line, lines, shown, summary
-from bitgate.bench.settings import Significance
-from bitgate.operation import parse_case_id
-from bitgate.record.timing import Status
+from bitgate.model import parse_case_id
+from bitgate.results.record.timing import Status
+from bitgate.tools.bench.peaks import PEAKS, peak_of, roofline
+from bitgate.tools.bench.perf import best_line, lines, shown, summary
+from bitgate.tools.bench.settings import Significance
 from bitgate.verify.trace import perf_line
 
 EXAMPLE_17 = parse_case_id("bwd_data_f16_nhwgc_g1n128k256c128_y3x3_h71x71_s2_p1")

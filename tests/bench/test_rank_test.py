@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.bench.rank_test import (
+from bitgate.tools.bench.rank_test import (
     aligned,
     false_discovery_limit,
     rank_test,

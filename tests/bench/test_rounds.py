@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timings import row
+from tests.bench.timings import row
 
-from bitgate.bench.compare import compare
-from bitgate.bench.rounds import ROUNDS_BEFORE_PRUNING, Lane, play
-from bitgate.bench.settings import Significance
+from bitgate.tools.bench.compare import compare
+from bitgate.tools.bench.rounds import ROUNDS_BEFORE_PRUNING, Lane, play
+from bitgate.tools.bench.settings import Significance
 
 ENDLESS = float("inf")
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from bitgate.bench.lane import Entrant, share_batch
-from bitgate.bench.rounds import Lane
-from bitgate.bench.rows import refused_row, timed_row
-from bitgate.bench.settings import Settings
-from bitgate.bench.side import Contender, Shape, Side
-from bitgate.device.targets import absent
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import parse_case_id
-from bitgate.record import Outcome, Stamp, verdict_on
-from bitgate.record.timing import Status, Timing
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Stamp, verdict_on
+from bitgate.results.record.timing import Status, Timing
+from bitgate.runtime.targets import absent
+from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.rounds import Lane
+from bitgate.tools.bench.rows import refused_row, timed_row
+from bitgate.tools.bench.settings import Settings
+from bitgate.tools.bench.worker import Entrant, share_batch
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.bench.runs import timed_runs
+from bitgate.core.project_file import find
 from bitgate.kernel.loading import to_load
-from bitgate.operation import parse_case_id
-from bitgate.project_file import find
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.tools.bench.runs import timed_runs
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.selection import candidates

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bitgate.bench.lane import Entrant
-from bitgate.bench.settings import Settings
-from bitgate.bench.side import Contender, Shape, Side
-from bitgate.bench.sweep_run import by_data
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
+from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.settings import Settings
+from bitgate.tools.bench.sweep_run import by_data
+from bitgate.tools.bench.worker import Entrant
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 

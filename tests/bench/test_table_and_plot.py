@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from timings import CASE, row
+from tests.bench.timings import CASE, row
 
-from bitgate.bench import plot, table
-from bitgate.bench.compare import Comparison, compare
-from bitgate.bench.groups import grouped
-from bitgate.bench.settings import Significance
-from bitgate.errors import UsageError
-from bitgate.record.timing import Status
+from bitgate.core.errors import UsageError
+from bitgate.results.record.timing import Status
+from bitgate.tools.bench import plot, table
+from bitgate.tools.bench.compare import Comparison, compare
+from bitgate.tools.bench.groups import grouped
+from bitgate.tools.bench.settings import Significance
 
 BACKWARD = CASE.replace("fwd", "bwd_data")
 STRIDED = CASE.replace("s1x1", "s2x2")
@@ -138,10 +138,10 @@ def test_without_matplotlib_it_is_said_what_to_install(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from bitgate.bench import plot\n"
-        "from bitgate.bench.compare import compare\n"
-        "from bitgate.bench.settings import Significance\n"
-        "from bitgate.errors import UsageError\n"
+        "from bitgate.tools.bench import plot\n"
+        "from bitgate.tools.bench.compare import compare\n"
+        "from bitgate.tools.bench.settings import Significance\n"
+        "from bitgate.core.errors import UsageError\n"
         "try:\n"
         f"    plot.draw(compare([], Significance()), Path({str(tmp_path / 'a.svg')!r}))\n"
         "except UsageError as error:\n"

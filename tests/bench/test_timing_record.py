@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timings import row
+from tests.bench.timings import row
 
-from bitgate.record.event import RecordError
-from bitgate.record.timing import Status, Timing, timings, write
+from bitgate.results.record.event import RecordError
+from bitgate.results.record.timing import Status, Timing, timings, write
 
 SAMPLES = st.lists(st.tuples(st.floats(0, 10, exclude_min=True), st.integers(0, 50)), min_size=1, max_size=5)
 

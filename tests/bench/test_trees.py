@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.bench.trees import commit_of, sources_of, tree_of
-from bitgate.errors import UsageError
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, ours
+from bitgate.core.project_file import read
 from bitgate.kernel.registry import families
-from bitgate.project import Project, ours
-from bitgate.project_file import read
+from bitgate.tools.bench.trees import commit_of, sources_of, tree_of
 
 
 def git(folder: Path, *words: str) -> str:
@@ -59,7 +59,7 @@ def test_an_owners_project_lies_as_deep_in_its_repository_there(project: Project
 def test_our_own_kernels_come_from_another_checkout(tmp_path: Path) -> None:
     (tmp_path / "kernels" / "include" / "bitgate").mkdir(parents=True)
     (tmp_path / "kernels" / "include" / "bitgate" / "abi.h").touch()
-    (tmp_path / "kernels" / "naive_conv").symlink_to(rooms.root() / "kernels" / "naive_conv")
+    (tmp_path / "kernels" / "naive_conv").symlink_to(paths.root() / "kernels" / "naive_conv")
     tree = tree_of(ours(), tmp_path)
     assert tree.project.root == tmp_path
     assert tree.environment is not None
@@ -82,4 +82,4 @@ def test_what_is_no_such_tree(project: Project, tmp_path: Path) -> None:
 def test_rooms_elsewhere_are_told_if_they_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITGATE_ROOMS", str(tmp_path))
     with pytest.raises(UsageError, match=r"BITGATE_ROOMS=.*holds no kernels/include/bitgate/abi\.h; unset it"):
-        rooms.root.__wrapped__()
+        paths.root.__wrapped__()

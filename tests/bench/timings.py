@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.record.timing import SCHEMA, Status, Timing
+from bitgate.results.record.timing import SCHEMA, Status, Timing
 
 STRETCH = 8.0
 HIT = 0.85

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate.build import Builder
-from bitgate.cache import Cache
+from bitgate.kernel.build import Builder
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
 
 ONE = '#include "bitgate/abi.h"\n#include "shared.hpp"\nextern "C" BITGATE_EXPORT int one() { return SHARED; }\n'

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.architecture import ARCHITECTURES, Architecture
-from bitgate.build.flags import device_code, facts
-from bitgate.build.toolchain import find_device_compiler
-from bitgate.errors import UsageError
+from bitgate.core import paths
+from bitgate.core.architecture import ARCHITECTURES, Architecture
+from bitgate.core.errors import UsageError
+from bitgate.core.target_id import target_id
+from bitgate.kernel.build.flags import device_code, facts
+from bitgate.kernel.build.toolchain import find_device_compiler
 from bitgate.kernel.registry import families, select
-from bitgate.target_id import target_id
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 
@@ -87,7 +87,7 @@ def test_llvm_agrees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", [row.name for row in AMD if row.matrix is not None])
 def test_fragments_and_atomics_compile_for_it_without_a_warning(target: str) -> None:
-    compiler, kernels = find_device_compiler(), rooms.room("kernels")
+    compiler, kernels = find_device_compiler(), paths.room("kernels")
     folders = (kernels / "platforms/amd/include", kernels / "platforms/host/include", kernels / "include")
     command = [compiler.command[0], "clang", *device_code(target_id(target)), *compiler.headers, "-Werror"]
     command += [*(f"-I{folder}" for folder in folders), "-fsyntax-only", "-x", "hip", "-"]
@@ -125,6 +125,6 @@ def test_what_kernels_are_told() -> None:
 
 
 def test_the_command_line_that_a_document_tells_has_the_tables_defines() -> None:
-    page = (rooms.root() / "docs" / "kernels.md").read_text()
+    page = (paths.root() / "docs" / "kernels.md").read_text()
     stated = re.findall(r"-DBITGATE_\w+=\S+", page)
     assert [define.replace("'", "") for define in stated] == list(facts(target_id("gfx90a")))

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate.build import Builder
-from bitgate.build.artefacts import Artefacts
-from bitgate.cache import Cache, seal
-from bitgate.cases.built import Built, BuiltLibrary, strangers
 from bitgate.cli.main import run
-from bitgate.device.tools_abi import family as tools_family
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel import registry
+from bitgate.kernel.build import Builder
+from bitgate.kernel.build.artefacts import Artefacts
+from bitgate.kernel.cache import Cache, seal
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.project import ours
-from bitgate.record import Key, Outcome, Verdict, append
+from bitgate.results.build_manifest import Built, BuiltLibrary, strangers
+from bitgate.results.record import Key, Outcome, Verdict, append
+from bitgate.runtime.tools_abi import family as tools_family
 
 
 class WithoutRuntime(Builder):

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.build import Builder, BuildError
-from bitgate.cache import Cache
-from bitgate.errors import UsageError
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.kernel.build import Builder, BuildError
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
 
 Make = Callable[[], Builder]
@@ -101,11 +101,11 @@ def test_an_overlay_rebuilds_what_reaches_the_replaced_file(
 
 
 def test_an_overlay_of_a_header_in_the_kernels_room(family: KernelFamily, make_builder: Make, tmp_path: Path) -> None:
-    from bitgate import rooms
+    from bitgate.core import paths
 
     name = "kernels/include/bitgate/abi.h"
     edited = tmp_path / "abi.h"
-    edited.write_text((rooms.root() / name).read_text() + '\nstatic_assert(false, "the edited header is reached");\n')
+    edited.write_text((paths.root() / name).read_text() + '\nstatic_assert(false, "the edited header is reached");\n')
     with pytest.raises(BuildError, match="the edited header is reached"):
         make_builder().family(family, {name: edited})
 
@@ -198,7 +198,7 @@ def test_a_cache_that_cannot_be_made_is_named(family: KernelFamily, folder: str)
 def test_threads_are_a_number_that_the_runtime_takes(monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
     monkeypatch.setenv("BITGATE_THREADS", stated)
     with pytest.raises(UsageError, match=f"BITGATE_THREADS={stated}: give a number from 1 to 1024"):
-        rooms.threads()
+        paths.threads()
 
 
 SLOW = "#include <regex>\n" * 1 + 'extern "C" int slow() { return std::regex_match("a", std::regex("a*")); }\n'
@@ -206,8 +206,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{harness!r}]
-from bitgate.build import Builder
-from bitgate.cache import Cache
+from bitgate.kernel.build import Builder
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import KernelFamily
 family = KernelFamily("slow", (), ("host",), (), Path({folder!r}), ("slow.hip.cpp",))
 Builder("host", lambda line: print(line, flush=True), cache=Cache(Path({cache!r}))).family(family)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.msgpack import encode
 
-from bitgate.build.code_object import Argument, bundled, parse
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.kernel.build.code_object import Argument, bundled, parse
 
 KERNEL = {
     ".name": "_ZN6family6kernelIN7bitgate3f16EEEvPKT_i",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import toolchain
 from bitgate.cli.main import run
+from bitgate.kernel.build import toolchain
 
 DECLARATION = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily
-from bitgate.operations.convolution import Pass
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.ops.convolution import Pass
+from bitgate.model import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="mine", operations=("fwd",), sources=("mine.hip.cpp",), folder=Path(__file__).parent, platforms=("host",),

@@ -6,8 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from bitgate.cache import Cache
-from bitgate.cache.content import RACY_NS, Contents
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.content import RACY_NS, Contents
 
 
 def settled(path: Path, text: str) -> Path:

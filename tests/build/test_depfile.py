@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate.build.errors import first_error
-from bitgate.build.unit import read_depfile
+from bitgate.kernel.build.errors import first_error
+from bitgate.kernel.build.unit import read_depfile
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate.build import Builder, BuildError
-from bitgate.build.code_object import read
-from bitgate.cache import Cache
+from bitgate.kernel.build import Builder, BuildError
+from bitgate.kernel.build.code_object import read
+from bitgate.kernel.cache import Cache
 
 pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="device code needs ziglang (pip install ziglang)")
 

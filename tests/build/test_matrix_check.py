@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bitgate.build.matrix_check import kernels_of, missing, mnemonics, required
+from bitgate.kernel.build.matrix_check import kernels_of, missing, mnemonics, required
 from bitgate.kernel.declaration import Instance
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 MATRIX = Instance(
     "wide", "unit", ("f16",), ("nhwgc",), (2,), F32_ACCUMULATION, (64, 32, 32), (8, 8, 4), 64, 64, (32, 32, 8)

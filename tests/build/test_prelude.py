@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import flags
-from bitgate.build.parallel import compile_all
-from bitgate.build.paths import SourceTree
-from bitgate.build.prelude import Prelude, of_kernels
-from bitgate.build.toolchain import find_host_compiler
-from bitgate.build.unit import Unit, UnitStore
-from bitgate.cache import Cache
-from bitgate.cache.content import Contents
-from bitgate.project import own_kernels
+from bitgate.core.project import own_kernels
+from bitgate.kernel.build import flags
+from bitgate.kernel.build.parallel import compile_all
+from bitgate.kernel.build.paths import SourceTree
+from bitgate.kernel.build.prelude import Prelude, of_kernels
+from bitgate.kernel.build.toolchain import find_host_compiler
+from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.content import Contents
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: others get no prelude")
 

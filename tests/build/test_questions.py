@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate.build.builder import Builder
-from bitgate.build.errors import BuildError
-from bitgate.build.questions import compiled_lines, complaints, places
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.questions import compiled_lines, complaints, places
 from bitgate.kernel.declaration import KernelFamily
 
 SOURCE = """#include "other.hpp"

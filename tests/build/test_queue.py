@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import BuildError, flags
-from bitgate.build.paths import SourceTree
-from bitgate.build.queue import Lacking, compile_lacking, lacking
-from bitgate.build.recipe import Recipe
-from bitgate.build.toolchain import find_host_compiler
-from bitgate.build.unit import Unit, UnitStore
-from bitgate.cache import Cache
-from bitgate.cache.content import Contents
+from bitgate.kernel.build import BuildError, flags
+from bitgate.kernel.build.paths import SourceTree
+from bitgate.kernel.build.queue import Lacking, compile_lacking, lacking
+from bitgate.kernel.build.recipe import Recipe
+from bitgate.kernel.build.toolchain import find_host_compiler
+from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.content import Contents
 
 Make = Callable[..., Lacking]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build.paths import SourceTree
-from bitgate.cache import Cache
+from bitgate.kernel.build.paths import SourceTree
+from bitgate.kernel.cache import Cache
 
 
 def test_threads_share_one_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

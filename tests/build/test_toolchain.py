@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import toolchain
-from bitgate.build.flags import host_compile
-from bitgate.build.toolchain import find_hip_compiler, find_host_compiler
-from bitgate.cache import Cache
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.kernel.build import toolchain
+from bitgate.kernel.build.flags import host_compile
+from bitgate.kernel.build.toolchain import find_hip_compiler, find_host_compiler
+from bitgate.kernel.cache import Cache
 
 
 def program(folder: Path, name: str, says: str, code: int = 0) -> Path:

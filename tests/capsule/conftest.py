@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import lasting_place
+from tests.places import lasting_place
 
 from bitgate.cli.main import run
 

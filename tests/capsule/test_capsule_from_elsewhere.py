@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bitgate.capsule import folder
-from bitgate.capsule.folder import open_capsule
-from bitgate.capsule.manifest import Manifest
-from bitgate.capsule.playing import is_kernel, is_launcher
 from bitgate.cli.main import run
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.tools.capsule import folder
+from bitgate.tools.capsule.folder import open_capsule
+from bitgate.tools.capsule.manifest import Manifest
+from bitgate.tools.capsule.playing import is_kernel, is_launcher
 
 Edit = Callable[[Callable[[Any], None]], None]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.exact.digest import digest
-from bitgate.operation import parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model import parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.digest import digest
 
 CASE = "reduction_f32_o5l70i1_argmax"
 

@@ -11,20 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from bitgate.build import Builder, find_host_compiler
-from bitgate.build.code_object import Argument
-from bitgate.build.elf import symbols
-from bitgate.capsule.hidden import hidden_argument
-from bitgate.capsule.library_symbols import LibrarySymbols, external
-from bitgate.capsule.manifest import Kernarg, KernelStep, Manifest, Resources, Step
-from bitgate.capsule.modules import ModulePlayer
-from bitgate.device.errors import HipError
-from bitgate.device.runtime import open_device
-from bitgate.device.targets import named
+from bitgate.core.untrusted import OddInput, shaped
 from bitgate.kernel.abi import EventKind
+from bitgate.kernel.build import Builder, find_host_compiler
+from bitgate.kernel.build.code_object import Argument
+from bitgate.kernel.build.elf import symbols
 from bitgate.kernel.dispatch import LaunchEvent
 from bitgate.kernel.registry import families
-from bitgate.outside import OddInput, shaped
+from bitgate.runtime.errors import HipError
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import named
+from bitgate.tools.capsule.hidden import hidden_argument
+from bitgate.tools.capsule.library_symbols import LibrarySymbols, external
+from bitgate.tools.capsule.manifest import Kernarg, KernelStep, Manifest, Resources, Step
+from bitgate.tools.capsule.modules import ModulePlayer
 
 LAUNCH = LaunchEvent(EventKind.KERNEL, "k", (7, 5, 3), (64, 2, 1), 96, 0, (), b"", 0, 0, 0)
 

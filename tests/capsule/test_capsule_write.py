@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bitgate import rooms
-from bitgate.build import Builder
-from bitgate.build.code_object import read
-from bitgate.build.elf import symbols
-from bitgate.capsule.writing import Order
-from bitgate.capsule.writing import write as write_here
 from bitgate.cli.main import run
-from bitgate.exact.digest import digest
-from bitgate.operation import parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.core import paths
+from bitgate.kernel.build import Builder
+from bitgate.kernel.build.code_object import read
+from bitgate.kernel.build.elf import symbols
+from bitgate.model import parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.digest import digest
+from bitgate.tools.capsule.writing import Order
+from bitgate.tools.capsule.writing import write as write_here
 
 CASE = "bwd_data_f16_nhwgc_g2n1k8c8_y3x3_h6x6_s2x2_p1_bilinear"
 
@@ -183,7 +183,7 @@ def test_a_wrong_order_is_one_line(capsys, tmp_path, case, options, words):
 
 def test_a_kernel_of_ones_own(capsys, tmp_path):
     """``--load``, and a kernel that faults: the capsule holds its launch, and each replay faults the same way."""
-    folder = Path(shutil.copytree(rooms.root() / "examples" / "pointwise", tmp_path / "mine"))
+    folder = Path(shutil.copytree(paths.root() / "examples" / "pointwise", tmp_path / "mine"))
     source = folder / "pointwise.hip.cpp"
     text = source.read_text().replace(
         "bitgate::product(shape.input)", "shape.input[0] * shape.input[1] * shape.input[2]"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.operation import registry
+from bitgate.model import registry
 
 CASE = "row_counts_f32_r9c40"
 ROW_COUNTS = Path(__file__).parent / "row_counts"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bitgate.build import Builder
 from bitgate.cli.main import run
-from bitgate.faults.fault import choose, read_faults
-from bitgate.operation import registry
-from bitgate.project import own_kernels
+from bitgate.core.project import own_kernels
+from bitgate.kernel.build import Builder
+from bitgate.model import registry
+from bitgate.tools.faults.fault import choose, read_faults
 
 CHECKOUT = own_kernels().parent
 CASE = "bwd_data_f16_nhwgc_g1n1k16c8_y3_h8_s3_p1"

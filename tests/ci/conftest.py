@@ -17,13 +17,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # tasks.py
 
-from places import lasting_place
-from tasks import until
+from tests.ci.tasks import until
+from tests.places import lasting_place
 
-from bitgate import rooms
-from bitgate.ci.journal import Event, Night, read, replay
-from bitgate.record import Verdict
-from bitgate.record import read as read_results
+from bitgate.core import paths
+from bitgate.lab.ci.journal import Event, Night, read, replay
+from bitgate.results.record import Verdict
+from bitgate.results.record import read as read_results
 
 TABLE = """
 [[case]]
@@ -40,7 +40,7 @@ MODULE = """
 import time
 from pathlib import Path
 
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 HOLD = Path(__file__).parents[2] / "hold"
 seen = []
@@ -99,7 +99,7 @@ class Lab:
         """``bitgate ARGUMENTS``, typed in the folder and not waited for."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
         kept.pop("BITGATE_OUT", None)
-        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         return subprocess.Popen(
             [sys.executable, "-m", "bitgate", *arguments],
             cwd=self.folder,
@@ -142,7 +142,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
 
     def make(cases: int = 3, *edits: tuple[str, str]) -> Lab:
         kernel = places.enter_context(lasting_place()) / "mine"
-        shutil.copytree(rooms.root() / "examples" / "pointwise", kernel)
+        shutil.copytree(paths.root() / "examples" / "pointwise", kernel)
         (tmp_path / "kernels").mkdir()
         (tmp_path / "kernels" / "mine").symlink_to(kernel)
         source = kernel / "pointwise.hip.cpp"

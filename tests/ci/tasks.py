@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bitgate.cases.shard import Shard
-from bitgate.ci.executor import Executor, Status, Task
+from bitgate.lab.executors.executor import Executor, Status, Task
+from bitgate.results.shard import Shard
 
 PATIENCE_SECONDS = 240.0
 

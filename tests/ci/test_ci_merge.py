@@ -11,9 +11,9 @@ import pytest
 import xmlschema
 from junitparser import JUnitXml
 
-from bitgate import rooms
 from bitgate.cli.main import run
-from bitgate.record import Key, Outcome, Verdict, append
+from bitgate.core import paths
+from bitgate.results.record import Key, Outcome, Verdict, append
 
 
 def _record(folder: Path, target: str, outcome: Outcome = Outcome.PASS) -> None:
@@ -83,7 +83,7 @@ def test_a_target_without_a_machine_is_told_of_wherever_one_looks(
         ("bitgate.gfx942.run", "not run: pool mi300-a drained: new cooling")
     ]
     for schema in ("junit.xsd", "jenkins.xsd"):
-        xmlschema.XMLSchema(rooms.room("reports") / schema).validate(out / "junit.xml")
+        xmlschema.XMLSchema(paths.room("reports") / schema).validate(out / "junit.xml")
 
 
 def test_what_is_red_is_shown_where_the_forge_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,9 +120,9 @@ def test_a_bad_matrix_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_merging_imports_neither_hip_nor_numpy_nor_a_kernel() -> None:
     script = (
-        "import sys, bitgate.cli.ci, bitgate.report, bitgate.ci.matrix, bitgate.ci.targets;"
+        "import sys, bitgate.cli.ci, bitgate.results.report, bitgate.lab.ci.matrix, bitgate.results.targets_file;"
         "print([m for m in sys.modules if m.split('.')[0] in ('hip', 'numpy', 'ml_dtypes')"
-        " or m.startswith(('bitgate.verify', 'bitgate.kernel', 'bitgate.device', 'bitgate.build', 'bitgate.exact'))])"
+        " or m.startswith(('bitgate.verify', 'bitgate.kernel', 'bitgate.runtime', 'bitgate.numerics'))])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.ci.forges import DEVICE_FLAGS
+from bitgate.core import paths
+from bitgate.lab.ci.forges import DEVICE_FLAGS
 
-DOCKERFILES = sorted((rooms.room("ci") / "containers").glob("*.Dockerfile"))
+DOCKERFILES = sorted((paths.room("ci") / "containers").glob("*.Dockerfile"))
 each = pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
 KNOWN = {"FROM", "RUN", "ENV", "USER", "WORKDIR", "COPY"}
-DOCUMENT = rooms.root() / "docs" / "containers.md"
+DOCUMENT = paths.root() / "docs" / "containers.md"
 
 
 def _instructions(text: str) -> list[tuple[str, str]]:

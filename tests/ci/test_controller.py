@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.cases.plan import Plan, PlannedItem
-from bitgate.cases.run_plan import RunPlan, make
-from bitgate.ci.attempts import PLAN
-from bitgate.ci.executor import State, Status, Task
-from bitgate.ci.journal import Journal, Planned, Seat
-from bitgate.ci.night import Controller
-from bitgate.ci.screen import Plain
-from bitgate.errors import UsageError
-from bitgate.record import Key, Outcome, Stamp, Verdict, append
-from bitgate.report.summary import Summary
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci.attempts import PLAN
+from bitgate.lab.ci.journal import Journal, Planned, Seat
+from bitgate.lab.ci.night import Controller
+from bitgate.lab.ci.screen import Plain
+from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.results.plan import Plan, PlannedItem
+from bitgate.results.record import Key, Outcome, Stamp, Verdict, append
+from bitgate.results.report.summary import Summary
+from bitgate.results.run_plan import RunPlan, make
 
 ALL = tuple(range(4))
 Told = Callable[[Task], tuple[Status, Sequence[int]]]
@@ -96,7 +96,7 @@ class Finished:
 @pytest.fixture
 def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Finished]:
     """Runs a night of 4 cases on gfx942 (and further targets) to its end."""
-    monkeypatch.setattr("bitgate.ci.night.SOONEST_SECONDS", 0.0)
+    monkeypatch.setattr("bitgate.lab.ci.night.SOONEST_SECONDS", 0.0)
 
     def run(told: Told, *more: str, shards: int = 1) -> Finished:
         targets = ("gfx942", *more)

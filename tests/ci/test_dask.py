@@ -17,17 +17,17 @@ import pytest
 pytest.importorskip("distributed", reason="pip install 'bitgate[dask]'")
 
 import distributed
-from dask_bed import DaskBed, dask_bed
 from junitparser import JUnitXml
-from tasks import task_of, until, wait
+from tests.ci.dask_bed import DaskBed, dask_bed
+from tests.ci.tasks import task_of, until, wait
 
-from bitgate.cases.shard import Shard
-from bitgate.ci import executors
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import Executor, State, Task
-from bitgate.ci.executors import dask_worker
-from bitgate.ci.journal import Ended
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.lab import executors
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.ci.journal import Ended
+from bitgate.lab.executors import dask_worker
+from bitgate.lab.executors.executor import Executor, State, Task
+from bitgate.results.shard import Shard
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_another_controller_goes_on_with_what_runs(bed: DaskBed, tmp_path: Path)
     """The first is killed, with its client, while one task runs and one waits."""
     first = (
         "import sys; from dataclasses import replace; from pathlib import Path; from tasks import task_of;"
-        "from bitgate.ci import executors; tmp, address = Path(sys.argv[1]), sys.argv[2];"
+        "from bitgate.lab.ci import executors; tmp, address = Path(sys.argv[1]), sys.argv[2];"
         "dask = executors.executor('dask', tmp, 0, {'scheduler': address});"
         "lines = ['while [ ! -e go ]; do sleep 0.1; done; echo one >> ran', 'echo two >> ran'];"
         "dask.submit([replace(task_of(tmp / f't{n}', line), constraint='gfx942') for n, line in enumerate(lines)]);"

@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate import rooms
-from bitgate.ci.forges import DEVICE_FLAGS, github, gitlab, jenkins
-from bitgate.ci.matrix import Job
 from bitgate.cli.main import run
+from bitgate.core import paths
+from bitgate.lab.ci.forges import DEVICE_FLAGS, github, gitlab, jenkins
+from bitgate.lab.ci.matrix import Job
 
-CI = rooms.room("ci")
+CI = paths.room("ci")
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True)
 
 

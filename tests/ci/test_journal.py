@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.cases.shard import Shard
-from bitgate.ci.executor import State, Status
-from bitgate.ci.journal import (
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci.journal import (
     JOURNAL,
     Ended,
     Event,
@@ -23,7 +22,8 @@ from bitgate.ci.journal import (
     read,
     replay,
 )
-from bitgate.errors import UsageError
+from bitgate.lab.executors.executor import State, Status
+from bitgate.results.shard import Shard
 
 SHARDS = (("host", "1/2", 7), ("host", "2/2", 6), ("gfx942", "1/1", 13))
 PLANNED = Planned("night-1", "p1", "/owner", "local", 2, {"a": "b"}, ("--tier=smoke",), {"A": "1"}, SHARDS)

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tasks import task_of, until, wait
+from tests.ci.tasks import task_of, until, wait
 
-from bitgate.ci import executors
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import State, Task
-from bitgate.ci.executors.local import Local
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.lab import executors
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors.executor import State, Task
+from bitgate.lab.executors.local import Local
 
 
 def test_no_more_run_at_a_time_than_were_asked_for(tmp_path: Path) -> None:
@@ -50,7 +50,8 @@ def test_those_that_wait_begin_in_their_order(tmp_path: Path) -> None:
 def test_another_controller_goes_on_with_what_runs_and_what_waits(tmp_path: Path) -> None:
     """The first one is killed after it has begun one of two."""
     first = (
-        "import sys; from pathlib import Path; from tasks import task_of; from bitgate.ci.executors.local import Local;"
+        "import sys; from pathlib import Path; from tests.ci.tasks import task_of;"
+        "from bitgate.lab.executors.local import Local;"
         "tmp = Path(sys.argv[1]); local = Local(1); lines = ['echo one >> ran; while [ ! -e go ]; do sleep 0.1; done',"
         "'echo two >> ran'];"
         "handles = local.submit([task_of(tmp / f't{n}', line) for n, line in enumerate(lines)]);"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bitgate import rooms
+from bitgate.core import paths
 
-LOCAL = rooms.room("ci") / "local"
+LOCAL = paths.room("ci") / "local"
 NAMES = {
     "matrix": {"target": "gfx942", "minutes": 20, "container": {"image": "a:1.2.3"}},
     "needs": {"matrix": {"result": "success", "outputs": {"matrix": '{"include": [{"n": 1}]}'}}},

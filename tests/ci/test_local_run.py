@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
+from bitgate.core import paths
 
-CHECKOUT = rooms.root()
+CHECKOUT = paths.root()
 RUN = CHECKOUT / "ci" / "local" / "run.py"
 groovy = pytest.mark.skipif(not shutil.which("groovy"), reason="needs groovy")
 GITHUB, GITLAB, JENKINS = "github", "gitlab", pytest.param("jenkins", marks=groovy)
@@ -74,7 +74,7 @@ bitgate(tier: 'smoke', shards: '2')
 }
 FILE = dict(zip(("github", "gitlab", "jenkins"), PIPELINES, strict=True))
 MODULE = """
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("mine")

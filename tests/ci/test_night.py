@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
-from bitgate.cases.plan import Plan, PlannedItem
-from bitgate.cases.run_plan import RunPlan, make
-from bitgate.record import Key, Outcome, Stamp, Verdict, append
-from bitgate.report.ledger import read_night
-from bitgate.report.render import merge
-from bitgate.report.summary import summarise
+from bitgate.results.plan import Plan, PlannedItem
+from bitgate.results.record import Key, Outcome, Stamp, Verdict, append
+from bitgate.results.report.ledger import read_night
+from bitgate.results.report.render import merge
+from bitgate.results.report.summary import summarise
+from bitgate.results.run_plan import RunPlan, make
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 SHARDS = 6

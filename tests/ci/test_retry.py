@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.ci.executor import State, Status
-from bitgate.ci.retry import TIMES_LONGER, Health, Tried, decide, unanswered
-from bitgate.record import Outcome
+from bitgate.lab.ci.retry import TIMES_LONGER, Health, Tried, decide, unanswered
+from bitgate.lab.executors.executor import State, Status
+from bitgate.results.record import Outcome
 
 CASES = tuple(f"case{number}" for number in range(100))
 

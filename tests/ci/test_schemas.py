@@ -15,12 +15,12 @@ import yaml
 from groovy_parser.parser import GroovyRestrictedTokenizer, create_groovy_parser
 from lark.exceptions import UnexpectedInput
 
-from bitgate import rooms
-from bitgate.ci.forges import gitlab
-from bitgate.ci.matrix import Job, cells
-from bitgate.ci.targets import read_targets
+from bitgate.core import paths
+from bitgate.lab.ci.forges import gitlab
+from bitgate.lab.ci.matrix import Job, cells
+from bitgate.results.targets_file import read_targets
 
-CI = rooms.room("ci")
+CI = paths.room("ci")
 NO_TAGS: dict[str, Any] = {} if version("check_jsonschema") >= "0.39" else {"tags": ["docker"]}
 """GitLab takes an empty list; schemas of before, which Python 3.10 has, ask for a tag."""
 GROOVY = [CI / "jenkins" / "Jenkinsfile", *sorted((CI / "jenkins" / "vars").glob("*.groovy"))]
@@ -100,7 +100,7 @@ def test_jenkins_files_are_groovy_and_what_is_none_is_told() -> None:
             parse(library.replace(old, new))
 
 
-DOCUMENT = (rooms.root() / "docs" / "ci.md").read_text()
+DOCUMENT = (paths.root() / "docs" / "ci.md").read_text()
 
 
 def _blocks(language: str) -> list[str]:

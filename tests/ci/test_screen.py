@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.cases.shard import Shard
-from bitgate.ci import screen
-from bitgate.ci.attempts import folder_of, record_of
-from bitgate.ci.executor import State, Status
-from bitgate.ci.journal import Attempt, Place, Progress
-from bitgate.ci.screen import Lively, Plain, table
-from bitgate.ci.tally import Tally
-from bitgate.ci.view import Row, View, duration, view_of
-from bitgate.record import Outcome
+from bitgate.lab.ci import screen
+from bitgate.lab.ci.attempts import folder_of, record_of
+from bitgate.lab.ci.journal import Attempt, Place, Progress
+from bitgate.lab.ci.screen import Lively, Plain, table
+from bitgate.lab.ci.tally import Tally
+from bitgate.lab.ci.view import Row, View, duration, view_of
+from bitgate.lab.executors.executor import State, Status
+from bitgate.results.record import Outcome
+from bitgate.results.shard import Shard
 
 DONE, RUNS, WAITS = ("host", Shard(1, 3)), ("host", Shard(2, 3)), ("host", Shard(3, 3))
 LOST = ("gfx942", Shard(1, 1))

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.cases.plan import Plan, PlannedItem
-from bitgate.cases.run_plan import RunPlan
-from bitgate.ci.select import select, selectors
-from bitgate.ci.select_changes import Change, tracked
-from bitgate.ci.select_rules import Facts
 from bitgate.cli.selecting import facts_of
-from bitgate.project import ours
+from bitgate.core.project import ours
+from bitgate.lab.ci.select import select, selectors
+from bitgate.lab.ci.select_changes import Change, tracked
+from bitgate.lab.ci.select_rules import Facts
+from bitgate.results.plan import Plan, PlannedItem
+from bitgate.results.run_plan import RunPlan
 
 ROOT = ours().root
 WITNESSES = ("suites/large/test_large.py", "suites/metamorphic/test_laws.py")
@@ -74,14 +74,14 @@ CHANGED: dict[str, Callable[[PlannedItem], bool]] = {
     "kernels/grouped_fwd/planting.toml": family("grouped_fwd"),
     "kernels/backward_data.py": family("grouped_bwd_data", "nongrouped_bwd_data"),
     # Python, by who imports it
-    "harness/bitgate/verify/spine.py": everything,
-    "harness/bitgate/exact/native/convert.hpp": everything,
-    "harness/bitgate/operations/reduction/reference.py": operation("reduction"),
+    "harness/bitgate/verify/pipeline.py": everything,
+    "harness/bitgate/numerics/native/convert.hpp": everything,
+    "harness/bitgate/ops/reduction/reference.py": operation("reduction"),
     # a GEMM's declaration shares clauses with those of convolutions
-    "harness/bitgate/operations/convolution/window.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
-    "harness/bitgate/report/junit.py": nothing,
+    "harness/bitgate/ops/convolution/window.py": operation("fwd", "bwd_data", "bwd_weight", "gemm"),
+    "harness/bitgate/results/report/junit.py": nothing,
     "harness/bitgate/cli/verify.py": nothing,
-    "harness/bitgate/fuzz/campaign.py": nothing,
+    "harness/bitgate/tools/fuzz/campaign.py": nothing,
     "harness/bitgate/not_there.py": everything,
     # suites
     "suites/gemm/cases.toml": lambda item: item.suite == "gemm",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.ci.select_changes import Change, named, since
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci.select_changes import Change, named, since
 
 
 class Repository:

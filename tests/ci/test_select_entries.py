@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.ci import select_entries as entries
-from bitgate.ci.select_changes import Change
+from bitgate.lab.ci import select_entries as entries
+from bitgate.lab.ci.select_changes import Change
 
 TABLE = """
 [defaults]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import bitgate
-from bitgate.ci.select_imports import ImportGraph, neighbours, states
 from bitgate.cli.selecting import AFTERWARDS, JUDGES
+from bitgate.lab.ci.select_imports import ImportGraph, neighbours, states
 
 
 def package(folder: Path, files: Mapping[str, str]) -> ImportGraph:
@@ -84,5 +84,5 @@ def test_what_only_reports_is_no_part_of_the_process_that_judges() -> None:
 
     code = "import sys, bitgate.verify.server; print('\\n'.join(m for m in sys.modules if m.startswith('bitgate')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name for name in done.stdout.split() if not name.startswith("bitgate.operations")}
+    loaded = {name for name in done.stdout.split() if not name.startswith("bitgate.ops")}
     assert loaded <= judging | {"bitgate"}, "what really is imported is known to be"

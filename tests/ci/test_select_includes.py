@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.build import flags
-from bitgate.build.builder import Builder
-from bitgate.build.unit import read_depfile
-from bitgate.ci.select_includes import Includes, families_reached, places
+from bitgate.core.project import own_kernels
+from bitgate.kernel.build import flags
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.includes import Includes, families_reached, places
+from bitgate.kernel.build.unit import read_depfile
 from bitgate.kernel.registry import families
-from bitgate.project import own_kernels
 
 
 def reached(file: str) -> set[str]:

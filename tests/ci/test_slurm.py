@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slurm_bed import SlurmBed, lacking, slurm_bed
-from tasks import task_of, until, wait
+from tests.ci.slurm_bed import SlurmBed, lacking, slurm_bed
+from tests.ci.tasks import task_of, until, wait
 
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import State, Status, Task
-from bitgate.ci.executors import executor
-from bitgate.ci.executors.slurm import Handle, Slurm
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors import executor
+from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.lab.executors.slurm import Handle, Slurm
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
@@ -257,7 +257,7 @@ def test_a_task_that_cannot_begin_says_where_to_look(
     slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    monkeypatch.setattr("bitgate.ci.executors.slurm.ARRIVAL_SECONDS", 0.5)
+    monkeypatch.setattr("bitgate.lab.executors.slurm.ARRIVAL_SECONDS", 0.5)
     (status,) = wait(slurm, list(slurm.submit([at("gfx942", tmp_path / "t", "true")]))).values()
     assert (status.state, status.exit_code) == (State.ENDED, 127)
     log = Path(status.reason.removeprefix("its job did not begin its task: see "))

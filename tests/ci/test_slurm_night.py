@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_bed import lacking, slurm_bed
-from tasks import until
+from tests.ci.slurm_bed import lacking, slurm_bed
+from tests.ci.tasks import until
 
-from bitgate import rooms
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import State
+from bitgate.core import paths
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors.executor import State
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
@@ -55,6 +55,6 @@ def test_a_small_night_outlives_a_job_and_its_controller(lab: Callable[..., Any]
 @pytest.mark.nightly
 def test_a_large_night_outlives_a_node_a_job_and_its_controller(tmp_path: Path) -> None:
     """2,094 cases of the smoke tier on three targets and six nodes; the program tells what did not come true."""
-    command = [sys.executable, "bench/slurm_night.py", f"--out={tmp_path}"]
-    done = subprocess.run(command, cwd=rooms.root(), capture_output=True, text=True, check=False)
+    command = [sys.executable, "benchmarks/slurm_night.py", f"--out={tmp_path}"]
+    done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tasks import task_of
+from tests.ci.tasks import task_of
 
-from bitgate.ci.executor import State
-from bitgate.ci.executors import executor
-from bitgate.ci.executors.slurm import Handle, Slurm, script
-from bitgate.ci.executors.slurm_words import (
+from bitgate.core.errors import UsageError
+from bitgate.lab.executors import executor
+from bitgate.lab.executors.executor import State
+from bitgate.lab.executors.slurm import Handle, Slurm, script
+from bitgate.lab.executors.slurm_states import (
     JobEnd,
     Wait,
     end_of,
@@ -25,7 +26,6 @@ from bitgate.ci.executors.slurm_words import (
     state_of,
     wait_of,
 )
-from bitgate.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_each_element_of_an_array_becomes_its_task(tmp_path: Path, monkeypatch: 
     for index, task in enumerate(many):
         environment = {"SLURM_ARRAY_TASK_ID": str(index)}
         printed = subprocess.run(["/bin/sh"], input=text, env=environment, capture_output=True, text=True, check=True)
-        assert printed.stdout == f"-m bitgate.ci.task {task.folder}/task.json\n"
+        assert printed.stdout == f"-m bitgate.lab.ci.task {task.folder}/task.json\n"
 
 
 def test_without_slurm_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 import pytest
 from junitparser import JUnitXml
-from tasks import until
+from tests.ci.tasks import until
 
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import State
-from bitgate.ci.journal import Ended, Journal, Planned
-from bitgate.record import Outcome
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.ci.journal import Ended, Journal, Planned
+from bitgate.lab.executors.executor import State
+from bitgate.results.record import Outcome
 
 Make = Callable[..., Any]
 TWO = ("--target", "host", "--target", "host_for_gfx942", "--shards", "3", "--jobs", "2")

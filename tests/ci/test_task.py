@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tasks import python, task_of, until
+from tests.ci.tasks import python, task_of, until
 
-from bitgate.ci import task as tasks
-from bitgate.ci.executor import State, Task
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors.executor import State, Task
 
 
 def _start(task: Task) -> subprocess.Popen[bytes]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.ci.targets import read_targets
-from bitgate.ci.tolerated import Tolerated, judged
 from bitgate.cli.main import run
-from bitgate.errors import UsageError
-from bitgate.record import Key, Outcome, Verdict
-from bitgate.report.result import result_of
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.results.allowed_skips import Tolerated, judged
+from bitgate.results.record import Key, Outcome, Verdict
+from bitgate.results.report.result import result_of
+from bitgate.results.targets_file import read_targets
 
 FILE = """
 schema = 2
@@ -111,5 +111,5 @@ def test_a_night_whose_gap_expired_is_red(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_our_own_gaps_have_not_expired() -> None:
-    config = read_targets(rooms.room("ci") / "targets.toml")
+    config = read_targets(paths.room("ci") / "targets.toml")
     assert [gap for target in config.targets for gap in target.tolerated if gap.expired()] == []

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from bitgate import rooms
+from bitgate.core import paths
 
-WORKFLOWS = sorted((rooms.room("ci") / "workflows").glob("*.yml"))
+WORKFLOWS = sorted((paths.room("ci") / "workflows").glob("*.yml"))
 # The shell around the two: to install them, and to hand their output on.
 ALLOWED = {"tox", "bitgate", "cat", "echo", "mkdir"}
-CHECKOUT = rooms.root()
+CHECKOUT = paths.root()
 
 
 def _load(path: Path) -> dict[str, Any]:

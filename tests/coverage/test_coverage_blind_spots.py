@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Ranked, Survey, surveys
-from bitgate.operation.space.table import TableRequest
-from bitgate.operations.convolution import Pass
-from bitgate.operations.convolution.space.batch import Batch
-from bitgate.operations.convolution.space.factors import FACTORS
+from bitgate.model.space.table import TableRequest
+from bitgate.ops.convolution import Pass
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.ops.convolution.space.factors import FACTORS
+from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.readers import read
+from bitgate.tools.coverage.survey import Ranked, Survey, surveys
 
 TABLE = Path(__file__).parent / "data" / "ck_bwd_data_shapes.csv"
 NAMES = [factor.name for factor in FACTORS[Pass.BWD_DATA]]

@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bitgate.coverage.combine import Combinations
-from bitgate.coverage.holes import Levels
-from bitgate.operation.space.candidates import Ints
-from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import Factor, classes, union
-from bitgate.operations.convolution.space.batch import Batch
+from bitgate.model.space.candidates import Ints
+from bitgate.model.space.constants import Constants
+from bitgate.model.space.factor import Factor, classes, union
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.tools.coverage.combine import Combinations
+from bitgate.tools.coverage.holes import Levels
 
 
 @pytest.mark.parametrize("strength", [1, 2, 3, 4])

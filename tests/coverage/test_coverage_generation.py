@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.combine import Combinations
-from bitgate.coverage.generate import Closing, close, write_rows
-from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Scope, Survey, surveys
-from bitgate.coverage.table import everything
-from bitgate.operation import operation_called
-from bitgate.operation.space.table import NamedProblem, TableRequest
-from bitgate.operations.convolution import Pass
-from bitgate.operations.convolution.space.batch import Batch
+from bitgate.model import operation_called
+from bitgate.model.space.table import NamedProblem, TableRequest
+from bitgate.ops.convolution import Pass
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.combine import Combinations
+from bitgate.tools.coverage.generate import Closing, close, write_rows
+from bitgate.tools.coverage.readers import read
+from bitgate.tools.coverage.survey import Scope, Survey, surveys
+from bitgate.tools.coverage.table import everything
 
 
 @lru_cache

@@ -3,15 +3,15 @@
 import csv
 from pathlib import Path
 
-from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.generate import close
-from bitgate.coverage.readers import read
-from bitgate.coverage.survey import Scope, Survey, surveys
-from bitgate.coverage.table import everything
-from bitgate.operation import OPERAND_ELEMENTWISE, operation_called
-from bitgate.operation.space.table import TableRequest
-from bitgate.operations.convolution import Pass
-from bitgate.operations.convolution.space.factors import FACTORS
+from bitgate.model import OPERAND_ELEMENTWISE, operation_called
+from bitgate.model.space.table import TableRequest
+from bitgate.ops.convolution import Pass
+from bitgate.ops.convolution.space.factors import FACTORS
+from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.generate import close
+from bitgate.tools.coverage.readers import read
+from bitgate.tools.coverage.survey import Scope, Survey, surveys
+from bitgate.tools.coverage.table import everything
 
 OPERANDS = ("in_op", "wei_op")
 HEADER = ("N", "K", "C", "filter", "input", "pass")

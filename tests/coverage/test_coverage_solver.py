@@ -5,18 +5,18 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from bitgate.coverage.assume import Assumptions
-from bitgate.coverage.combine import Combinations
-from bitgate.coverage.holes import Term
-from bitgate.coverage.solve import has, search, shrink
-from bitgate.coverage.survey import Scope
-from bitgate.operation import human, operation_called
-from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import classify
-from bitgate.operations.convolution import CONVOLUTIONS, Pass, gemms_count
-from bitgate.operations.convolution.space.batch import Batch
-from bitgate.operations.convolution.space.factors import FACTORS
-from bitgate.operations.convolution.space.pool import witnesses
+from bitgate.model import human, operation_called
+from bitgate.model.space.constants import Constants
+from bitgate.model.space.factor import classify
+from bitgate.ops.convolution import CONVOLUTIONS, Pass, gemms_count
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.ops.convolution.space.factors import FACTORS
+from bitgate.ops.convolution.space.pool import witnesses
+from bitgate.tools.coverage.assume import Assumptions
+from bitgate.tools.coverage.combine import Combinations
+from bitgate.tools.coverage.holes import Term
+from bitgate.tools.coverage.solve import has, search, shrink
+from bitgate.tools.coverage.survey import Scope
 
 FACTOR = {factor.name: (index, factor) for index, factor in enumerate(FACTORS[Pass.BWD_DATA])}
 

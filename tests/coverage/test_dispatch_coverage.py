@@ -9,14 +9,14 @@ from functools import lru_cache
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.coverage.dispatch import in_words, ways
-from bitgate.coverage.ran import Ran, predicted, read_ran
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.record import Outcome, Verdict, append
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict, append
+from bitgate.tools.coverage.dispatch import in_words, ways
+from bitgate.tools.coverage.ran import Ran, predicted, read_ran
 from bitgate.verify.planned import PlannedCase
 
 FLAT = "bwd_data_f16_nhwgc_g1n2k16c16_y3x3_h8x8_s1x1_p1x1"

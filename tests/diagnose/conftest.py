@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracle import sums
+from tests.oracle import sums
 
-from bitgate.diagnose import Scene
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution import ConvProblem
+from bitgate.verify.diagnose import Scene
 from bitgate.verify.poison import poison_bits
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from bitgate.diagnose import Scene, diagnose
-from bitgate.operation import DTYPES, DtypeSet, Operation, Tensor
-from bitgate.operation.finding import Finding, Role
-from bitgate.operation.insight import Insight
-from bitgate.record import Diagnosis
+from bitgate.model import DTYPES, DtypeSet, Operation, Tensor
+from bitgate.model.finding import Finding, Role
+from bitgate.model.insight import Insight
+from bitgate.results.record import Diagnosis
+from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
 
@@ -85,7 +85,7 @@ def test_neighbours_are_sought_along_every_axis(right: np.ndarray) -> None:
 
 
 def test_of_a_large_result_some_columns_are_looked_at(monkeypatch: pytest.MonkeyPatch, right: np.ndarray) -> None:
-    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 100)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 100)
     wrong = right.copy()
     wrong[2] += 1
     scene = Scene.thinned(Rows(5, 40), wrong, right, poison=0)
@@ -96,7 +96,7 @@ def test_of_a_large_result_some_columns_are_looked_at(monkeypatch: pytest.Monkey
 
 
 def test_the_only_wrong_cell_of_a_large_result_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 500)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 500)
     right = np.random.default_rng(0).random((5, 400), np.float32)
     for column in range(0, 400, 13):
         wrong = right.copy()
@@ -107,7 +107,7 @@ def test_the_only_wrong_cell_of_a_large_result_is_looked_at(monkeypatch: pytest.
 
 
 def test_the_only_cell_in_which_two_runs_of_a_large_result_differ_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 500)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 500)
     right = np.random.default_rng(0).random((5, 400), np.float32)
     other = right.copy()
     other[1, 211] = 0
@@ -116,7 +116,7 @@ def test_the_only_cell_in_which_two_runs_of_a_large_result_differ_is_looked_at(m
 
 
 def test_wrong_cells_everywhere_bring_no_more_columns(monkeypatch: pytest.MonkeyPatch, right: np.ndarray) -> None:
-    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 100)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 100)
     some, every = right.copy(), right + 1
     some[0, ::2] += 1
     looked_at = [Scene.thinned(Rows(5, 40), wrong, right, poison=0).channels for wrong in (some, every)]
@@ -127,7 +127,7 @@ def test_samples_of_very_many_wrong_cells_are_spread_evenly(monkeypatch: pytest.
     right = np.zeros((50, 400), np.float32)
     scene = Scene(Rows(50, 400), right + 1, right, poison=0)
     every = list(scene.sample(20))
-    monkeypatch.setattr("bitgate.diagnose.scene.SPREAD", 100)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.SPREAD", 100)
     assert list(Scene(Rows(50, 400), right + 1, right, poison=0).sample(20)) == every
     assert len(every) == 20
 

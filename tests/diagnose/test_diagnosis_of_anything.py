@@ -7,13 +7,13 @@ import os
 import numpy as np
 import pytest
 
-from bitgate.diagnose import RULES, Scene, diagnose
-from bitgate.exact.factors import factors
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.reference import exact_reference
-from bitgate.fuzz.draw import SIZES, draw_round
-from bitgate.operation import F32_ACCUMULATION, operation_called, parse_case_id
-from bitgate.operations.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.model import F32_ACCUMULATION, operation_called, parse_case_id
+from bitgate.numerics.factors import factors
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.numerics.reference import exact_reference
+from bitgate.ops.convolution import CONVOLUTIONS, ConvProblem, Pass
+from bitgate.tools.fuzz.draw import SIZES, draw_round
+from bitgate.verify.diagnose import RULES, Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
 LAYOUTS = ("nhwgc", "gnhwc", "ngchw")
@@ -64,7 +64,7 @@ def test_a_rule_that_fails_takes_nothing_else_with_it(patient, monkeypatch):
     def split_slice(scene: Scene) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("bitgate.diagnose.engine.RULES", (split_slice, *RULES))
+    monkeypatch.setattr("bitgate.verify.diagnose.engine.RULES", (split_slice, *RULES))
     p = patient("fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1")
     p.result[...] = 0
     diagnosis = diagnose(p.scene())

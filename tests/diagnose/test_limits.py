@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bitgate.diagnose import Finding, Role, Scene, diagnose
-from bitgate.diagnose.limit import DIAGNOSIS_SECONDS, OverTime, within
+from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
+from bitgate.verify.diagnose.limit import DIAGNOSIS_SECONDS, OverTime, within
 
 CASE = "fwd_f32_nhwgc_g1n2k16c16_y3x3_h8x8_p1x1"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitgate.diagnose import diagnose
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.verify.diagnose import diagnose
 
 CASES = {
     "fwd": "fwd_f32_nhwgc_g2n2k6c5_y3x2_h7x9_s2x1_d1x2_p1x2_q0x1",

@@ -9,10 +9,10 @@ from math import gcd
 import numpy as np
 import pytest
 
-from bitgate.diagnose import diagnose
-from bitgate.operations.convolution import sub_gemms
-from bitgate.operations.convolution.rules.owners import owners
-from bitgate.record import KINDS
+from bitgate.ops.convolution import sub_gemms
+from bitgate.ops.convolution.rules.owners import owners
+from bitgate.results.record import KINDS
+from bitgate.verify.diagnose import diagnose
 
 NINE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1"
 
@@ -343,7 +343,7 @@ def test_every_diagnosis_is_small_and_in_the_vocabulary(patient):
 
 
 def test_a_giant_is_thinned_and_keeps_its_last_channels(patient, monkeypatch):
-    monkeypatch.setattr("bitgate.diagnose.scene.CELLS", 2000)
+    monkeypatch.setattr("bitgate.verify.diagnose.scene.CELLS", 2000)
     p = patient("bwd_data_f16_nhwgc_g1n2k12c100_y3x3_h10x10_s2x2_p1x1")
     short = p.inputs["out"].copy()
     short[:, :, 8:] = 0

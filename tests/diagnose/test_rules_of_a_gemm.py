@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitgate.diagnose import Scene, diagnose
-from bitgate.operation import parse_case_id
-from bitgate.operations.gemm import GemmProblem
-from bitgate.record import Diagnosis
+from bitgate.model import parse_case_id
+from bitgate.ops.gemm import GemmProblem
+from bitgate.results.record import Diagnosis
+from bitgate.verify.diagnose import Scene, diagnose
 from bitgate.verify.poison import poison_bits
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate import rooms
-from bitgate.faults.fault import Fault, read_faults
+from bitgate.core import paths
+from bitgate.tools.faults.fault import Fault, read_faults
 
-CATALOGUE = read_faults(sorted((rooms.room("suites") / "faults").glob("*.toml")))
+CATALOGUE = read_faults(sorted((paths.room("suites") / "faults").glob("*.toml")))
 
 
 @pytest.mark.parametrize("fault", CATALOGUE, ids=lambda fault: fault.name)
 def test_the_fault_changes_its_file(fault: Fault) -> None:
-    seeded = fault.seeded(rooms.root())
-    assert seeded != (rooms.root() / fault.file).read_text()
+    seeded = fault.seeded(paths.root())
+    assert seeded != (paths.root() / fault.file).read_text()
 
 
 def test_two_faults_are_two_edits() -> None:
     edits: dict[tuple[str, str], str] = {}
     for fault in CATALOGUE:
-        twin = edits.setdefault((fault.file, fault.seeded(rooms.root())), fault.name)
+        twin = edits.setdefault((fault.file, fault.seeded(paths.root())), fault.name)
         assert twin == fault.name, f"{fault.name} is the same edit as {twin}"

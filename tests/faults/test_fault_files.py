@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.errors import UsageError
-from bitgate.faults.fault import Fault, choose, read_faults
+from bitgate.core.errors import UsageError
+from bitgate.tools.faults.fault import Fault, choose, read_faults
 
 GOOD = """
 [[fault]]

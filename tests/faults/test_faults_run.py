@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.faults.fault import Fault
-from bitgate.faults.trial import Bench, Trial, exit_code, score, try_faults
-from bitgate.project import ours
+from bitgate.core import paths
+from bitgate.core.project import ours
+from bitgate.tools.faults.fault import Fault
+from bitgate.tools.faults.trial import Bench, Trial, exit_code, score, try_faults
 
 SOURCE = "kernels/naive_conv/instances.hpp"
 LAUNCH = "  switch (choose<T>(request, arguments.shape)) {"
@@ -31,7 +31,7 @@ tier = "smoke"
 why = "one case is enough to notice a kernel that does nothing"
 """
 TEST = """
-from bitgate.plugin import verified
+from bitgate.suite.pytest import verified
 
 test_bits = verified("one_case")
 """
@@ -53,7 +53,7 @@ def test_what_becomes_of_three_faults(bench: Bench) -> None:
         Fault("does_not_compile", "a slip", SOURCE, LAUNCH, f"{LAUNCH} oops"),
     ]
     reported: list[Trial] = []
-    source = rooms.root() / SOURCE
+    source = paths.root() / SOURCE
     before = source.read_bytes()
 
     found, hole, broken = try_faults(faults, bench, reported.append)
@@ -87,7 +87,7 @@ def test_a_run_that_is_ended_takes_its_children_along(bench: Bench, tmp_path: Pa
         f"import os, pathlib, time\npathlib.Path(r'{tmp_path}/pid').write_text(str(os.getpid()))\ntime.sleep(300)\n"
     )
     command = [sys.executable, "-m", "bitgate", "faults", "run", "--file", str(tmp_path / "faults.toml")]
-    path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [*command, "--suites", str(bench.project.suites[0])], env={**os.environ, "PYTHONPATH": path}
     )

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.faults.mutation import operators
-from bitgate.faults.mutation.operators import OPERATORS, mutants_of, plain_cpp
+from bitgate.core.errors import UsageError
+from bitgate.tools.faults.mutation import operators
+from bitgate.tools.faults.mutation.operators import OPERATORS, mutants_of, plain_cpp
 
 
 def edits(body: str, operator: str) -> list[tuple[str, str]]:

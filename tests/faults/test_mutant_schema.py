@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cpp_structure import mutated, structure
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cpp_structure import mutated, structure
 
-from bitgate import rooms
-from bitgate.faults.mutation.operators import mutants_of
-from bitgate.faults.mutation.schema import behind_switch, schema_of
+from bitgate.core import paths
+from bitgate.tools.faults.mutation.operators import mutants_of
+from bitgate.tools.faults.mutation.schema import behind_switch, schema_of
 
-KERNELS = rooms.root() / "kernels"
+KERNELS = paths.root() / "kernels"
 SOURCES = ["naive_reduction/naive_reduction.hip.cpp", "reduction/kernels.hpp", "include/bitgate/implicit_gemm/rows.hpp"]
 
 names = st.sampled_from(["a", "b", "7", "0x1Fu", "1", "0", "2.5f", "g(a)", "p[b]", "T<3>::n"])

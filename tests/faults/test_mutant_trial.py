@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.errors import UsageError
-from bitgate.faults.mutation.baseline import check_same
-from bitgate.faults.mutation.campaign import Score, best
-from bitgate.faults.mutation.mutant import Mutant
-from bitgate.faults.mutation.operators import mutants_of
-from bitgate.faults.mutation.record import MutantRecord
-from bitgate.faults.mutation.sources import Population
-from bitgate.faults.mutation.switch import switch_of
-from bitgate.faults.mutation.trial import Fate, MutantTrial
-from bitgate.record import Key, Outcome, Verdict
+from bitgate.core.errors import UsageError
+from bitgate.results.record import Key, Outcome, Verdict
+from bitgate.tools.faults.mutation.baseline import check_same
+from bitgate.tools.faults.mutation.campaign import Score, best
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.operators import mutants_of
+from bitgate.tools.faults.mutation.record import MutantRecord
+from bitgate.tools.faults.mutation.sources import Population
+from bitgate.tools.faults.mutation.switch import switch_of
+from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
 
 MUTANTS = mutants_of("int f(int a, int b) { return a + b * 7; }", "k.hpp").mutants
 VERDICT = Verdict(Key("c", "k", "only", (), "exact", 0, "forward", "host"), Outcome.PASS, digest="d" * 64, test="t::c")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bitgate import rooms
+from bitgate.core import paths
 
 PATIENCE_SECONDS = 300
 
@@ -57,7 +57,7 @@ class Repository:
 
     @property
     def environment(self) -> dict[str, str]:
-        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         return {**os.environ, "PYTHONPATH": path, "BITGATE_OUT": str(self.folder / "out")}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
@@ -74,7 +74,7 @@ class Repository:
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     folder = tmp_path_factory.mktemp("owner") / "weighted_sums"
-    shutil.copytree(rooms.root() / "examples" / "weighted_sums", folder)
+    shutil.copytree(paths.root() / "examples" / "weighted_sums", folder)
     source = folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp"
     text = source.read_text()
     for find, replace in EDITS.items():

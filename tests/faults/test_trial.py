@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bitgate.faults.fault import Fault
-from bitgate.faults.tier_run import TierRun
-from bitgate.faults.trial import exit_code, judge, score
-from bitgate.record import Diagnosis, Key, Outcome, Verdict
+from bitgate.results.record import Diagnosis, Key, Outcome, Verdict
+from bitgate.tools.faults.fault import Fault
+from bitgate.tools.faults.tier_run import TierRun
+from bitgate.tools.faults.trial import exit_code, judge, score
 
 FAULT = Fault("drops_sub_gemms", "RL#7732", "kernels/k.hip.cpp", "a", "b", "missing_sub_gemm")
 TEST = "suites/conv_bwd_data/test_correctness.py::test_correctness[c]"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.faults.fault import Fault
-from bitgate.faults.trial import Bench, Trial, try_faults
-from bitgate.faults.trial_record import TrialRecord
-from bitgate.project import ours
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
+from bitgate.tools.faults.fault import Fault
+from bitgate.tools.faults.trial import Bench, Trial, try_faults
+from bitgate.tools.faults.trial_record import TrialRecord
 
 FOUND = Trial(
     Fault("tail_dropped", "an old bug", "kernels/a.hpp", "<=", "<", "k_tail"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.cases.table import load_set
+from bitgate.suite.table import load_set
 
 MOODY = str(Path(__file__).parent / "moody" / "declaration.py")
 COMMAND = [sys.executable, "-c", "from bitgate.cli.main import main; main()"]

@@ -7,18 +7,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bitgate import rooms
-from bitgate.fuzz.draw import SIZES, draw_round, even
-from bitgate.fuzz.lane import lanes
-from bitgate.fuzz.planting import Condition, plant, sites
+from bitgate.core import paths
 from bitgate.kernel.registry import select
-from bitgate.operation import operation_called, parse_case_id
-from bitgate.operation.space.candidates import problems_of
-from bitgate.operation.space.constants import Constants
-from bitgate.operation.space.factor import classify
-from bitgate.operations.convolution import CONVOLUTIONS, Pass
-from bitgate.operations.convolution.space.batch import Batch
-from bitgate.operations.convolution.space.factors import FACTORS
+from bitgate.model import operation_called, parse_case_id
+from bitgate.model.space.candidates import problems_of
+from bitgate.model.space.constants import Constants
+from bitgate.model.space.factor import classify
+from bitgate.ops.convolution import CONVOLUTIONS, Pass
+from bitgate.ops.convolution.space.batch import Batch
+from bitgate.ops.convolution.space.factors import FACTORS
+from bitgate.tools.fuzz.draw import SIZES, draw_round, even
+from bitgate.tools.fuzz.lane import lanes
+from bitgate.tools.fuzz.planting import Condition, plant, sites
 
 SPACES = [operation_called(direction).space for direction in CONVOLUTIONS]
 FWD, BWD_DATA = (operation_called(direction).space for direction in (Pass.FWD, Pass.BWD_DATA))
@@ -99,11 +99,11 @@ def test_planted_bugs_apply_to_the_sources_and_some_problem_has_them(family):
     for seed in range(8):
         planted = plant(family, seed)
         assert len({condition.quantity.name for condition in planted.conditions}) == 4
-        text = planted.fault(f"planted_{seed}", rooms.root()).seeded(rooms.root())
+        text = planted.fault(f"planted_{seed}", paths.root()).seeded(paths.root())
         assert all(condition.cpp in text for condition in planted.conditions)
         assert plant(family, seed) == planted
     assert set(QUANTITIES) >= {"G", "Sy", "K", "Py"}
-    assert "geometry" in site.made_by(rooms.root())
+    assert "geometry" in site.made_by(paths.root())
 
 
 def test_planted_conjunctions_of_four_are_met_within_some_rounds():

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from bitgate.cases.table import load_set
-from bitgate.fuzz.failure import Found, is_failure, write_rows
-from bitgate.fuzz.shrink import Shrinker
-from bitgate.fuzz.smaller import measure, smaller
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import gemms_count
-from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution import gemms_count
+from bitgate.results.record import Diagnosis, Outcome, Verdict
+from bitgate.suite.table import load_set
+from bitgate.tools.fuzz.failure import Found, is_failure, write_rows
+from bitgate.tools.fuzz.shrink import Shrinker
+from bitgate.tools.fuzz.smaller import measure, smaller
 from bitgate.verify.planned import PlannedCase
 
 BUGS = {

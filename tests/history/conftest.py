@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # nights.py, servers.py
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL server's first database."""
-    from servers import postgres_server, programs
+    from tests.history.servers import postgres_server, programs
 
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     if programs() is None:

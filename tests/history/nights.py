@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from bitgate.record import Diagnosis, Key, Outcome, Stamp, Verdict, to_event
+from bitgate.results.record import Diagnosis, Key, Outcome, Stamp, Verdict, to_event
 
 TARGETS = ("gfx90a", "gfx942", "gfx1201")
 NODES = {target: tuple(f"{target}-n{number}" for number in range(1, 4)) for target in TARGETS}

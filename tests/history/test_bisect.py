@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from bitgate import rooms
-from bitgate.history.step import ABORT, BAD, GOOD, SKIP, judged
+from bitgate.core import paths
+from bitgate.lab.history.step import ABORT, BAD, GOOD, SKIP, judged
 
 CASE = "bwd_data_f32_nhwgc_g2n2k5c3_y1x1_h5x7"
 KERNEL = "kernels/mine/pointwise.hip.cpp"
@@ -36,7 +36,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.commits: list[str] = []
-        shutil.copytree(rooms.root() / "examples" / "pointwise", folder / "kernels" / "mine")
+        shutil.copytree(paths.root() / "examples" / "pointwise", folder / "kernels" / "mine")
         (folder / "bitgate.toml").write_text('[bitgate]\nload = ["kernels/mine"]\n')
         self.git("init", "-q", "-b", "main")
         right = (folder / KERNEL).read_text()
@@ -61,7 +61,7 @@ class Repository:
         return (*(self.git(*one) for one in asked), (self.folder / KERNEL).read_text())
 
     def start(self, *arguments: str, below: str = ".") -> subprocess.Popen[str]:
-        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         return subprocess.Popen(
             [sys.executable, "-m", "bitgate", "bisect", *arguments],
             cwd=self.folder / below,
@@ -104,7 +104,7 @@ def test_the_commit_that_broke_a_case_is_found_and_nothing_is_left_behind(tmp_pa
 
 def test_what_is_found_is_told_for_people() -> None:
     from bitgate.cli.bisect import _lines
-    from bitgate.history.bisect import Commit, Found
+    from bitgate.lab.history.bisect import Commit, Found
 
     one, other = (Commit(letter * 40, f"Subject {letter}", "An Owner", "2026-03-01") for letter in "ab")
     assert _lines(Found((one,), "", "", 3)) == [

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import NODES, TARGETS, Lab, Planted, key_of, write
+from tests.history.nights import NODES, TARGETS, Lab, Planted, key_of, write
 
 from bitgate.cli.main import run
-from bitgate.history.blame import Deviation, Kind, blamed, sick
-from bitgate.history.ingest import ingest
-from bitgate.history.store import opened
+from bitgate.lab.history.ingest import ingest
+from bitgate.lab.history.root_cause import Deviation, Kind, blamed, sick
+from bitgate.lab.history.store import opened
 
 CASES = 40
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import Lab, Planted, key_of, write
+from tests.history.nights import Lab, Planted, key_of, write
 
-from bitgate.cases import durations as tables
 from bitgate.cli.main import run
-from bitgate.history.ingest import ingest
-from bitgate.history.store import opened
-from bitgate.record import Outcome, Stamp, Verdict
+from bitgate.lab.history.ingest import ingest
+from bitgate.lab.history.store import opened
+from bitgate.results.record import Outcome, Stamp, Verdict
+from bitgate.suite import durations as tables
 
 CASE = key_of(1, "gfx942").case
 
@@ -219,10 +219,10 @@ def test_attempts_of_a_run_are_told_one_after_the_other(tmp_path: Path, said: An
 
 def test_reading_a_history_needs_no_hip_and_no_kernel(tmp_path: Path) -> None:
     script = (
-        "import sys, bitgate.cli.history, bitgate.cli.triage, bitgate.cli.bisect, bitgate.history.flaky,"
-        " bitgate.history.triage, bitgate.history.ingest, bitgate.history.diff, bitgate.history.bisect;"
+        "import sys, bitgate.cli.history, bitgate.cli.triage, bitgate.cli.bisect, bitgate.lab.history.flaky,"
+        " bitgate.lab.history.triage, bitgate.lab.history.ingest, bitgate.lab.history.diff, bitgate.lab.history.bisect;"
         "print([m for m in sys.modules if m.split('.')[0] in ('hip', 'ml_dtypes')"
-        " or m.startswith(('bitgate.verify', 'bitgate.kernel', 'bitgate.device', 'bitgate.build', 'bitgate.exact'))])"
+        " or m.startswith(('bitgate.verify', 'bitgate.kernel', 'bitgate.runtime', 'bitgate.numerics'))])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import Lab, write
 from sqlalchemy import func, select, text
+from tests.history.nights import Lab, write
 
 from bitgate.cli.main import run
-from bitgate.errors import UsageError
-from bitgate.history import query
-from bitgate.history.ingest import ingest
-from bitgate.history.schema import metadata, verdicts
-from bitgate.history.store import Store, opened
-from bitgate.record import Outcome
+from bitgate.core.errors import UsageError
+from bitgate.lab.history import query
+from bitgate.lab.history.ingest import ingest
+from bitgate.lab.history.schema import metadata, verdicts
+from bitgate.lab.history.store import Store, opened
+from bitgate.results.record import Outcome
 
 
 def read_in(url: str, *paths: Path) -> list[tuple[int, int]]:
@@ -72,7 +72,7 @@ def test_what_is_damaged_is_told_and_the_rest_counts(
 
 
 def test_a_file_is_read_whole_or_not_at_all(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bitgate.history import rows as module
+    from bitgate.lab.history import rows as module
 
     def full(*anything: object) -> None:
         raise OSError("the disk is full")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timed_nights import History, of
+from tests.history.timed_nights import History, of
 
-from bitgate.history.levels import ENOUGH_NIGHTS, clipped, cuts, levels, spread
+from bitgate.lab.history.levels import ENOUGH_NIGHTS, clipped, cuts, levels, spread
 
 VALUES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=9)
 
@@ -106,7 +106,7 @@ def test_the_unit_of_time_does_not_matter(seed: int, factor: float) -> None:
 
 
 def test_a_step_of_five_percent_is_found_and_none_is_told_where_there_is_none() -> None:
-    """2 % of noise, one night in twenty takes 1.5 times as long. `python bench/steps.py` has more."""
+    """2 % of noise, one night in twenty takes 1.5 times as long. `python benchmarks/steps.py` has more."""
     draw = np.random.default_rng(0)
     false = sum(bool(History().timed(draw).steps) for _ in range(100))
     found = 0

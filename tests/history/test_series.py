@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.history.series import CHANGE, CHANGE_OF_NOTHING, DEVIATION, Answer, Series, likeliest, steady
-from bitgate.record import UNKNOWN, Outcome
+from bitgate.lab.history.series import CHANGE, CHANGE_OF_NOTHING, DEVIATION, Answer, Series, likeliest, steady
+from bitgate.results.record import UNKNOWN, Outcome
 
 EACH_ITS_OWN = [f"b{number}" for number in range(100)]
 

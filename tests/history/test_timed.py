@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nights import Lab
-from nights import write as write_verdicts
 from sqlalchemy import func, select
-from timed_nights import CASE, History, nights
-from timings import row
+from tests.bench.timings import row
+from tests.history.nights import Lab
+from tests.history.nights import write as write_verdicts
+from tests.history.timed_nights import CASE, History, nights
 
 from bitgate.cli.main import run
-from bitgate.history.bench_page import round_numbers
-from bitgate.history.ingest import ingest
-from bitgate.history.samples import series_of
-from bitgate.history.schema import samples
-from bitgate.history.store import opened
-from bitgate.record.timing import Status, Timing, write
+from bitgate.lab.history.bench_page import round_numbers
+from bitgate.lab.history.ingest import ingest
+from bitgate.lab.history.samples import series_of
+from bitgate.lab.history.schema import samples
+from bitgate.lab.history.store import opened
+from bitgate.results.record.timing import Status, Timing, write
 
 
 def file_of(folder: Path, *rows: Timing, name: str = "bench.jsonl") -> Path:
@@ -220,7 +220,7 @@ def test_a_process_tells_it_without_any_device(tmp_path: Path) -> None:
         "import sys; sys.modules['hip'] = None\n"
         "from bitgate.cli.main import run\n"
         f"code = run(['history', 'bench', '--history', {url!r}])\n"
-        "loaded = [name for name in sys.modules if name.startswith(('bitgate.device', 'bitgate.bench'))]\n"
+        "loaded = [name for name in sys.modules if name.startswith(('bitgate.runtime', 'bitgate.tools.bench'))]\n"
         "print(code, loaded)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

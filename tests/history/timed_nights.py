@@ -13,11 +13,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))  # timings.py
 
-from timings import CASE, row
+from tests.bench.timings import CASE, row
 
-from bitgate.history.query import Case
-from bitgate.history.timed import Point, Timed
-from bitgate.record.timing import Timing
+from bitgate.lab.history.query import Case
+from bitgate.lab.history.timed import Point, Timed
+from bitgate.results.record.timing import Timing
 
 START = datetime(2026, 9, 1, 22, tzinfo=timezone.utc)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate import rooms
-from bitgate.build import find_host_compiler
-from bitgate.cache import Cache
+from bitgate.core import paths
+from bitgate.kernel.build import find_host_compiler
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 SOURCE = Path(__file__).with_name("tiny_kernel.c")
 
@@ -40,7 +40,7 @@ def tiny_library(tmp_path: Path) -> Callable[..., Path]:
         compiler = find_host_compiler()
         path = tmp_path / f"libtiny{len(list(tmp_path.glob('libtiny*')))}.so"
         defines = [f"-D{macro}" for macro in macros]
-        include = f"-I{rooms.room('kernels') / 'include'}"
+        include = f"-I{paths.room('kernels') / 'include'}"
         command = ["-x", "c", "-O1", "-shared", "-fPIC", include, *defines, str(SOURCE), "-o", str(path)]
         subprocess.run([*compiler.command, *command], check=True)
         return path

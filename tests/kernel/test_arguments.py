@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.abi import Value, values_of
 from bitgate.kernel.arguments import c_options
+from bitgate.kernel.c_problem import LentProblem
 from bitgate.kernel.dispatch import spans
-from bitgate.kernel.lent import LentProblem
 from bitgate.kernel.problem import Access
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution import ConvProblem
 
 sizes = st.integers(1, 5)
 

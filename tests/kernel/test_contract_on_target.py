@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bitgate.kernel.registry import families
-from bitgate.operation import F32_ACCUMULATION, parse_case_id
+from bitgate.model import F32_ACCUMULATION, parse_case_id
 
 KERNEL = families()["grouped_fwd"]
 NAIVE = families()["naive_conv"]

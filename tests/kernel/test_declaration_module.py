@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel import registry
 from bitgate.kernel.module import load_module
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
-from bitgate.fuzz.lane import lanes
 from bitgate.kernel.declaration import Instance, Refusal
 from bitgate.kernel.declared import declared_refusal, harness_refusal, is_own, refusal_of
 from bitgate.kernel.loading import loaded_names, to_load
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import F32_ACCUMULATION, parse_case_id
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import F32_ACCUMULATION, parse_case_id
+from bitgate.ops.convolution import ConvProblem
+from bitgate.tools.fuzz.lane import lanes
 from bitgate.verify.selection import select_for
 from bitgate.verify.session import Session
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bitgate.core.project import ours
 from bitgate.kernel.generated import Registered, element, units
 from bitgate.kernel.registry import families
-from bitgate.project import ours
 
 UNIT = """\
 #include "instances.hpp"
@@ -31,7 +31,7 @@ DECLARATION = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.generated import Registered, units
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 GENERATED = units("theirs", {"theirs_f16": [Registered("Passes", ("f16",))]})
 FAMILY = KernelFamily(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
 from bitgate.cli.main import run
-from bitgate.record import Key, Outcome, Verdict, append
+from bitgate.core import paths
+from bitgate.results.record import Key, Outcome, Verdict, append
 
 KEYS = {"family", "instance", "target", "ops", "dtypes", "layouts", "ndims", "options", "verified"}
 
@@ -47,7 +47,7 @@ def test_passes_are_counted_once_a_case_from_the_recorded_runs(
 
 
 def test_an_instance_that_no_case_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(rooms.root() / "examples" / "pointwise", tmp_path / "picky")
+    shutil.copytree(paths.root() / "examples" / "pointwise", tmp_path / "picky")
     declaration = tmp_path / "picky" / "declaration.py"
     declaration.write_text(
         declaration.read_text().replace("    return None", '    return Refusal("mood", "not today")')

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate.build import Builder
-from bitgate.cache import Cache
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel import examine, registry
 from bitgate.kernel.abi import Status
+from bitgate.kernel.build import Builder
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.library import KernelLibrary
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
+from bitgate.model import parse_case_id
 
 CASE = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6_s3_p1")
 REFUSED = parse_case_id("bwd_data_f32_nhwgc_n1k4c3_y3_h6_s3_p1")
@@ -199,8 +199,8 @@ def test_a_sound_library_is_probed_once(
 DECLARATION = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.operations.convolution import Pass
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.ops.convolution import Pass
+from bitgate.model import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="tiny", operations=("bwd_data",), folder=Path(__file__).parent, platforms=("host",), library=Path({library!r}),

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.errors import UsageError
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel import registry
-from bitgate.project import ours
 
 GOOD = """
 from pathlib import Path
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
-from bitgate.operations.convolution import Pass
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.ops.convolution import Pass
+from bitgate.model import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="theirs", operations=("fwd",), sources=("theirs.hip.cpp",), folder=Path(__file__).parent, platforms=("host",),
@@ -112,7 +112,7 @@ def test_what_the_abi_has_room_for_is_taken_and_kernels_without_a_library_have_n
 
 
 def test_options_are_as_many_as_the_header_takes() -> None:
-    header = (rooms.room("kernels") / "include" / "bitgate" / "options.hpp").read_text()
+    header = (paths.room("kernels") / "include" / "bitgate" / "options.hpp").read_text()
     assert f"max_options = {registry.MOST_OPTIONS};" in header
 
 

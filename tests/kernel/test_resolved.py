@@ -6,13 +6,13 @@ from io import BytesIO
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.fuzz import exchange
-from bitgate.fuzz.failure import Found
+from bitgate.core.errors import UsageError
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import NO_KERNEL, Kernel, kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.record import Outcome, Verdict
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict
+from bitgate.tools.fuzz import exchange
+from bitgate.tools.fuzz.failure import Found
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.server import from_json, to_json
 

@@ -10,7 +10,7 @@ from hypothesis import reject
 
 from bitgate.kernel.declaration import KernelFamily, Refusal
 from bitgate.kernel.library import KernelLibrary
-from bitgate.operation import Problem, ProblemError, parse_case_id
+from bitgate.model import Problem, ProblemError, parse_case_id
 
 Said = Mapping[str, "tuple[Refusal | None, Refusal | None]"]
 """Instance -> refusal of the declaration, refusal of the library."""

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import expected, gaps
+from tests.oracle import expected, gaps
 
-from bitgate.build import Builder
-from bitgate.device.device import Device
-from bitgate.device.runtime import open_device
-from bitgate.device.targets import named
+from bitgate.kernel.build import Builder
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.operations.convolution import ConvProblem
-from bitgate.operations.convolution.launched import SubGemmRecord, sub_gemm_records
+from bitgate.model import parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.ops.convolution import ConvProblem
+from bitgate.ops.convolution.launched import SubGemmRecord, sub_gemm_records
+from bitgate.runtime.device import Device
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import named
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helper module beside the tests
 collect_ignore = [] if shutil.which("hipcc") else ["test_hipcc.py"]

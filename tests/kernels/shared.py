@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from bitgate import rooms
+from bitgate.core import paths
 from bitgate.kernel.module import shared_name
 
 
 def shared(module: str) -> ModuleType:
     """``kernels/<module>.py``"""
-    return import_module(shared_name(rooms.room("kernels"), module))
+    return import_module(shared_name(paths.room("kernels"), module))

@@ -6,16 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from agreement import disagreements, possible, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared import shared
+from tests.kernels.agreement import disagreements, possible, said
+from tests.kernels.shared import shared
 
 from bitgate.kernel.abi import Status
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution.layout import INPUT_LAYOUTS, WEIGHT_LAYOUTS
 
 channels_last = shared("channels_last").channels_last
 FAMILIES = {"bwd_data": families()["grouped_bwd_data"], "fwd": families()["grouped_fwd"]}

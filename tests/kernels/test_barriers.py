@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitgate import rooms
+from bitgate.core import paths
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 WHOLE = families()["grouped_bwd_data"]
 INSTANCES = tuple(instance for instance in WHOLE.instances if instance.group == "grouped_bwd_data_f32_w32")
@@ -34,7 +34,7 @@ def overlay(removed, tmp_path):
     """A header with one barrier less."""
     if removed is None:
         return {}
-    text = (rooms.root() / PIPELINE).read_text()
+    text = (paths.root() / PIPELINE).read_text()
     assert text.count(removed) == 1
     (tmp_path / "without.hpp").write_text(text.replace(removed, BARRIERS[removed]))
     return {PIPELINE: tmp_path / "without.hpp"}

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.operations.gemm import GEMM_LAYOUTS
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.ops.gemm import GEMM_LAYOUTS
+from bitgate.results.record import Outcome
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 FAMILY = families()["batched_gemm"]
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from agreement import clauses
+from tests.kernels.agreement import clauses
 
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 if sys.version_info >= (3, 11):
     import tomllib

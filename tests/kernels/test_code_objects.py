@@ -13,19 +13,19 @@ from importlib.util import find_spec
 import pytest
 from msgspec import structs
 
-from bitgate import rooms
-from bitgate.capsule.device_code import DeviceCode
-from bitgate.capsule.errors import CapsuleDefect
-from bitgate.capsule.library_symbols import LibrarySymbols
-from bitgate.capsule.matching import LaunchMismatch, check
-from bitgate.capsule.writing import Order, make
-from bitgate.ci.targets import read_targets
+from bitgate.core import paths
 from bitgate.kernel.declaration import Instance, KernelFamily, wave_sizes
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
+from bitgate.results.targets_file import read_targets
+from bitgate.tools.capsule.device_code import DeviceCode
+from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.matching import LaunchMismatch, check
+from bitgate.tools.capsule.writing import Order, make
 from bitgate.verify.session import Session
 
-TARGETS = read_targets(rooms.room("ci") / "targets.toml").of("amd")
+TARGETS = read_targets(paths.room("ci") / "targets.toml").of("amd")
 CASES = (
     "{}_{}_{}_n1k16c16_y1_h4",
     "{}_{}_{}_n1k128c128_y1_h4",

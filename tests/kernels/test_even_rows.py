@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.build.flags import host_compile
-from bitgate.build.toolchain import find_host_compiler
+from bitgate.core import paths
+from bitgate.kernel.build.flags import host_compile
+from bitgate.kernel.build.toolchain import find_host_compiler
 
 # Three images of 1 x 7 x 9 positions.
 SOURCE = """
@@ -41,7 +41,7 @@ def test_only_rows_that_follow_each_other_evenly_lie_apart(
     compiler = find_host_compiler()
     source = tmp_path / "rows.cpp"
     source.write_text(SOURCE.format(image=image, depth=depth, height=height, width=width, apart=apart))
-    headers = [f"-I{rooms.room('kernels') / folder}" for folder in ("include", "platforms/host/include")]
+    headers = [f"-I{paths.room('kernels') / folder}" for folder in ("include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *headers, "-fsyntax-only"]
     done = subprocess.run([*compiler.command, *flags, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate import rooms
-from bitgate.build import flags
-from bitgate.build.toolchain import find_host_compiler
-from bitgate.operation import DTYPES
+from bitgate.core import paths
+from bitgate.kernel.build import flags
+from bitgate.kernel.build.toolchain import find_host_compiler
+from bitgate.model import DTYPES
 
 SOURCE = Path(__file__).parent / "fragment_lanes" / "host.cpp"
 PITCH_A, PITCH_B = 41, 23
@@ -23,7 +23,7 @@ F8_PAIRS = [
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    kernels, compiler = rooms.room("kernels"), find_host_compiler()
+    kernels, compiler = paths.room("kernels"), find_host_compiler()
     output = tmp_path_factory.mktemp("host") / "host.so"
     includes = [f"-I{kernels / 'include'}", f"-I{kernels / 'platforms' / 'host' / 'include'}"]
     command = [*compiler.command, *flags.host_compile(compiler.kind), *includes, "-shared", str(SOURCE)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import instances_in, runs
-from oracle import gaps
+from tests.kernels.agreement import instances_in, runs
+from tests.oracle import gaps
 
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import gemms_count, sub_gemms
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution import gemms_count, sub_gemms
 
 FAMILY = families()["grouped_bwd_data"]
 DTYPES = ("f32", "f16", "bf16")

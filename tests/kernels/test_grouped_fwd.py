@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import gaps
+from tests.kernels.agreement import LAYOUTS, clauses, disagreements, instances_in, possible, runs, said
+from tests.oracle import gaps
 
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model import parse_case_id
+from bitgate.model.host_tensor import HostTensor
 
 FAMILY = families()["grouped_fwd"]
 ANY = "f16_32x32x32_a1b1c1_odd_c"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from agreement import LAYOUTS, disagreements, possible, said
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.kernels.agreement import LAYOUTS, disagreements, possible, said
 
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 FAMILY = families()["grouped_bwd_data"]
 WIDE = "f16_128x64x64_a8b8c8"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bitgate.build import Builder
+from bitgate.kernel.build import Builder
 from bitgate.kernel.registry import families
 
 # One unit of each kind; the others differ in the element type alone.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from shared import shared
+from tests.kernels.shared import shared
 
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 image_chunks = shared("image_chunks").image_chunks
 

@@ -27,8 +27,8 @@ from bitgate.kernel.abi import (
     values_of,
 )
 from bitgate.kernel.arguments import c_buffers, c_options
-from bitgate.kernel.lent import LentProblem
-from bitgate.operation import Tensor, parse_case_id
+from bitgate.kernel.c_problem import LentProblem
+from bitgate.model import Tensor, parse_case_id
 
 PROBLEM = parse_case_id("bwd_data_f32_nhwgc_n1k4c4_y3_h6x6_s2_p1")
 INSTANCE = b"f32_32x32x16_a1b1c1"

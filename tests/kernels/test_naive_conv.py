@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracle import gaps
+from tests.oracle import gaps
 
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.ordered import ordered_reference
-from bitgate.operation import F32_ACCUMULATION, parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model import F32_ACCUMULATION, parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.numerics.ordered import ordered_reference
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 DTYPES = ("f64", "f32", "f16", "bf16", "i8")

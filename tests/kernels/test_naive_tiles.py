@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.operation import F32_ACCUMULATION, ProblemError, parse_case_id
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import F32_ACCUMULATION, ProblemError, parse_case_id
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.ops.convolution import ConvProblem
 
 PASSES = ("fwd", "bwd_data", "bwd_weight")
 DTYPES = ("f64", "f32", "f16", "bf16", "i8", "f8ocp", "bf8fnuz", "f16_ctf8ocp")

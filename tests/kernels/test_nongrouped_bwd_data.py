@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from agreement import LAYOUTS, disagreements, instances_in, possible, runs, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.agreement import LAYOUTS, disagreements, instances_in, possible, runs, said
 
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution import sub_gemms
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution import sub_gemms
 
 FAMILY = families()["nongrouped_bwd_data"]
 DTYPES = ("f32", "f16", "bf16", "i8")

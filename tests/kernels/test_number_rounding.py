@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate import rooms
-from bitgate.build.flags import host_compile
-from bitgate.build.toolchain import find_host_compiler
-from bitgate.exact.rounding import largest, rounded, smallest
-from bitgate.operation import DTYPES
+from bitgate.core import paths
+from bitgate.kernel.build.flags import host_compile
+from bitgate.kernel.build.toolchain import find_host_compiler
+from bitgate.model import DTYPES
+from bitgate.numerics.rounding import largest, rounded, smallest
 
 FLOAT8 = ("f8ocp", "bf8ocp", "f8fnuz", "bf8fnuz")
 NARROW = (*FLOAT8, "f16", "bf16")
@@ -24,7 +24,7 @@ def conversions(tmp_path_factory):
     compiler = find_host_compiler()
     library = tmp_path_factory.mktemp("rounding") / "librounding.so"
     source = Path(__file__).parent / "number_rounding" / "rounding.cpp"
-    headers = [rooms.room("kernels") / folder for folder in ("include", "platforms/host/include")]
+    headers = [paths.room("kernels") / folder for folder in ("include", "platforms/host/include")]
     flags = [*host_compile(compiler.kind), *(f"-I{folder}" for folder in headers)]
     subprocess.run([*compiler.command, *flags, "-shared", str(source), "-o", str(library)], check=True)
     return CDLL(str(library))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
 from bitgate.kernel.declaration import Instance, Refusal
 from bitgate.kernel.errors import KernelFailed
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Tensor
+from bitgate.model import DTYPES, F32_ACCUMULATION, Tensor
 
 F32 = Instance("f32", "row_sums", ("f32",), (), (), F32_ACCUMULATION, vector=(1, 1, 1), block_size=64)
 FOLDER = Path(__file__).with_name("row_sums")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 
 @pytest.mark.parametrize(("alignment", "clause"), [(16, None), (8, "alignment"), (2, "alignment")])

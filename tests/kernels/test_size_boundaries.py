@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from bitgate.kernel.registry import families
-from bitgate.operation import Tensor, parse_case_id
-from bitgate.operations.convolution import ConvProblem, Pass
+from bitgate.model import Tensor, parse_case_id
+from bitgate.ops.convolution import ConvProblem, Pass
 
 TWO_31 = 2**31
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.record import Outcome, Verdict
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 SHAPE = "nhwgc_g2n4k32c32_y3x3_h14x14_p1x1"
 F32 = (("grouped_bwd_weight", "f32_32x32x16_a1b1c1"), ("bwd_weight_two_stage", "f32_32x32x16_a1b1c1"))

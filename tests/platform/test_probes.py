@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from bitgate import rooms
-from bitgate.cases.planning import Setting, plan_rows
-from bitgate.cases.table import load_set
+from bitgate.core import paths
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
-from bitgate.platform_probe import PROBES, Deviation, Fragment, Workbench, sentence_of
-from bitgate.platform_probe.accumulators import accumulators
-from bitgate.platform_probe.lanes import lanes
-from bitgate.platform_probe.subnormals import subnormals
-from bitgate.record import Outcome
+from bitgate.model import DTYPES, DtypeSet, ProblemError, case_id, human, parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.runtime.probe import PROBES, Deviation, Fragment, Workbench, sentence_of
+from bitgate.runtime.probe.accumulators import accumulators
+from bitgate.runtime.probe.lanes import lanes
+from bitgate.runtime.probe.subnormals import subnormals
+from bitgate.suite.planning import Setting, plan_rows
+from bitgate.suite.table import load_set
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 PROBLEM = parse_case_id("probe_platform")
 SQUARE = Fragment(0, "MFMA 16x16x16 f16", DTYPES["f16"], DTYPES["f16"], DTYPES["f32"], 16, 16, 16, 64, 2**24)
@@ -106,7 +106,7 @@ def test_a_probe_is_no_place_for_another_problem(session):
     assert verdict.reason == "operation: platform_probe.lanes does not compute fwd"
 
 
-RENAMED = rooms.room("suites") / "platform" / "renamed.json"
+RENAMED = paths.room("suites") / "platform" / "renamed.json"
 
 
 def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
@@ -114,7 +114,7 @@ def test_every_probe_of_the_old_plan_is_one_of_the_new_plan():
     renamed = json.loads(RENAMED.read_text())
     old = "fwd_f32_nwgc_g1n1k1c1_y1_h1_s1_d1_p0_q0__platform_probe_{}__probe"
     assert list(renamed) == [old.format(probe) for probe in PROBES]
-    rows = load_set(rooms.room("suites") / "platform" / "cases.toml")
+    rows = load_set(paths.room("suites") / "platform" / "cases.toml")
     planned = plan_rows(rows, Setting("host", "host", families((), "host", here=True)), suite="platform")
     assert list(renamed.values()) == [test.id for test in planned]
     assert all(test.fill == "probe" and test.tier == "smoke" for test in planned)

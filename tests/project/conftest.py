@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import lasting_place
+from tests.places import lasting_place
 
-from bitgate import rooms
-from bitgate.record import read
+from bitgate.core import paths
+from bitgate.results.record import read
 
 PROJECT = """
 [bitgate]
@@ -39,7 +39,7 @@ why = "a row alone"
 case = "bwd_data_f32_nwgc_g1n1k2c2_y1_h3"
 """
 MODULE = """
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("mine")
@@ -47,7 +47,7 @@ def test_bits(planned, gate, took):
     took(gate(planned), path="pointwise")
 """
 ROWS_MODULE = """
-from bitgate.plugin import verified
+from bitgate.suite.pytest import verified
 
 test_bits = verified("rows")
 """
@@ -133,7 +133,7 @@ class Repository:
     def _run(self, module: str, *arguments: str, below: str = ".") -> Done:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
         kept.pop("BITGATE_OUT", None)
-        path = os.pathsep.join([str(Path(rooms.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
             cwd=self.folder / below,
@@ -181,7 +181,7 @@ def example() -> Iterator[Callable[[str], Repository]]:
 
         def copied(name: str) -> Repository:
             folder = places.enter_context(lasting_place())
-            shutil.copytree(rooms.root() / "examples" / name, folder, dirs_exist_ok=True)
+            shutil.copytree(paths.root() / "examples" / name, folder, dirs_exist_ok=True)
             return Repository(folder)
 
         yield copied
@@ -199,7 +199,7 @@ def scaled_rows() -> Iterator[Repository]:
 
 def _owners(folder: Path) -> Repository:
     repository = Repository(folder)
-    shutil.copytree(rooms.root() / "examples" / "pointwise", folder / "kernels" / "mine")
+    shutil.copytree(paths.root() / "examples" / "pointwise", folder / "kernels" / "mine")
     repository.write("bitgate.toml", PROJECT)
     repository.write("suites/mine/cases.toml", TABLE)
     repository.write("suites/mine/test_mine.py", MODULE)

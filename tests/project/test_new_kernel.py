@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel import skeleton
 
 NAME = "row_sums"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bitgate.cli.main import run
-from bitgate.operation import registry
+from bitgate.model import registry
 
 CASE = "weighted_sums_f32_r64c33"
 RUN = ("run", "--tier=regression", "--target=host", "-n0")

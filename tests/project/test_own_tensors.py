@@ -6,7 +6,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import Any
 
-from bitgate.record import Outcome, read
+from bitgate.results.record import Outcome, read
 
 
 def test_tensors_of_several_types_an_optional_one_and_layouts_go_through_a_run(scaled_rows: Any) -> None:

@@ -180,7 +180,7 @@ def test_a_ledger_of_known_bugs(owners: Any) -> None:
 
 
 RULES = """
-from bitgate.diagnose import Finding, Role
+from bitgate.verify.diagnose import Finding, Role
 
 
 def ours(scene):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.project import Project, ours
-from bitgate.project_file import KEYS, find, read
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, ours
+from bitgate.core.project_file import KEYS, find, read
 
 
 def write(folder: Path, text: str = "") -> Path:
@@ -132,7 +132,7 @@ def test_it_is_found_from_the_suites_then_from_the_current_folder(
 
 
 def test_bitgates_own_checkout_is_of_no_project_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bitgate import project_file
+    from bitgate.core import project_file
 
     write(tmp_path)
     home = Project(tmp_path / "third_party" / "bitgate", (tmp_path / "third_party" / "bitgate" / "suites",))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bitgate.coverage.dispatch import ways
-from bitgate.coverage.ran import predicted
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
+from bitgate.tools.coverage.dispatch import ways
+from bitgate.tools.coverage.ran import predicted
 
 ROWS = "vector=(1, 1, 1)"
 """Of the example's instance; its table has rows of 1 to 33 columns."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bitgate.record import read
+from bitgate.results.record import read
 
 ROW = """
 [[case]]

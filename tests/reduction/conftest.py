@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bitgate.build import Builder
-from bitgate.device.runtime import open_device
-from bitgate.device.targets import named
+from bitgate.kernel.build import Builder
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.operations.reduction import ReductionProblem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.ops.reduction import ReductionProblem
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import named
 
 Array = np.ndarray[Any, Any]
 

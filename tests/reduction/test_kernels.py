@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitgate.kernel.registry import families
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 
 F32 = (
     "naive_reduction.f32",

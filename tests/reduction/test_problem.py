@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitgate.operation import DTYPES, ProblemError, case_id, human, operation_called, parse_case_id
-from bitgate.operations.reduction import Kind, ReductionProblem, types_of
+from bitgate.model import DTYPES, ProblemError, case_id, human, operation_called, parse_case_id
+from bitgate.ops.reduction import Kind, ReductionProblem, types_of
 
 SPACE = operation_called("reduction").space
 PROBLEMS = st.builds(

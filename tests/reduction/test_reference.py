@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitgate.exact.certificate import certify
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import exact_reference
-from bitgate.operation import DTYPES, Accumulation, parse_case_id
+from bitgate.model import DTYPES, Accumulation, parse_case_id
+from bitgate.numerics.certificate import certify
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.numerics.ordered import ordered_reference
+from bitgate.numerics.reference import exact_reference
 
 
 def made(case: str, fill: str = "exact", seed: int = 0):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bitgate.cases.plan import Plan, PlannedItem
-from bitgate.record import FINGERPRINT, Certificate, Diagnosis, Key, Outcome, Verdict, append
+from bitgate.results.plan import Plan, PlannedItem
+from bitgate.results.record import FINGERPRINT, Certificate, Diagnosis, Key, Outcome, Verdict, append
 
 CASE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_d1x1_p1x1_q1x1"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.record import Outcome, Stamp, Verdict
-from bitgate.report.attempts import jobs_of
-from bitgate.report.ledger import Ledger, read_ledgers
+from bitgate.results.record import Outcome, Stamp, Verdict
+from bitgate.results.report.attempts import jobs_of
+from bitgate.results.report.ledger import Ledger, read_ledgers
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]

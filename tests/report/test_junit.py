@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
-from bitgate import rooms
-from bitgate.record import UNKNOWN, Diagnosis, Outcome, Verdict
-from bitgate.report.junit import BUDGET, document, write
-from bitgate.report.ledger import Entry, Ledger
-from bitgate.report.render import render
-from bitgate.report.text import LIMIT, capped, legal
+from bitgate.core import paths
+from bitgate.results.record import UNKNOWN, Diagnosis, Outcome, Verdict
+from bitgate.results.report.junit import BUDGET, document, write
+from bitgate.results.report.ledger import Entry, Ledger
+from bitgate.results.report.render import render
+from bitgate.results.report.text import LIMIT, capped, legal
 
 Make = Callable[..., Verdict]
 STARTED = "2026-01-02T03:04:05+00:00"
@@ -27,7 +27,7 @@ class Schemas:
     """Ours, and that of Jenkins: what meets the one meets the other."""
 
     def __init__(self) -> None:
-        self.both = [xmlschema.XMLSchema(rooms.room("reports") / name) for name in ("junit.xsd", "jenkins.xsd")]
+        self.both = [xmlschema.XMLSchema(paths.room("reports") / name) for name in ("junit.xsd", "jenkins.xsd")]
 
     def validate(self, file: str) -> None:
         for schema in self.both:

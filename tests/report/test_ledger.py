@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, RecordError, Verdict, from_event, to_event
-from bitgate.report.ledger import read_ledgers
+from bitgate.core.errors import UsageError
+from bitgate.results.record import FINGERPRINT, UNKNOWN, Outcome, RecordError, Verdict, from_event, to_event
+from bitgate.results.report.ledger import read_ledgers
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]

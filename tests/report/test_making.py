@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bitgate.cases.plan import PlannedItem
 from bitgate.kernel.resolved import NO_KERNEL
-from bitgate.operation import parse_case_id
-from bitgate.record import DeviceOfRecord, Key, Outcome, verdict_on
+from bitgate.model import parse_case_id
+from bitgate.results.plan import PlannedItem
+from bitgate.results.record import DeviceOfRecord, Key, Outcome, verdict_on
 from bitgate.verify.planned import PlannedCase
 
 CASE = "fwd_f32_nhwgc_g1n1k1c1_y1x1_h1x1_s1x1_d1x1_p0x0_q0x0"

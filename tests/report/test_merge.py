@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from junitparser import JUnitXml
 
 from bitgate.cli.main import run
-from bitgate.record import Outcome, Verdict, append
-from bitgate.report.ledger import Entry, Ledger
-from bitgate.report.render import markdown, merge, render
-from bitgate.report.summary import summarise
+from bitgate.results.record import Outcome, Verdict, append
+from bitgate.results.report.ledger import Entry, Ledger
+from bitgate.results.report.render import markdown, merge, render
+from bitgate.results.report.summary import summarise
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
-from bitgate.record import Verdict
-from bitgate.report.ledger import Night, read_night
-from bitgate.report.render import merge
+from bitgate.results.record import Verdict
+from bitgate.results.report.ledger import Night, read_night
+from bitgate.results.report.render import merge
 
 Make = Callable[..., Verdict]
 Folder = Callable[..., Path]

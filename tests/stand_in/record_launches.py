@@ -16,22 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.build.code_object import bundled, parse
-from bitgate.capsule.library_symbols import LibrarySymbols
-from bitgate.capsule.recording import argument_places, dispatched, placed, waves_of
-from bitgate.device.device import Device
-from bitgate.device.runtime import open_device
-from bitgate.device.targets import Target
-from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel.abi import EventKind
+from bitgate.kernel.build.code_object import bundled, parse
 from bitgate.kernel.declaration import wave_sizes
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
-from bitgate.operation import DTYPES, parse_case_id
-from bitgate.platform_probe.problem import ProbeRequest
-from bitgate.platform_probe.workbench import Workbench
+from bitgate.model import DTYPES, parse_case_id
+from bitgate.runtime.device import Device
+from bitgate.runtime.probe.problem import ProbeRequest
+from bitgate.runtime.probe.workbench import Workbench
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import Target
+from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.recording import argument_places, dispatched, placed, waves_of
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.running import WORKSPACE
+from bitgate.worker.mapped import mapped_runtimes
 
 
 class Recorder:

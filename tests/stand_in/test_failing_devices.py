@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stand_in import Node, StandIn, build, lists
+from tests.stand_in.stand_in import Node, StandIn, build, lists
 
 SMALL, OTHER, LARGE = (f"reduction_f32_{sizes}_sum" for sizes in ("o5l33i1", "o5l32i1", "o300l3000i1"))
 MI210 = "device gfx90a:sramecc+:xnack- cu=104"

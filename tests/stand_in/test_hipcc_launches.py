@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stand_in import HERE, StandIn, build
+from tests.stand_in.stand_in import HERE, StandIn, build
 
-from bitgate.build import Builder
+from bitgate.kernel.build import Builder
 from bitgate.kernel.registry import families
 
 TARGET = "gfx90a"

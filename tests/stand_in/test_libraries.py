@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stand_in import StandIn, build, write
+from tests.stand_in.stand_in import StandIn, build, write
 
-from bitgate.cache import Cache
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.examine import examine
 from bitgate.kernel.registry import families

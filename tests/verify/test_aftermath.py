@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitgate.device.errors import HipError
-from bitgate.device.ledger import HipLedger, Incident
+from bitgate.core.project import ours
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome, Verdict
-from bitgate.verify.aftermath import Aftermath, after_launch
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict
+from bitgate.runtime.errors import HipError
+from bitgate.runtime.ledger import HipLedger, Incident
+from bitgate.verify.launch_effects import Aftermath, after_launch
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 DECLARATION = Path(__file__).parent / "careless" / "declaration.py"
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"

@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
-from bitgate.faults.fault import Fault, read_faults
+from bitgate.core import paths
+from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.tools.faults.fault import Fault, read_faults
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 FOLDER = Path(__file__).parent / "block_sums"
 FAMILIES = families(ours().loading([FOLDER / "declaration.py"]), "host", here=True)
@@ -39,7 +39,7 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
             overlay = {}
             if fault:
                 folder = tmp_path_factory.mktemp(name)
-                fault.plant(rooms.root(), folder)
+                fault.plant(paths.root(), folder)
                 overlay = {fault.file: folder / fault.file}
             sessions[name] = Session(
                 "host", project=ours().loading([FOLDER / "declaration.py"]), overlay=overlay, progress=lambda line: None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounded import bounded_reference
+from tests.bounded import bounded_reference
 
-from bitgate.errors import UsageError
-from bitgate.exact.fill import make_inputs, plan_fill
-from bitgate.exact.ordered import ordered_reference
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.core.errors import UsageError
+from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation, parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.numerics.ordered import ordered_reference
 from bitgate.verify.bounds import nan_class
 from bitgate.verify.poison import poison_bits, poisoned
 

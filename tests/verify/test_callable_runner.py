@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import F32_ACCUMULATION, Fill
-from bitgate.operation.exactness import Exactness
-from bitgate.record import Outcome, Verdict
+from bitgate.model import F32_ACCUMULATION, Fill
+from bitgate.model.exactness import Exactness
+from bitgate.results.record import Outcome, Verdict
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 sys.path.insert(0, str(Path(__file__).parent / "softmax"))
 
-from callable_runner import CallableRunner
-from softmax_rows import SOFTMAX, SoftmaxExactness, SoftmaxProblem, peaked
+from tests.verify.softmax.callable_runner import CallableRunner
+from tests.verify.softmax.softmax_rows import SOFTMAX, SoftmaxExactness, SoftmaxProblem, peaked
 
 PEAKED_ALONE = (Fill("peaked", "one winner a row", peaked, exact=True),)
 CASE = SoftmaxProblem(7, 50)

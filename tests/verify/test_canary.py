@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
 from bitgate.verify import canary, process
 from bitgate.verify.canary import distress
 from bitgate.verify.planned import PlannedCase
@@ -41,7 +41,7 @@ def test_a_device_that_computes_wrongly_is_reported(monkeypatch: pytest.MonkeyPa
 
 
 def _wrong(case: PlannedCase) -> Any:
-    from bitgate.record import Verdict
+    from bitgate.results.record import Verdict
 
     return Verdict(case.key, Outcome.MISMATCH, "one cell is wrong")
 

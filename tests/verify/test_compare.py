@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bitgate.kernel.resolved import NO_KERNEL, Kernel
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 from bitgate.verify.byte_cache import ByteCache
 from bitgate.verify.compare import compare
 from bitgate.verify.planned import PlannedCase

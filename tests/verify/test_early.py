@@ -10,15 +10,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bitgate import rooms
-from bitgate.build.builder import Builder
+from bitgate.core import paths
+from bitgate.core.project import ours
+from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome
-from bitgate.verify.early import come_up
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.prewarm import come_up
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 
@@ -81,7 +81,7 @@ def test_what_was_opened_is_not_opened_again() -> None:
 
 
 def test_nothing_is_built_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(paths, "cache_dir", lambda: tmp_path)
     assert not Builder().is_built()
     session = Session("host", progress=lambda line: pytest.fail(line))
     come_up(session, OURS)

@@ -11,21 +11,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitgate import checkout, rooms
-from bitgate.build.builder import Builder
-from bitgate.device.targets import Target
+from bitgate.core import checkout, paths
+from bitgate.core.project import ours
+from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
+from bitgate.model import parse_case_id
+from bitgate.results.record import FINGERPRINT, UNKNOWN, Outcome, Verdict
+from bitgate.runtime.targets import Target
 from bitgate.verify import fingerprint as fingerprints
 from bitgate.verify import session as sessions
 from bitgate.verify.fingerprint import nvidia_driver
 from bitgate.verify.laws import judge_by_laws
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 SICK = Path(__file__).parent / "sick"
 CASE = "fwd_f32_nhwgc_g1n1k8c4_y3_h6_p1"
@@ -96,10 +96,10 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def test_the_commit_is_the_users_and_says_if_it_is_not_what_ran(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = (theirs, rooms.room("suites"))
+    places = (theirs, paths.room("suites"))
     target = Target("host", "host", "cpu", "CPU")
     head = git(theirs, "rev-parse", "HEAD")
-    monkeypatch.setenv("GIT_DIR", str(rooms.root() / ".git"))  # as in a hook
+    monkeypatch.setenv("GIT_DIR", str(paths.root() / ".git"))  # as in a hook
 
     def commit() -> str:
         checkout.commit.cache_clear()
@@ -122,7 +122,7 @@ def test_outside_of_a_repository_the_suites_speak_else_nobody(tmp_path: Path, th
     loose.mkdir()
     target = Target("host", "host", "cpu", "CPU")
     assert fingerprints.fingerprint(target, (loose, theirs))["commit"] == git(theirs, "rev-parse", "HEAD")
-    assert fingerprints.fingerprint(target, (rooms.room("kernels"), theirs))["commit"] == git(
+    assert fingerprints.fingerprint(target, (paths.room("kernels"), theirs))["commit"] == git(
         theirs, "rev-parse", "HEAD"
     )
     if not checkout.commit(tmp_path.parent).strip(UNKNOWN):

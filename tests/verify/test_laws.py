@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from oracle import sums
+from tests.oracle import sums
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import Problem, operation_called, parse_case_id
-from bitgate.operation.law import Cells, Data, KernelFunction
-from bitgate.operations.convolution import ConvProblem
-from bitgate.operations.convolution.laws import LAWS, passes
-from bitgate.operations.reduction.laws import LAWS as ALL_OF_REDUCTIONS
-from bitgate.record import Outcome
+from bitgate.model import Problem, operation_called, parse_case_id
+from bitgate.model.law import Cells, Data, KernelFunction
+from bitgate.ops.convolution import ConvProblem
+from bitgate.ops.convolution.laws import LAWS, passes
+from bitgate.ops.reduction.laws import LAWS as ALL_OF_REDUCTIONS
+from bitgate.results.record import Outcome
 from bitgate.verify.laws import judge_by_laws
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.judge import break_of

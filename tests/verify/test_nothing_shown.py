@@ -10,22 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounded import bounded_reference
+from tests.bounded import bounded_reference
 
 from bitgate.cli.main import run
-from bitgate.exact.certificate import NO_PRODUCT, ZERO_RESULT, has_products
-from bitgate.exact.digest import digest_of_zeros
-from bitgate.exact.fill import make_inputs, plan_fill
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import DTYPES, F32_ACCUMULATION, parse_case_id
-from bitgate.operations.convolution import ConvProblem
-from bitgate.record import Outcome, from_event, to_event
+from bitgate.model import DTYPES, F32_ACCUMULATION, parse_case_id
+from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, has_products
+from bitgate.numerics.digest import digest_of_zeros
+from bitgate.numerics.fill import make_inputs, plan_fill
+from bitgate.ops.convolution import ConvProblem
+from bitgate.results.record import Outcome, from_event, to_event
 from bitgate.verify.bounds import Bounds
 from bitgate.verify.laws import judge_by_laws
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
 NOTHING = "bwd_data_f16_nhwgc_g1n1k8c8_y2x2_h1x1_s1x1_d3x3_p2x2"

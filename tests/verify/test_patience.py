@@ -6,8 +6,8 @@ from time import monotonic
 
 import pytest
 
-from bitgate.isolation.child import Asked
-from bitgate.verify.patience import DATA, LAUNCH, LOOK, Patience
+from bitgate.verify.deadline import DATA, LAUNCH, LOOK, Patience
+from bitgate.worker.child import Asked
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitgate.operation import DTYPES, parse_case_id
-from bitgate.operation.host_tensor import GAP_PATTERN
+from bitgate.model import DTYPES, parse_case_id
+from bitgate.model.host_tensor import GAP_PATTERN
 from bitgate.verify.poison import PATTERNS, SCRATCH_BYTES, SECOND_PATTERNS, poison_bits, poisoned, unwritten
 
 

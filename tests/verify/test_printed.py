@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.verify.printed import MOST, Printed
+from bitgate.verify.output_limit import MOST, Printed
 
 
 def test_one_that_prints_without_end_does_not_fill_a_disk() -> None:

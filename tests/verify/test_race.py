@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from bitgate import rooms
 from bitgate.cli.main import run
-from bitgate.device.targets import Target
-from bitgate.errors import UsageError
-from bitgate.faults.fault import Fault, read_faults
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel.arguments import find_instance
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.runtime.targets import Target
+from bitgate.tools.faults.fault import Fault, read_faults
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.repro import repro_line
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 FOLDER = Path(__file__).parent / "block_sums"
 DEFECTS = read_faults([FOLDER / "defects.toml"])
-OURS = read_faults([rooms.room("suites") / "faults" / "races.toml"])
+OURS = read_faults([paths.room("suites") / "faults" / "races.toml"])
 CASES = {
     "bwd_slices_added_without_atomics": (
         "bwd_data_f32_nhwgc_g1n2k16c16_y3x3_h5x5_s2x2_p1x1_sk2",
@@ -46,7 +46,7 @@ def open_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault | Non
         overlay = {}
         if fault:
             folder = tmp_path_factory.mktemp(fault.name)
-            fault.plant(rooms.root(), folder)
+            fault.plant(paths.root(), folder)
             overlay = {fault.file: folder / fault.file}
         return Session(
             "host", project=ours().loading([FOLDER / "declaration.py"]), overlay=overlay, progress=lambda line: None

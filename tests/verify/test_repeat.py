@@ -1,6 +1,6 @@
 """Which cases are launched once more on other data."""
 
-from bitgate.operation import parse_case_id
+from bitgate.model import parse_case_id
 from bitgate.verify.repeat import is_affordable
 
 

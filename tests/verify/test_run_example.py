@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bitgate import rooms
 from bitgate.cli.example_lines import WORDINGS
 from bitgate.cli.main import run
 from bitgate.cli.run_example import _read
+from bitgate.core import paths
 from bitgate.verify.selection import candidates, select_for
 
 SMALL = ["2", "1", "2", "32", "16", "3", "3", "9", "10", "2", "2", "1", "1", "1", "1", "1", "1"]
@@ -25,7 +25,7 @@ def example(capsys):
     return call
 
 
-DOCUMENT = rooms.root() / "docs" / "foreign.md"
+DOCUMENT = paths.root() / "docs" / "foreign.md"
 DOCUMENTED = re.findall(r"^    bitgate run-example (.+)$", DOCUMENT.read_text(), re.MULTILINE)
 
 

@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitgate.diagnose import Finding, Role, Scene, diagnose
-from bitgate.errors import UsageError
-from bitgate.exact.digest import digest
-from bitgate.exact.fill import plan_fill
-from bitgate.exact.reference import exact_results
+from bitgate.core.errors import UsageError
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.record import Outcome, Verdict
-from bitgate.record.view import wrong_cells
+from bitgate.model import F32_ACCUMULATION
+from bitgate.numerics.digest import digest
+from bitgate.numerics.fill import plan_fill
+from bitgate.numerics.reference import exact_results
+from bitgate.results.record import Outcome, Verdict
+from bitgate.results.record.view import wrong_cells
+from bitgate.verify.diagnose import Finding, Role, Scene, diagnose
 from bitgate.verify.dump import Dump
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
 sys.path.insert(0, str(Path(__file__).parent / "row_maximum"))
 
-from row_maximum import FAMILY, ROW_MAXIMUM, RowMaximumProblem
+from tests.verify.row_maximum.row_maximum import FAMILY, ROW_MAXIMUM, RowMaximumProblem
 
 CASE = RowMaximumProblem(5, 40)
 

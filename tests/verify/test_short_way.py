@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from bitgate.errors import UsageError
-from bitgate.exact.fill import plan_fill
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import F32_ACCUMULATION, parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome, Verdict, from_event, to_event
-from bitgate.verify import spine
+from bitgate.model import F32_ACCUMULATION, parse_case_id
+from bitgate.numerics.fill import plan_fill
+from bitgate.results.record import Outcome, Verdict, from_event, to_event
+from bitgate.verify import pipeline
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 from bitgate.verify.stored import FILE, StoredDigest, key_of, read, write
 
 DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
@@ -167,7 +167,7 @@ def test_the_checksum_alone_finds_a_wrong_cell(book):
 def test_what_is_too_large_for_the_host_is_reported_by_the_device(
     book, monkeypatch, illness, reference, outcome, words
 ):
-    monkeypatch.setattr(spine, "memory_shortage", lambda problem, on_host: "no room")
+    monkeypatch.setattr(pipeline, "memory_shortage", lambda problem, on_host: "no room")
     verdict = verify(plan(illness, reference=reference), book())
     assert verdict.outcome is outcome
     assert words in verdict.reason

@@ -9,17 +9,17 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel, kernel_called
-from bitgate.operation import parse_case_id
-from bitgate.project import ours
-from bitgate.record import Outcome, Verdict, from_event, to_event
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict, from_event, to_event
 from bitgate.verify.memory import memory_shortage
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 DECLARATION = Path(__file__).parent / "sick" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from launched_parts import parts_of
+from tests.verify.launched_parts import parts_of
 
 from bitgate.cli.main import run
+from bitgate.interop import parse_foreign
 from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.registry import families
-from bitgate.operation import Problem, parse_case_id
-from bitgate.operation.foreign import parse_foreign
-from bitgate.operations.convolution import ConvProblem, sub_gemms
-from bitgate.operations.convolution.launched import SubGemmRecord
+from bitgate.model import Problem, parse_case_id
+from bitgate.ops.convolution import ConvProblem, sub_gemms
+from bitgate.ops.convolution.launched import SubGemmRecord
 from bitgate.verify.trace import launch_lines, perf_line
 
 (EXAMPLE,) = parse_foreign("example_convnd_bwd_data_xdl 0 1 5")

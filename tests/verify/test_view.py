@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bitgate.operation import parse_case_id
-from bitgate.operations.convolution.rules.owners import owners
-from bitgate.record.view import LIMIT, PARTS, ViewError, box_of, size, wrong_cells
+from bitgate.model import parse_case_id
+from bitgate.ops.convolution.rules.owners import owners
+from bitgate.results.record.view import LIMIT, PARTS, ViewError, box_of, size, wrong_cells
 from bitgate.verify.poison import PATTERNS
 from bitgate.verify.view import view_of
 

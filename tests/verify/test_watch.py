@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitgate.isolation import state
 from bitgate.kernel.runner import Conduct
 from bitgate.verify.watch import Watch, undisturbed
+from bitgate.worker import state
 
 DEVICE = SimpleNamespace(hip=SimpleNamespace(hipGetDevice=lambda: (0, 0)))
 HANDLER = "signal handlers: SIGUSR2"

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
-from bitgate.errors import UsageError
-from bitgate.project import Project
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
 
 if TYPE_CHECKING:
-    from bitgate.faults.mutation.lanes import Question
     from bitgate.kernel.declaration import KernelFamily
+    from bitgate.tools.faults.mutation.lanes import Question
     from bitgate.verify.process import Opening
 
 
@@ -45,8 +45,8 @@ def asked_cases(tier: str, target: str, project: Project, kernel: str, select: s
     races, which need another library, are left out."""
     import pytest
 
-    from bitgate.faults.mutation.lanes import Question
-    from bitgate.plugin.collecting import planned_test
+    from bitgate.suite.pytest.collecting import planned_test
+    from bitgate.tools.faults.mutation.lanes import Question
     from bitgate.verify.process import BITS
 
     stated = {"--tier": [tier], "--target": [target], "--kernel": [kernel], "--select": [select]}

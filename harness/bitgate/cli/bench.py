@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate import rooms
-from bitgate.bench.settings import Settings, Significance
-from bitgate.bench.side import Shape, Side
 from bitgate.cli import bench_gate
+from bitgate.cli.args import check_writable, options_named
 from bitgate.cli.bench_foreign import Wanted, by_settings, notes, repeated, reports
 from bitgate.cli.bench_shapes import asked_for
 from bitgate.cli.verify import progress
-from bitgate.cli.words import check_writable, options_named
-from bitgate.errors import UsageError, meant
-from bitgate.exact.fill import fill_names
+from bitgate.core import paths
+from bitgate.core.errors import UsageError, meant
+from bitgate.core.project import Project
+from bitgate.core.project_file import find
+from bitgate.interop import Refused, in_words, reasons
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import case_id
-from bitgate.operation.foreign import Refused, in_words, reasons
-from bitgate.project import Project
-from bitgate.project_file import find
-from bitgate.record.key import MOST_SEED
-from bitgate.record.timing import Status, Timing
+from bitgate.model import case_id
+from bitgate.numerics.fill import fill_names
+from bitgate.results.record.key import MOST_SEED
+from bitgate.results.record.timing import Status, Timing
+from bitgate.tools.bench.arm import Shape, Side
+from bitgate.tools.bench.settings import Settings, Significance
 
 if TYPE_CHECKING:
-    from bitgate.bench.compare import Comparison
-    from bitgate.device.targets import Target
+    from bitgate.runtime.targets import Target
+    from bitgate.tools.bench.compare import Comparison
 
 app = typer.Typer(add_completion=False)
 
@@ -140,7 +140,7 @@ def bench(
     is told), 1 something was not verified (a defect), 2 usage or environment, 3 nothing was timed, or of two sides
     nothing compared, 130 interrupted (what is done is kept: --resume).
     """
-    from bitgate.device.targets import best, named
+    from bitgate.runtime.targets import best, named
 
     if fill not in fill_names():
         raise UsageError(f"--fill {fill}: {', '.join(fill_names())} are known{meant(fill, fill_names(), 0.3)}")
@@ -171,7 +171,7 @@ def bench(
         significance=Significance(level=_share("--level", level), minimum_effect=_share("--min-effect", min_effect)),
         target=where,
         project=project,
-        journal=(out.absolute() if out else rooms.out_dir()) / where.name / RECORD,
+        journal=(out.absolute() if out else paths.out_dir()) / where.name / RECORD,
         resume=resume,
         json=json_output,
     )
@@ -209,8 +209,8 @@ def _is_defect(row: Timing) -> bool:
 
 def _measured(asked: Asked) -> list[Timing]:
     """Every row, told as it comes where nothing is compared."""
-    from bitgate.bench.perf import best_line, clocks_line, lines
-    from bitgate.bench.sweep_run import measure
+    from bitgate.tools.bench.perf import best_line, clocks_line, lines
+    from bitgate.tools.bench.sweep_run import measure
 
     rows: list[Timing] = []
 
@@ -264,14 +264,14 @@ def _close_case(of_case: list[Timing], *closing: str) -> None:
 
 
 def _compared(rows: Sequence[Timing], asked: Asked) -> Comparison:
-    from bitgate.bench.compare import compare
+    from bitgate.tools.bench.compare import compare
 
     return compare(rows, asked.significance)
 
 
 def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -> None:
     if comparison is not None:
-        from bitgate.bench.table import text
+        from bitgate.tools.bench.table import text
 
         print(text(comparison))
     else:
@@ -286,21 +286,21 @@ def _tell(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked) -
 
 def _write(comparison: Comparison, markdown: Path | None, plot: Path | None) -> None:
     if markdown is not None:
-        from bitgate.bench.table import markdown as in_markdown
+        from bitgate.tools.bench.table import markdown as in_markdown
 
         markdown.write_text(in_markdown(comparison))
     if plot is not None:
         if not any(one.compared for one in comparison.shapes):
             progress(f"{plot} is not written: nothing was compared")
             return
-        from bitgate.bench.plot import draw
+        from bitgate.tools.bench.plot import draw
 
         draw(comparison, plot)
 
 
 def _check_plot(path: Path) -> None:
     """Told before anything is measured."""
-    from bitgate.bench.plot import SUFFIXES
+    from bitgate.tools.bench.plot import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--plot {path}: a plot is one of {', '.join(SUFFIXES)}")
@@ -335,7 +335,7 @@ def _gated(rows: Sequence[Timing], asked: Asked, markdown: Path | None) -> int:
 def _document(rows: Sequence[Timing], comparison: Comparison | None, asked: Asked, code: int) -> dict[str, Any]:
     import msgspec
 
-    from bitgate.bench.perf import summary
+    from bitgate.tools.bench.perf import summary
 
     told = summary(rows, asked.significance) | {"exit": code, "record": str(asked.journal)}
     told |= {"refused_lines": [reason.as_json() for reason in reasons(list(asked.refused))]}
@@ -360,7 +360,7 @@ class _Second:
 
 
 def _sides(kernel: str | None, option: list[str] | None, second: _Second, project: Project) -> tuple[Side, ...]:
-    from bitgate.bench.trees import commit_of, sources_of
+    from bitgate.tools.bench.trees import commit_of, sources_of
 
     options = options_named(option)
     if not second.is_stated:

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bitgate.bench.settings import Settings
-from bitgate.bench.side import Shape
-from bitgate.errors import UsageError
-from bitgate.operation import Problem, ProblemError, case_id, operations
-from bitgate.operation.foreign import (
+from bitgate.core.errors import UsageError
+from bitgate.interop import (
     Found,
     Measured,
     PerfRequest,
@@ -27,8 +24,12 @@ from bitgate.operation.foreign import (
     program_of,
     report,
 )
-from bitgate.operation.foreign.controls import VERIFICATIONS
-from bitgate.record.timing import Status, Timing
+from bitgate.interop.controls import VERIFICATIONS
+from bitgate.interop.dialect import table_readers
+from bitgate.model import Problem, ProblemError, case_id
+from bitgate.results.record.timing import Status, Timing
+from bitgate.tools.bench.arm import Shape
+from bitgate.tools.bench.settings import Settings
 
 USUAL = Settings()
 
@@ -73,13 +74,13 @@ def listed(path: Path) -> tuple[list[Wanted], list[Refused]]:
 
 
 def _is_table(path: Path) -> bool:
-    suffixes = {suffix for one in operations().values() for reader in one.space.readers for suffix in reader.suffixes}
+    suffixes = {suffix for reader in table_readers() for suffix in reader.suffixes}
     return path.suffix.lower() in suffixes | {".toml"}
 
 
 def _of_table(path: Path) -> Iterator[Found]:
-    from bitgate.coverage.readers import read
-    from bitgate.operation.space.table import TableRequest
+    from bitgate.model.space.table import TableRequest
+    from bitgate.tools.coverage.readers import read
 
     table = read(path, TableRequest())
     yield from (Understood(row.name, row.problem) for row in table.rows)

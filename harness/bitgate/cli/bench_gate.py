@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bitgate.bench.side import Side
-from bitgate.bench.trees import commit_of, sources_of
-from bitgate.errors import UsageError
-from bitgate.history import git
-from bitgate.project import Project
+from bitgate.core import git
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.tools.bench.arm import Side
+from bitgate.tools.bench.trees import commit_of, sources_of
 
 if TYPE_CHECKING:
-    from bitgate.bench.gate import Gate
-    from bitgate.bench.settings import Significance
-    from bitgate.record.timing import Timing
+    from bitgate.results.record.timing import Timing
+    from bitgate.tools.bench.gate import Gate
+    from bitgate.tools.bench.settings import Significance
 
 MAIN = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 
@@ -85,8 +85,8 @@ def ruled(
     target: str,
 ) -> Gate:
     """The ruling, which is in ``bench.junit.xml`` too. ``again`` as of ``judge``."""
-    from bitgate.bench import gate_report
-    from bitgate.bench.gate import judge
+    from bitgate.tools.bench import gate_report
+    from bitgate.tools.bench.gate import judge
 
     gate = judge(rows, significance, again)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def ruled(
 
 def tell(gate: Gate, as_json: bool, markdown: Path | None) -> dict[str, Any]:
     """In words, for a forge where one listens, and as JSON."""
-    from bitgate.bench import gate_report
+    from bitgate.tools.bench import gate_report
 
     if not as_json:
         print(gate_report.text(gate))

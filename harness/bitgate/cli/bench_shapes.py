@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from bitgate.bench.side import Shape
 from bitgate.cli.bench_foreign import Wanted, listed, named_cases
-from bitgate.errors import UsageError
-from bitgate.operation import Problem, case_id
-from bitgate.operation.foreign import Refused
-from bitgate.project import Project
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.interop import Refused
+from bitgate.model import Problem, case_id
+from bitgate.tools.bench.arm import Shape
 
 
 def asked_for(
@@ -50,7 +50,7 @@ def _swept(sweep: str | None, dtype: str | None, project: Project) -> Iterator[S
         if dtype is not None:
             raise UsageError("--dtype is about a sweep's problems: the types of a case stand in its id")
         return
-    from bitgate.cases.sweep import read_sweep
+    from bitgate.suite.sweep import read_sweep
 
     read = read_sweep(sweep, project)
     for one in (read if dtype is None else read.with_dtype(dtype)).shapes:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.record.key import MOST_SEED
+from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
-    from bitgate.history.bisect import Found
+    from bitgate.lab.history.bisect import Found
 
 app = typer.Typer(add_completion=False)
 
@@ -43,8 +43,8 @@ def bisect(
     Your checkout is not touched, and nothing is left behind; builds come from the cache that all runs share. Commits
     that do not build are skipped. Ends with 1 if the commit is found, 2 if the good one is bad or the bad one good.
     """
-    from bitgate.history.bisect import bisect as find
-    from bitgate.project_file import find as project_here
+    from bitgate.core.project_file import find as project_here
+    from bitgate.lab.history.bisect import bisect as find
 
     root = project_here().root
     stated = {"--kernel": kernel, "--target": target, "--fill": fill, "--schedule": schedule, "--reference": reference}

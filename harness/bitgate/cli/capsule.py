@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.cli.words import options_named, problems_named
-from bitgate.errors import UsageError
-from bitgate.exact.fill import FILLS, fill_names
+from bitgate.cli.args import options_named, problems_named
+from bitgate.core.errors import UsageError
+from bitgate.core.project_file import find
+from bitgate.core.target_id import target_id
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.operation import case_id
-from bitgate.project_file import find
-from bitgate.record.key import MOST_SEED
-from bitgate.target_id import target_id
+from bitgate.model import case_id
+from bitgate.numerics.fill import FILLS, fill_names
+from bitgate.results.record.key import MOST_SEED
 
 app = typer.Typer(help="A case as a folder that runs by itself: code object, launches, data, expected result.")
 
@@ -105,10 +105,10 @@ def replay(
 
 def _ask(question: dict[str, Any]) -> dict[str, Any]:
     """Ask a child: kernels run in it, and one that ends it is a defect that was found."""
-    from bitgate.capsule.server import ENTRY
-    from bitgate.isolation.child import Child, Ended
-    from bitgate.verify.printed import to_stderr
+    from bitgate.tools.capsule.server import ENTRY
+    from bitgate.verify.output_limit import to_stderr
     from bitgate.verify.process import OPEN_SECONDS
+    from bitgate.worker.child import Child, Ended
 
     with Child(ENTRY, to_stderr) as child:
         try:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.cases.plan import Plan
-    from bitgate.project import Project
+    from bitgate.core.project import Project
+    from bitgate.results.plan import Plan
 
 app = typer.Typer()
 
@@ -54,10 +54,10 @@ def cases(
 
     Lists what the tables hold; a test module may choose among them. Stored digests are computed for all targets.
     """
-    from bitgate import rooms
-    from bitgate.cli.whose import tell_whose
+    from bitgate.cli.notice import tell_whose
+    from bitgate.core import paths
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     if sweep:
@@ -91,15 +91,15 @@ def cases(
         refused = f"  must be refused: {item.refused}" if item.refused else ""
         typer.echo(f"{item.id}\n    {item.tier}  {item.seconds:.2f} s  {item.human}{refused}\n    {item.why}")
     problems = len({item.key.case for item in plan.cases})
-    cores = rooms.threads()
+    cores = paths.threads()
     about = f"about {plan.seconds:.0f} s on one worker" + (f", {plan.seconds / cores:.0f} s on {cores}" * (cores > 1))
     typer.echo(f"{len(plan.cases)} cases over {problems} problems, {about}; plan {plan.id[:12]}")
     return 0
 
 
 def _list_sweep(name: str, project: Project, as_json: bool) -> None:
-    from bitgate.cases.sweep import read_sweep
-    from bitgate.operation import case_id, human
+    from bitgate.model import case_id, human
+    from bitgate.suite.sweep import read_sweep
 
     sweep = read_sweep(name, project)
     rows = [{"name": one.name, "case": case_id(one.problem), "human": human(one.problem)} for one in sweep.shapes]
@@ -116,14 +116,14 @@ def _list_sweep(name: str, project: Project, as_json: bool) -> None:
 def make_plan(tier: str, target: str, project: Project, kernel: str = "", *, of_all: bool = False) -> Plan:
     """The plan of all tables of a project's suites: of what it runs on, unless it is to be ``of_all`` families.
     UsageError for an unknown tier, target or kernel, or a bad table."""
-    from bitgate.cases import durations
-    from bitgate.cases.planning import Setting, check_setting
-    from bitgate.cases.row import SMOKE
-    from bitgate.cases.suites import plan_suites, with_tables
-    from bitgate.device import targets
+    from bitgate.core.target_id import target_id
     from bitgate.kernel import registry
     from bitgate.kernel.loading import loaded_names
-    from bitgate.target_id import target_id
+    from bitgate.runtime import targets
+    from bitgate.suite import durations
+    from bitgate.suite.planning import Setting, check_setting
+    from bitgate.suite.row import SMOKE
+    from bitgate.suite.suites import plan_suites, with_tables
 
     project.check_tier(tier)
     wanted = target_id(target or targets.best().name)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bitgate.cli import ci_plan, ci_select, submit
-from bitgate.errors import UsageError, near
+from bitgate.core.errors import UsageError, near
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,10 +45,10 @@ def matrix(
     as_json: Annotated[bool, typer.Option("--json", help="Print the jobs of all pools as one JSON document.")] = False,
 ) -> int:
     """The job matrix of a tier: which targets run, where, and why the others do not."""
-    from bitgate.ci.forges import FORMS, github
-    from bitgate.ci.matrix import BACKENDS, cells, document, jobs, shard_counts
-    from bitgate.ci.targets import read_targets
-    from bitgate.project_file import find
+    from bitgate.core.project_file import find
+    from bitgate.lab.ci.forges import FORMS, github
+    from bitgate.lab.ci.matrix import BACKENDS, cells, document, jobs, shard_counts
+    from bitgate.results.targets_file import read_targets
 
     if forge and forge not in FORMS:
         raise UsageError(f"--for {forge}: {near(forge, FORMS)}")
@@ -116,14 +116,14 @@ def merge(
 
     Ends with 0 if all is green, 1 if a defect was found or something is lost, 3 if nothing was compared.
     """
-    from bitgate.cases.built import Built
-    from bitgate.cases.plan import PlanError
-    from bitgate.cases.run_plan import RunPlan
-    from bitgate.ci.annotations import FORGES, github_lines, write_quality
-    from bitgate.ci.matrix import Expected, expected_of
     from bitgate.cli.report import print_summary
-    from bitgate.report.render import merge as merge_results
-    from bitgate.report.run_finding import RunFinding
+    from bitgate.lab.ci.matrix import Expected, expected_of
+    from bitgate.results.build_manifest import Built
+    from bitgate.results.plan import PlanError
+    from bitgate.results.report.annotations import FORGES, github_lines, write_quality
+    from bitgate.results.report.render import merge as merge_results
+    from bitgate.results.report.run_finding import RunFinding
+    from bitgate.results.run_plan import RunPlan
 
     if annotate and annotate not in FORGES:
         raise UsageError(f"--annotate {annotate}: {near(annotate, FORGES)}")

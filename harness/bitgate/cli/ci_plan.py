@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.cases.length import SETUP_SECONDS
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.results.time_limits import SETUP_SECONDS
 
 if TYPE_CHECKING:
-    from bitgate.cases.run_plan import RunPlan
-    from bitgate.project import Project
+    from bitgate.core.project import Project
+    from bitgate.results.run_plan import RunPlan
 
 
 def plan(
@@ -56,11 +56,11 @@ def plan(
     Each job runs its part with `bitgate run --plan FILE --shard I/N`; `ci merge --plan FILE` proves that nothing of it
     is missing. Shards of a target take equally long, by the seconds that earlier runs recorded. No GPU is needed.
     """
+    from bitgate.cli.notice import tell_whose
     from bitgate.cli.planning import Sizes, make_run_plan
-    from bitgate.cli.whose import tell_whose
+    from bitgate.core.project_file import find
+    from bitgate.core.target_id import target_id
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
-    from bitgate.target_id import target_id
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
@@ -92,10 +92,10 @@ def durations(
     The last seven runs of a case count, apart by the class of machine. Written into a suites folder's `durations`, the
     tables are what every checkout plans by.
     """
-    from bitgate.cases.recorded import note_runs
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import with_operations
-    from bitgate.project_file import find
-    from bitgate.report.source import find_sources
+    from bitgate.results.report.source import find_sources
+    from bitgate.suite.recorded import note_runs
 
     with_operations(find())  # the cases of an owner's operation are read as problems, too
     verdicts = [verdict for source in find_sources(results) for verdict in source.verdicts]
@@ -111,8 +111,8 @@ def durations(
 
 
 def targets_planned(matrix_file: Path | None, tier: str, project: Project) -> list[str]:
-    from bitgate.ci.matrix import cells, targets_of
-    from bitgate.ci.targets import read_targets
+    from bitgate.lab.ci.matrix import cells, targets_of
+    from bitgate.results.targets_file import read_targets
 
     if matrix_file:
         return targets_of(matrix_file)
@@ -132,7 +132,7 @@ def _line(made: RunPlan, target: str) -> str:
 
 
 def _document(made: RunPlan, out: Path) -> dict[str, Any]:
-    from bitgate.cases.length import limit_minutes
+    from bitgate.results.time_limits import limit_minutes
 
     parts = [
         {

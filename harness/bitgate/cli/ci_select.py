@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.errors import UsageError, near
+from bitgate.core.errors import UsageError, near
 
 if TYPE_CHECKING:
-    from bitgate.cases.plan import Plan
-    from bitgate.ci.select import Selection
-    from bitgate.ci.select_changes import Change
-    from bitgate.project import Project
+    from bitgate.core.project import Project
+    from bitgate.lab.ci.select import Selection
+    from bitgate.lab.ci.select_changes import Change
+    from bitgate.results.plan import Plan
 
 
 def select(
@@ -55,9 +55,9 @@ def select(
 
     Ends with 0 whether or not there is anything to run: a file without ids, which `bitgate run --select` ends with 3.
     """
-    from bitgate.cli.whose import tell_whose
+    from bitgate.cli.notice import tell_whose
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
 
     project = with_operations(find(suites).of_suites(suites).loading(to_load(load)))
     tier = tier or project.tiers[0]
@@ -83,7 +83,7 @@ def select(
 
 
 def _changes(files: list[Path], base: str, changed: str, uncommitted: bool, project: Project) -> tuple[Change, ...]:
-    from bitgate.ci.select_changes import named, since
+    from bitgate.lab.ci.select_changes import named, since
 
     if base and (files or changed):
         raise UsageError("give --base, or the names of files, not both: git tells which files differ")
@@ -109,22 +109,22 @@ def _listed(changed: str) -> list[Path]:
 def _plans(project: Project, tier: str, targets: Sequence[str], kernel: str) -> tuple[Plan, ...]:
     from bitgate.cli.ci_plan import targets_planned
     from bitgate.cli.planning import Sizes, make_run_plan
-    from bitgate.target_id import target_id
+    from bitgate.core.target_id import target_id
 
     names = [target_id(name).name for name in targets or targets_planned(None, tier, project)]
     return make_run_plan(tier, names, Sizes(), project, kernel).shards
 
 
 def _selected(plans: Iterable[Plan], changes: tuple[Change, ...], project: Project) -> list[Selection]:
-    from bitgate.ci.select import select as select_cases
     from bitgate.cli.selecting import facts_of
+    from bitgate.lab.ci.select import select as select_cases
 
     gone = [change.path for change in changes if change.is_gone]
     return [select_cases(plan, facts_of(project, plan, gone), changes) for plan in plans]
 
 
 def _tell(one: Selection, project: Project, explain: bool) -> None:
-    from bitgate.ci.select import shown
+    from bitgate.lab.ci.select import shown
 
     if explain:
         for reason in one.reasons:
@@ -150,9 +150,9 @@ def _no_case(one: Selection) -> str:
 
 
 def _explain_case(case: str, plans: Sequence[Plan], project: Project, as_json: bool) -> int:
-    from bitgate.ci.select import selectors, shown
-    from bitgate.ci.select_changes import tracked
     from bitgate.cli.selecting import facts_of
+    from bitgate.lab.ci.select import selectors, shown
+    from bitgate.lab.ci.select_changes import tracked
 
     known = {item.id: (plan, item) for plan in plans for item in plan.cases}
     if case not in known:

@@ -11,21 +11,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate import checkout
-from bitgate.build import Builder, BuildError, device_report, overlay
-from bitgate.build.artefacts import Artefacts
-from bitgate.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
-from bitgate.cache.store import StoreError
-from bitgate.cases.built import Built, BuiltLibrary
-from bitgate.device import targets
-from bitgate.device.tools_abi import family as tools_family
-from bitgate.errors import UsageError
+from bitgate.core import checkout
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.project_file import find
+from bitgate.core.target_id import target_id
 from bitgate.kernel import registry
+from bitgate.kernel.build import Builder, BuildError, device_report, overlay
+from bitgate.kernel.build.artefacts import Artefacts
+from bitgate.kernel.build.toolchain import INSTALL_ZIG, find_device_compiler, knows
+from bitgate.kernel.cache.store import StoreError
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
-from bitgate.project import Project
-from bitgate.project_file import find
-from bitgate.target_id import target_id
+from bitgate.results.build_manifest import Built, BuiltLibrary
+from bitgate.runtime import targets
+from bitgate.runtime.tools_abi import family as tools_family
 
 app = typer.Typer()
 

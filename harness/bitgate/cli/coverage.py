@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from bitgate.coverage.survey import Survey
+    from bitgate.core.project import Project
     from bitgate.kernel.declaration import KernelFamily
-    from bitgate.operation.space.table import Table
-    from bitgate.project import Project
+    from bitgate.model.space.table import Table
+    from bitgate.tools.coverage.survey import Survey
 
 app = typer.Typer(add_completion=False)
 
@@ -51,15 +51,15 @@ def coverage(
 
     Rank: fewer classes first, then systematic ones, then closer to a dispatch threshold, then more common.
     """
-    from bitgate.coverage.assume import Assumptions, factor_names
-    from bitgate.coverage.readers import read, read_suites
-    from bitgate.coverage.survey import surveys
-    from bitgate.coverage.table import empty_table
-    from bitgate.errors import UsageError
+    from bitgate.core.errors import UsageError
+    from bitgate.core.project_file import FILE, find
+    from bitgate.interop import in_words
     from bitgate.kernel.loading import with_operations
-    from bitgate.operation.foreign import in_words
-    from bitgate.operation.space.table import TableRequest
-    from bitgate.project_file import FILE, find
+    from bitgate.model.space.table import TableRequest
+    from bitgate.tools.coverage.assume import Assumptions, factor_names
+    from bitgate.tools.coverage.readers import read, read_suites
+    from bitgate.tools.coverage.survey import surveys
+    from bitgate.tools.coverage.table import empty_table
 
     if dispatch:
         _dispatch(dispatch, top, as_json)
@@ -79,7 +79,7 @@ def coverage(
     found = surveys(table, assumptions, strength, _of_the_owner(project))
     closing = None
     if generate is not None:
-        from bitgate.coverage.generate import close, write_rows
+        from bitgate.tools.coverage.generate import close, write_rows
 
         parts = [close(survey, until, seed) for survey in found]
         rows = [row for part in parts for row in part.rows]
@@ -92,7 +92,7 @@ def coverage(
         }
     document = _document(table, found, assume or [], top) | {"generated": closing}
     if html is not None:
-        from bitgate.coverage.page import write_page
+        from bitgate.tools.coverage.page import write_page
 
         write_page(html, found, document)
     if as_json:
@@ -113,11 +113,11 @@ def _of_the_owner(project: Project) -> list[KernelFamily]:
 
 
 def _dispatch(files: list[Path], top: int, as_json: bool) -> None:
-    from bitgate.coverage.dispatch import in_words, ways
-    from bitgate.coverage.ran import read_ran
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import loaded_names, with_operations
     from bitgate.kernel.registry import families
-    from bitgate.project_file import find
+    from bitgate.tools.coverage.dispatch import in_words, ways
+    from bitgate.tools.coverage.ran import read_ran
 
     project = with_operations(find())
     known, mine = families(project), loaded_names(project.runs_on)
@@ -136,8 +136,8 @@ def _where(text: str) -> tuple[str, str]:
 
 
 def _document(table: Table, found: list[Survey], assume: list[str], top: int) -> dict[str, Any]:
-    from bitgate.operation import case_id
-    from bitgate.operation.foreign import reasons
+    from bitgate.interop import reasons
+    from bitgate.model import case_id
 
     passes: list[dict[str, Any]] = []
     uncovered: list[dict[str, Any]] = []

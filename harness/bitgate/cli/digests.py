@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from bitgate.project import Project
+from bitgate.core.project import Project
 
 TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
 """One of each kind for which a plan differs: the host, and GPUs by wave size and platform."""
@@ -16,12 +16,12 @@ TARGETS = ("host", "gfx942", "gfx1100", "sm_90")
 def go_over(tier: str, kernel: str, project: Project, *, store: bool, reason: str, as_json: bool) -> int:
     """The exit code: 1 if a check found a digest that is not current, or if two references disagree, else 0. UsageError
     for a bad table or kernel, and for a change without a reason."""
-    from bitgate.cases import digesting
-    from bitgate.cases.planning import Setting, check_setting
-    from bitgate.cases.suites import with_tables
-    from bitgate.device import targets
     from bitgate.kernel import registry
     from bitgate.kernel.loading import loaded_names
+    from bitgate.runtime import targets
+    from bitgate.suite import digesting
+    from bitgate.suite.planning import Setting, check_setting
+    from bitgate.suite.suites import with_tables
 
     # What a command loads on top must not drop the digests of everything else.
     families, own = registry.families(project), loaded_names(project.load)

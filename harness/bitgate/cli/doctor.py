@@ -10,21 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate.build import Builder, Compiler, find_hip_compiler, find_host_compiler
-from bitgate.build.errors import first_error
-from bitgate.build.flags import host_compile, host_link
-from bitgate.build.processes import Processes
-from bitgate.build.rocm import find_rocm_runtime
-from bitgate.build.toolchain import find_cuda_compiler, find_device_compiler
-from bitgate.cache import Cache
-from bitgate.device import kfd, targets
-from bitgate.device.hip_python import import_hip, installed
-from bitgate.device.targets import Target
-from bitgate.device.trial import opened
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project_file import find
 from bitgate.kernel import registry
+from bitgate.kernel.build import Builder, Compiler, find_hip_compiler, find_host_compiler
+from bitgate.kernel.build.errors import first_error
+from bitgate.kernel.build.flags import host_compile, host_link
+from bitgate.kernel.build.processes import Processes
+from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_cuda_compiler, find_device_compiler
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.loading import with_operations
-from bitgate.project_file import find
+from bitgate.runtime import kfd, targets
+from bitgate.runtime.hip_python import import_hip, installed
+from bitgate.runtime.targets import Target
+from bitgate.runtime.trial import opened
 
 app = typer.Typer()
 

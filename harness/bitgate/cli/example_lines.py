@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bitgate.operation import Problem
-from bitgate.operation.foreign import Controls, Measured
-from bitgate.operation.foreign.measured import perf_words
-from bitgate.operation.insight import tensor_line
-from bitgate.record import Outcome, Verdict
+from bitgate.interop import Controls, Measured
+from bitgate.interop.measured import perf_words
+from bitgate.model import Problem
+from bitgate.model.insight import tensor_line
+from bitgate.results.record import Outcome, Verdict
 
 LAUNCH = "launch_and_time_kernel:"
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.device.program import Ended
+    from bitgate.runtime.program import Ended
 
 app = typer.Typer(add_completion=False)
 
@@ -41,9 +41,9 @@ def execute(
     Exit codes: 0 sound; 1 something was seen, the program itself failed, or it printed something else under another
     schedule; 2 it cannot be started; 130 interrupted.
     """
-    from bitgate.build import Builder
-    from bitgate.device.host import parse_schedule
-    from bitgate.device.program import Watched
+    from bitgate.kernel.build import Builder
+    from bitgate.runtime.host import parse_schedule
+    from bitgate.runtime.program import Watched
 
     schedules = schedule or ["forward"]
     for one in schedules:

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from bitgate.cli.words import problems_named
-from bitgate.errors import UsageError, meant
+from bitgate.cli.args import problems_named
+from bitgate.core.errors import UsageError, meant
+from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
-from bitgate.operation import Problem, case_id, foreign_line, human
-from bitgate.project_file import find
-from bitgate.record import KIND_MEANING, KINDS, Outcome
+from bitgate.model import Problem, case_id, foreign_line, human
+from bitgate.results.record import KIND_MEANING, KINDS, Outcome
 
 app = typer.Typer(add_completion=False)
 

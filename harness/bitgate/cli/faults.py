@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate import rooms
 from bitgate.cli.faults_mutate import mutate
-from bitgate.cli.whose import tell_whose
-from bitgate.errors import UsageError
+from bitgate.cli.notice import tell_whose
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
-from bitgate.project_file import find
 
 if TYPE_CHECKING:
-    from bitgate.faults.fault import Fault
-    from bitgate.faults.trial import Trial
-    from bitgate.project import Project
+    from bitgate.core.project import Project
+    from bitgate.tools.faults.fault import Fault
+    from bitgate.tools.faults.trial import Trial
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Seeded defects and mutants, and who finds them.")
 app.command()(mutate)
@@ -51,9 +51,9 @@ def run(
     Ends with 0 if every fault was found, 1 if one stayed green (a hole in the suites), 2 if one does not apply or
     compile.
     """
-    from bitgate import checkout
-    from bitgate.faults.trial import Bench, exit_code, score, try_faults
-    from bitgate.faults.trial_record import TrialRecord
+    from bitgate.core import checkout
+    from bitgate.tools.faults.trial import Bench, exit_code, score, try_faults
+    from bitgate.tools.faults.trial_record import TrialRecord
 
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
@@ -61,7 +61,7 @@ def run(
     if suites is None:
         project.tables()  # a project without suites is told before anything is built
         tell_whose(project)
-    bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, rooms.threads() // 2))
+    bench = Bench(tier, target, limit, project, whole_tier, jobs or max(1, paths.threads() // 2))
     faults = _faults(file, name, project)
     kept = TrialRecord(record, tier, target, checkout.commit(project.root)) if record else None
     tried = kept.known(faults) if kept else {}
@@ -100,7 +100,7 @@ def list_faults(file: FileOption = None, name: NameOption = "*", as_json: JsonOp
 
 
 def _faults(files: list[Path] | None, name: str, project: Project) -> tuple[Fault, ...]:
-    from bitgate.faults.fault import choose, read_faults
+    from bitgate.tools.faults.fault import choose, read_faults
 
     paths = files or project.faults
     if not paths:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate import rooms
-from bitgate.cli.whose import tell_whose
-from bitgate.errors import UsageError, near
-from bitgate.faults.mutation.operators import OPERATORS, parser
+from bitgate.cli.notice import tell_whose
+from bitgate.core import paths
+from bitgate.core.errors import UsageError, near
+from bitgate.core.project_file import find
 from bitgate.kernel.loading import with_operations
-from bitgate.project_file import find
+from bitgate.tools.faults.mutation.operators import OPERATORS, parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bitgate.faults.mutation.campaign import Score
-    from bitgate.faults.mutation.mutant import Mutant
-    from bitgate.faults.mutation.sources import Population
-    from bitgate.faults.mutation.trial import MutantTrial
+    from bitgate.tools.faults.mutation.campaign import Score
+    from bitgate.tools.faults.mutation.mutant import Mutant
+    from bitgate.tools.faults.mutation.sources import Population
+    from bitgate.tools.faults.mutation.trial import MutantTrial
 
 SHOWN = 60
 
@@ -68,12 +68,12 @@ def mutate(
     Ends with 0 if it ran: a mutant that survives may be a hole in the suites, or the same program. 1 if the score is
     below --least, 2 for usage or environment, 3 if no mutant could be tried, 130 interrupted (what was tried is kept).
     """
-    from bitgate import checkout
-    from bitgate.build.builder import Builder
     from bitgate.cli.asked_cases import asked_cases
-    from bitgate.faults.mutation import campaign
-    from bitgate.faults.mutation.record import MutantRecord
-    from bitgate.faults.mutation.sources import population
+    from bitgate.core import checkout
+    from bitgate.kernel.build.builder import Builder
+    from bitgate.tools.faults.mutation import campaign
+    from bitgate.tools.faults.mutation.record import MutantRecord
+    from bitgate.tools.faults.mutation.sources import population
 
     for name in operator or ():
         if name not in OPERATORS:
@@ -97,7 +97,7 @@ def mutate(
     pool = population(builder, families.values(), project, file, operator or ())
     drawn = pool.drawn(sample, seed)
     _say(_of_draw(drawn, pool, seed))
-    path = record or rooms.out_dir() / target / "mutants.jsonl"
+    path = record or paths.out_dir() / target / "mutants.jsonl"
     if record is None:
         path.unlink(missing_ok=True)
     kept = MutantRecord(path, tier, target, checkout.commit(project.root))
@@ -111,7 +111,7 @@ def mutate(
         told.add(trial.mutant)
         _tell(trial, f"{len(told)}/{len(drawn)}", as_json)
 
-    count = jobs or rooms.threads()
+    count = jobs or paths.threads()
     bench = campaign.Bench(builder, families, asked.questions, asked.opening, limit, count, _say)
     try:
         score = campaign.run(bench, drawn, pool, known, done)
@@ -144,7 +144,7 @@ def _tell(trial: MutantTrial, place: str, as_json: bool) -> None:
 
 
 def _closing(score: Score) -> str:
-    from bitgate.faults.mutation.trial import Fate
+    from bitgate.tools.faults.mutation.trial import Fate
 
     counts, lines = score.counts, []
     for trial in score.survivors[:SHOWN]:

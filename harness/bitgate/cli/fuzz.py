@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitgate.record.key import MOST_SEED
+from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
-    from bitgate.fuzz.failure import Shrunk
+    from bitgate.tools.fuzz.failure import Shrunk
 
 app = typer.Typer(add_completion=False)
 
@@ -43,18 +43,18 @@ def fuzz(
     and written to failures.toml below out/<target>/fuzz, as rows for a case table. Exit codes: 0 nothing failed, 1 a
     defect was found, 2 usage or environment, 3 nothing was compared, 130 interrupted (what was found is on disk).
     """
-    from bitgate import rooms
-    from bitgate.device import targets
-    from bitgate.fuzz.campaign import Campaign, default_workers
-    from bitgate.fuzz.state import CampaignState, read_state
-    from bitgate.fuzz.worker import CampaignSetting
+    from bitgate.core import paths
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
+    from bitgate.runtime import targets
+    from bitgate.tools.fuzz.campaign import Campaign, default_workers
+    from bitgate.tools.fuzz.state import CampaignState, read_state
+    from bitgate.tools.fuzz.worker import CampaignSetting
 
     name = targets.named(target).name if target else targets.best().name
     project = with_operations(find().loading(to_load(load)))
     setting = CampaignSetting(name, kernel, project, seed, case_timeout, shrink_seconds)
-    folder = rooms.out_dir() / name / "fuzz"
+    folder = paths.out_dir() / name / "fuzz"
     state = read_state(folder / "state.json", seed, kernel, name) if resume else CampaignState(seed, kernel, name)
     campaign = Campaign(
         setting,

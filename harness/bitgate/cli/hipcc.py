@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from bitgate import variables
-from bitgate.errors import UsageError
+from bitgate.core import settings
+from bitgate.core.errors import UsageError
 
 NAME = "bitgate-hipcc"
 
@@ -34,12 +34,12 @@ def run(arguments: list[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         print(HELP, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
-    from bitgate.build import hipcc
+    from bitgate.kernel.build import hipcc
 
     if Path(os.environ.get("CXX", "").partition(" ")[0]).name == NAME:
         del os.environ["CXX"]  # cmake and make export what they were told: this is not what compiles
     try:
-        variables.check()
+        settings.check()
         return hipcc.run(arguments)
     except (UsageError, OSError) as error:
         print(f"bitgate-hipcc: {error}", file=sys.stderr)

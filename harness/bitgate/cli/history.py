@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.cli import history_words as words
-from bitgate.errors import UsageError
-from bitgate.report.columns import counted
+from bitgate.cli import history_format as words
+from bitgate.core.errors import UsageError
+from bitgate.results.report.columns import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bitgate.history.durations import Duration
-    from bitgate.history.query import Run
+    from bitgate.lab.history.durations import Duration
+    from bitgate.lab.history.query import Run
 
 app = typer.Typer(
     add_completion=False,
@@ -65,8 +65,8 @@ def ingest(
     as_json: AsJson = False,
 ) -> int:
     """Read records into the history: each file whole or not at all, each line once, however often it is read."""
-    from bitgate.history.ingest import ingest as read_into
-    from bitgate.history.store import opened
+    from bitgate.lab.history.ingest import ingest as read_into
+    from bitgate.lab.history.store import opened
 
     done = []
     with opened(url) as store:
@@ -91,8 +91,8 @@ def ingest(
 def remember(files: Sequence[Path], url: str) -> int:
     """``ingest`` at the end of another command: 0, or 2 with a line if the history cannot be used. What cannot be read
     of the files was told by the command."""
-    from bitgate.history.ingest import ingest as read_into
-    from bitgate.history.store import opened
+    from bitgate.lab.history.ingest import ingest as read_into
+    from bitgate.lab.history.store import opened
 
     try:
         with opened(url) as store:
@@ -110,7 +110,7 @@ def remember(files: Sequence[Path], url: str) -> int:
 @app.command()
 def runs(url: Url = "", last: Last = 20, as_json: AsJson = False) -> int:
     """The last runs: when, of which commit, and what became of them."""
-    from bitgate.history import query
+    from bitgate.lab.history import query
 
     with _reading(url, last) as (connection, chosen):
         found = query.told(connection, chosen)
@@ -130,8 +130,8 @@ def case(
     as_json: AsJson = False,
 ) -> int:
     """What became of a case, run after run: verdict, seconds, machine, and where its digest changed."""
-    from bitgate.history import query
-    from bitgate.history.trend import trend
+    from bitgate.lab.history import query
+    from bitgate.lab.history.trend import trend
 
     with _reading(url, last) as (connection, chosen):
         name = _case_id(connection, name)
@@ -158,8 +158,8 @@ def first_bad(
 
     Cases that are known to be flaky, and machines that spoil answers, are left out: see `bitgate history flaky`.
     """
-    from bitgate.history import git
-    from bitgate.history.first_bad import first_bad as find
+    from bitgate.core import git
+    from bitgate.lab.history.first_bad import first_bad as find
 
     with _reading(url, last) as (connection, chosen):
         name = _case_id(connection, name) if name else ""
@@ -185,7 +185,7 @@ def flaky(url: Url = "", last: Last = 60, target: Target = "", as_json: AsJson =
     A machine that spoils a thousand cases is told as one machine, and not as a thousand cases; docs/history.md has the
     formula. The score is in decibans: 13 is twenty to one.
     """
-    from bitgate.history.flaky import blame
+    from bitgate.lab.history.flaky import blame
 
     with _reading(url, last) as (connection, chosen):
         found = blame(connection, chosen, target)
@@ -211,7 +211,7 @@ def durations(
 
     `--out suites/durations` writes the tables that suites carry; `ci plan --durations FOLDER` takes others.
     """
-    from bitgate.history.durations import durations as find
+    from bitgate.lab.history.durations import durations as find
 
     with _reading(url, last) as (connection, chosen):
         found = list(find(connection, chosen, target))
@@ -228,10 +228,10 @@ def durations(
 def _tables(found: Sequence[Duration], out: Path) -> list[Path]:
     from tempfile import TemporaryDirectory
 
-    from bitgate.cases.recorded import note_runs
-    from bitgate.history.durations import as_verdicts
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import with_operations
-    from bitgate.project_file import find
+    from bitgate.lab.history.durations import as_verdicts
+    from bitgate.suite.recorded import note_runs
 
     if not found:
         raise UsageError(f"--out {out}: no case was compared, so nothing is known of its seconds")
@@ -260,16 +260,16 @@ def bench(
     A night's point is the median of its samples. Single slow nights are no step, and with fewer than eight nights
     nothing is said; docs/gate.md has the formula. `bitgate bench` writes what `bitgate history ingest` reads.
     """
-    from bitgate.history import git
-    from bitgate.history.store import opened
-    from bitgate.history.timed import timed, timed_runs
+    from bitgate.core import git
+    from bitgate.lab.history.store import opened
+    from bitgate.lab.history.timed import timed, timed_runs
 
     with opened(url, must_exist=True) as store, store.reading() as connection:
         chosen = timed_runs(connection, last)
         name = _case_id(connection, name) if name else ""
         found = list(timed(connection, chosen, name=name, kernel=kernel, target=target, minimum_effect=effect))
     if html:
-        from bitgate.history.bench_page import write_page
+        from bitgate.lab.history.bench_page import write_page
 
         write_page(html, found, chosen)
     if as_json:
@@ -290,7 +290,7 @@ def diff(
     as_json: AsJson = False,
 ) -> int:
     """Verdicts and digests that differ between two runs, or between the last answers of two targets."""
-    from bitgate.history.diff import difference
+    from bitgate.lab.history.diff import difference
 
     with _reading(url, last) as (connection, chosen):
         found = difference(connection, before, after, chosen)
@@ -303,12 +303,12 @@ def diff(
 
 def _case_id(connection: Connection, name: str) -> str:
     """As records spell it. UsageError with the nearest one for what no record has."""
-    from bitgate.history import query
+    from bitgate.lab.history import query
 
     if query.has_case(connection, name):
         return name
-    from bitgate.cli.words import problems_named
-    from bitgate.operation import case_id
+    from bitgate.cli.args import problems_named
+    from bitgate.model import case_id
 
     try:
         spelled = [case_id(problem) for problem in problems_named(name)]
@@ -319,8 +319,8 @@ def _case_id(connection: Connection, name: str) -> str:
 
 @contextmanager
 def _reading(url: str, last: int) -> Iterator[tuple[Connection, list[Run]]]:
-    from bitgate.history.query import last_runs
-    from bitgate.history.store import opened
+    from bitgate.lab.history.query import last_runs
+    from bitgate.lab.history.store import opened
 
     with opened(url, must_exist=True) as store, store.reading() as connection:
         yield connection, last_runs(connection, last)

@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
-from bitgate import rooms
 from bitgate.cli.cases import make_plan
-from bitgate.device import targets
-from bitgate.errors import UsageError
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project_file import find
+from bitgate.core.target_id import target_id
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.loading import loaded_names, to_load, with_operations
-from bitgate.operation import Problem, ProblemError, parse_case_id
-from bitgate.project_file import find
-from bitgate.record import Key, Outcome, RecordError, read
-from bitgate.target_id import target_id
+from bitgate.model import Problem, ProblemError, parse_case_id
+from bitgate.results.record import Key, Outcome, RecordError, read
+from bitgate.runtime import targets
 
 app = typer.Typer(add_completion=False)
 
@@ -124,7 +124,7 @@ def _row(
 
 def _passed(target: str) -> defaultdict[tuple[str, str], set[tuple[Key, Problem]]]:
     """What has a PASS verdict in the recorded runs on this target, by (family, instance)."""
-    folder = rooms.out_dir() / target
+    folder = paths.out_dir() / target
     found: defaultdict[tuple[str, str], set[tuple[Key, Problem]]] = defaultdict(set)
     for path in sorted({*folder.glob("results.jsonl"), *folder.glob("s*of*/results.jsonl")}):
         try:

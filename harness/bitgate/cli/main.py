@@ -12,8 +12,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from bitgate import __version__, variables
-from bitgate.errors import UsageError
+from bitgate import __version__
+from bitgate.core import settings
+from bitgate.core.errors import UsageError
 
 # name -> module with a typer app called ``app``. Imported only when asked for, so that --version and merges stay light.
 COMMANDS: dict[str, str] = {
@@ -26,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "compile": "bitgate.cli.compile",
     "doctor": "bitgate.cli.doctor",
     "exec": "bitgate.cli.execute",
-    "first-contact": "bitgate.cli.first_contact",
+    "first-contact": "bitgate.cli.bringup",
     "explain": "bitgate.cli.explain",
     "coverage": "bitgate.cli.coverage",
     "fuzz": "bitgate.cli.fuzz",
@@ -94,7 +95,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; prints one line for every error that is the user's to mend."""
     try:
         if not {"-h", "--help", "--version"} & set(arguments):
-            variables.check()
+            settings.check()
         code = typer.main.get_command(app).main(args=arguments, prog_name="bitgate", standalone_mode=False)
         if code == INTERRUPTED:  # Typer has made it of a KeyboardInterrupt
             raise KeyboardInterrupt

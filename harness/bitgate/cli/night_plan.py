@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from bitgate.cases.length import limit_minutes
-from bitgate.cases.plan import Plan, PlanError
-from bitgate.cases.run_plan import RunPlan
-from bitgate.ci.attempts import MATRIX, PLAN
-from bitgate.ci.journal import MINUTES, Planned, Seat
-from bitgate.ci.matrix import cells, document, expected_of
-from bitgate.ci.targets import CiTargets, read_targets
+from bitgate.cli.notice import tell_whose
 from bitgate.cli.planning import Sizes, make_run_plan
-from bitgate.cli.whose import tell_whose
-from bitgate.device import targets
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.project_file import find
+from bitgate.core.target_id import in_place_of, target_id
 from bitgate.kernel.loading import to_load, with_operations
-from bitgate.project import Project
-from bitgate.project_file import find
-from bitgate.target_id import in_place_of, target_id
+from bitgate.lab.ci.attempts import MATRIX, PLAN
+from bitgate.lab.ci.journal import MINUTES, Planned, Seat
+from bitgate.lab.ci.matrix import cells, document, expected_of
+from bitgate.results.plan import Plan, PlanError
+from bitgate.results.run_plan import RunPlan
+from bitgate.results.targets_file import CiTargets, read_targets
+from bitgate.results.time_limits import limit_minutes
+from bitgate.runtime import targets
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bitgate import checkout
-from bitgate.cases import durations
-from bitgate.cases.durations import Durations
-from bitgate.cases.length import SETUP_SECONDS
-from bitgate.cases.plan import Plan
-from bitgate.cases.run_plan import RunPlan, make
-from bitgate.cases.selected import check_known, read_ids
-from bitgate.cases.shard import count_for
-from bitgate.ci.matrix import shard_counts
 from bitgate.cli.run import PLUGIN, QUIET, Keeper, suites_and_root
-from bitgate.errors import UsageError
-from bitgate.project import Project
-from bitgate.target_id import canonical, target_id
+from bitgate.core import checkout
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.target_id import canonical, target_id
+from bitgate.lab.ci.matrix import shard_counts
+from bitgate.results.plan import Plan
+from bitgate.results.run_plan import RunPlan, make
+from bitgate.results.shard import count_for
+from bitgate.results.time_limits import SETUP_SECONDS
+from bitgate.suite import durations
+from bitgate.suite.durations import Durations
+from bitgate.suite.id_file import check_known, read_ids
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate import rooms
+from bitgate.core import paths
 
 if TYPE_CHECKING:
-    from bitgate.report.summary import Summary
+    from bitgate.results.report.summary import Summary
 
 app = typer.Typer(add_completion=False)
 
@@ -31,10 +31,10 @@ def report(
 
     Ends with 0 if all is green, 1 if a defect was found, 3 if nothing was compared.
     """
-    from bitgate.report.render import merge
+    from bitgate.results.report.render import merge
 
-    folder = out or rooms.out_dir()
-    summary = merge(files or [rooms.out_dir()], folder)
+    folder = out or paths.out_dir()
+    summary = merge(files or [paths.out_dir()], folder)
     print_summary(summary, folder, as_json)
     return summary.exit_code
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.device import nvidia
-from bitgate.project import Project, ours
+from bitgate.core.project import Project, ours
+from bitgate.runtime import nvidia
 
 if TYPE_CHECKING:
-    from bitgate.plugin.run import Run
+    from bitgate.suite.pytest.run import Run
 
 PLUGIN = "bitgate.pytest_plugin"
 QUIET = ("--import-mode=importlib", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -69,8 +69,8 @@ def run(
         threading.Thread(target=nvidia.devices, daemon=True).start()
     import pytest
 
-    from bitgate.cli.whose import tell_whose
-    from bitgate.project_file import find
+    from bitgate.cli.notice import tell_whose
+    from bitgate.core.project_file import find
     from bitgate.pytest_plugin import names_a_suite
 
     own = names_a_suite(context.args, Path.cwd()) and any(Path(arg.split("::")[0]).exists() for arg in context.args)
@@ -117,7 +117,7 @@ class Keeper:
     run: Run | None = None
 
     def pytest_sessionstart(self, session: object) -> None:
-        from bitgate.plugin.run import RUN
+        from bitgate.suite.pytest.run import RUN
 
         self.run = session.config.stash.get(RUN, None)  # type: ignore[attr-defined]
 
@@ -125,7 +125,7 @@ class Keeper:
 @contextmanager
 def _libraries_from(store: str, only: bool) -> Iterator[None]:
     """In the environment: workers, and the processes that kernels run in, build too. UsageError for what cannot be."""
-    from bitgate.build import artefacts
+    from bitgate.kernel.build import artefacts
 
     before = dict(os.environ)
     os.environ.update({artefacts.VARIABLE: store} if store else {})

@@ -10,15 +10,15 @@ import typer
 from bitgate.cli.example_lines import WORDINGS, perf, traced, verification
 from bitgate.cli.verify import exit_code, print_verdict, progress
 from bitgate.cli.wanted_cases import reference_of
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.interop import Controls, Measured, Variant, controls_of, parse_foreign, variant_of
 from bitgate.kernel.declaration import Instance
-from bitgate.operation import Problem, ProblemError
-from bitgate.operation.foreign import Controls, Measured, Variant, controls_of, parse_foreign, variant_of
+from bitgate.model import Problem, ProblemError
 
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import Refusal
     from bitgate.kernel.resolved import Kernel
-    from bitgate.record import Verdict
+    from bitgate.results.record import Verdict
 
 app = typer.Typer(add_completion=False)
 
@@ -51,9 +51,9 @@ def run_example(
 
     Exit codes: 0 green, 1 a defect was found, 2 usage or environment, 3 nothing was compared.
     """
-    from bitgate.bench.runs import Runs, timed_runs
-    from bitgate.device.targets import best, named
-    from bitgate.project_file import find
+    from bitgate.core.project_file import find
+    from bitgate.runtime.targets import best, named
+    from bitgate.tools.bench.runs import Runs, timed_runs
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for

@@ -9,26 +9,26 @@ from functools import cached_property
 from pathlib import Path
 
 import bitgate
-from bitgate.cases import sweep
-from bitgate.cases.plan import Plan
-from bitgate.cases.row_sources import Places, row_sources
-from bitgate.cases.table import loads
-from bitgate.ci.select_imports import ImportGraph, neighbours, states
-from bitgate.ci.select_includes import Includes, Unit, places
-from bitgate.ci.select_reach import EVERYTHING, NOTHING, Reach, union
-from bitgate.ci.select_rules import Facts
-from bitgate.device.targets import platform_of
+from bitgate.core.project import Project, ours, own_kernels
+from bitgate.kernel.build.includes import Includes, Unit, places
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.loading import loaded_names, with_operations
 from bitgate.kernel.registry import families
-from bitgate.operation.registry import operations, own_operations, stated_in
-from bitgate.project import Project, ours, own_kernels
+from bitgate.lab.ci.select_imports import ImportGraph, neighbours, states
+from bitgate.lab.ci.select_reach import EVERYTHING, NOTHING, Reach, union
+from bitgate.lab.ci.select_rules import Facts
+from bitgate.model.registry import operations, own_operations, stated_in
+from bitgate.results.plan import Plan
+from bitgate.runtime.targets import platform_of
+from bitgate.suite import sweep
+from bitgate.suite.row_sources import Places, row_sources
+from bitgate.suite.table import loads
 
-JUDGES = ("bitgate.pytest_plugin", "bitgate.plugin", "bitgate.isolation.entry", "bitgate.verify.server")
+JUDGES = ("bitgate.pytest_plugin", "bitgate.suite.pytest", "bitgate.worker.entry", "bitgate.verify.server")
 """Where the processes begin that plan cases, run kernels and judge what they left."""
 
-AFTERWARDS = ("bitgate.report",)
+AFTERWARDS = ("bitgate.results.report",)
 """Reads what is on the record when all verdicts are: what only it imports changes none."""
 
 PLATFORMS = ("host", "amd", "nvidia")
@@ -146,7 +146,7 @@ class _Gathering:
 
     @cached_property
     def _tools(self) -> Mapping[Path, Reach]:
-        native = self._package.folder / "exact" / "native"
+        native = self._package.folder / "numerics" / "native"
         kernels = own_kernels().resolve()
         runtime = kernels / "platforms" / self.platform / "runtime"
         on_device = self._witnessed if self.platform == "host" else EVERYTHING

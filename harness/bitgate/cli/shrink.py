@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bitgate.cli.args import options_named, problems_named
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.verify import progress
-from bitgate.cli.words import options_named, problems_named
-from bitgate.record.key import MOST_SEED
+from bitgate.results.record.key import MOST_SEED
 
 if TYPE_CHECKING:
-    from bitgate.fuzz.failure import Shrunk
-    from bitgate.record import Verdict
+    from bitgate.results.record import Verdict
+    from bitgate.tools.fuzz.failure import Shrunk
     from bitgate.verify.planned import PlannedCase
 
 app = typer.Typer(add_completion=False)
@@ -44,11 +44,11 @@ def shrink(
 
     Of several instances that fail the first is shrunk. Exit codes: 0 it passes, 1 a defect was found and shrunk.
     """
-    from bitgate.device.targets import best, named
-    from bitgate.fuzz.failure import Found, is_failure
-    from bitgate.fuzz.shrink import Shrinker
+    from bitgate.core.project_file import find
     from bitgate.kernel.loading import to_load, with_operations
-    from bitgate.project_file import find
+    from bitgate.runtime.targets import best, named
+    from bitgate.tools.fuzz.failure import Found, is_failure
+    from bitgate.tools.fuzz.shrink import Shrinker
     from bitgate.verify.planned import PlannedCase
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.selection import candidates, select_for

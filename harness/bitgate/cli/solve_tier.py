@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from bitgate.cases.plan import Plan
-from bitgate.cases.tier_solver import Chosen, Solution, covered_by, solve
-from bitgate.coverage.features import Features, features, read_killers
+from bitgate.results.plan import Plan
+from bitgate.suite.tier_solver import Chosen, Solution, covered_by, solve
+from bitgate.tools.coverage.features import Features, features, read_killers
 
 SHOWN = 20
 

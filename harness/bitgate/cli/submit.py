@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bitgate.ci.executor import Executor
     from bitgate.cli.night_plan import Order
+    from bitgate.lab.executors.executor import Executor
 
 app = typer.Typer(add_completion=False)
 
@@ -68,12 +68,12 @@ def submit(
 
     Exit codes: 0 green, 1 red or lost, 2 usage, 3 nothing was compared, 130 interrupted.
     """
-    from bitgate import rooms
-    from bitgate.ci.attempts import SHARDS
-    from bitgate.ci.night import MERGED, Controller, lock
-    from bitgate.ci.screen import screen
     from bitgate.cli.night_plan import Order
     from bitgate.cli.report import print_summary
+    from bitgate.core import paths
+    from bitgate.lab.ci.attempts import SHARDS
+    from bitgate.lab.ci.night import MERGED, Controller, lock
+    from bitgate.lab.ci.screen import screen
 
     options = _pairs(option or [])
     order = Order(
@@ -88,7 +88,7 @@ def submit(
         options,
         workers,
     )
-    folder = (out or rooms.out_dir() / "night").absolute()
+    folder = (out or paths.out_dir() / "night").absolute()
     if resume and order.stated:
         raise UsageError(f"{order.stated} and --resume: the night is planned: leave it out")
     if resume and not folder.is_dir():
@@ -120,9 +120,9 @@ def submit(
 
 def _engine(order: Order, folder: Path, jobs: int, resume: bool) -> Executor:
     """The executor of a night that is planned now, or was. UsageError for one where there is none, or the other way."""
-    from bitgate.ci.executors import executor
-    from bitgate.ci.journal import Journal
     from bitgate.cli.night_plan import planned_night
+    from bitgate.lab.ci.journal import Journal
+    from bitgate.lab.executors import executor
 
     journal = Journal(folder)
     planned = journal.night.planned

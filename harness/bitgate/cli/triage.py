@@ -12,8 +12,8 @@ import typer
 from bitgate.cli.history import Last, Url
 
 if TYPE_CHECKING:
-    from bitgate.history.triage import Triage
-    from bitgate.report.summary import Cause
+    from bitgate.lab.history.triage import Triage
+    from bitgate.results.report.summary import Cause
 
 app = typer.Typer(add_completion=False)
 
@@ -34,9 +34,9 @@ def triage(
     A failure is known if the last answer of its case, on its target, was red in the same way. Ends with 1 if one is
     new or something is wrong with the run itself, 0 if not, 3 if nothing was compared.
     """
-    from bitgate.history.triage import of_record, runs_of
-    from bitgate.history.triage import triage as sort_out
-    from bitgate.report.ledger import read_night
+    from bitgate.lab.history.triage import of_record, runs_of
+    from bitgate.lab.history.triage import triage as sort_out
+    from bitgate.results.report.ledger import read_night
 
     night = read_night(record)
     if against:
@@ -63,10 +63,10 @@ def triage(
 
 
 def _against_history(night: Any, url: str, last: int, skipped: set[str]) -> Triage:
-    from bitgate.history.query import last_runs
-    from bitgate.history.store import opened
-    from bitgate.history.triage import of_history
-    from bitgate.history.triage import triage as sort_out
+    from bitgate.lab.history.query import last_runs
+    from bitgate.lab.history.store import opened
+    from bitgate.lab.history.triage import of_history
+    from bitgate.lab.history.triage import triage as sort_out
 
     with opened(url, must_exist=True) as store, store.reading() as connection:
         # The run itself may be among them, once for each of its ids.

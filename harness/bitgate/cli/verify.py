@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from bitgate.cli.args import options_named
 from bitgate.cli.wanted_cases import Stated, Wanted, wanted_by, wanted_in
-from bitgate.cli.words import options_named
-from bitgate.device.host import RACE
-from bitgate.errors import UsageError, meant
-from bitgate.exact.fill import FILLS, fill_names
+from bitgate.core.errors import UsageError, meant
+from bitgate.core.project import Project
+from bitgate.core.project_file import find
+from bitgate.interop import Refused, in_words, reasons
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
-from bitgate.operation import parse_case_id
-from bitgate.operation.foreign import Refused, in_words, reasons
-from bitgate.project import Project
-from bitgate.project_file import find
-from bitgate.record import Outcome, Verdict, to_event, verdict_on
-from bitgate.record.key import MOST_SEED
+from bitgate.model import parse_case_id
+from bitgate.numerics.fill import FILLS, fill_names
+from bitgate.results.record import Outcome, Verdict, to_event, verdict_on
+from bitgate.results.record.key import MOST_SEED
+from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
 
 if TYPE_CHECKING:
-    from bitgate.device.targets import Target
+    from bitgate.runtime.targets import Target
     from bitgate.verify.process import CaseProcess
     from bitgate.verify.this_process import ThisProcess
 
@@ -183,7 +183,7 @@ def exit_code(*cases: Sequence[Verdict]) -> int:
 
 def _verdicts(asked: Asked, target: str | None, trace: TextIO) -> Iterator[tuple[int, Verdict]]:
     """Each with the number of the case that it is about: one at least for every case."""
-    from bitgate.device.targets import best, named
+    from bitgate.runtime.targets import best, named
     from bitgate.verify.process import CaseProcess, Opening
     from bitgate.verify.this_process import ThisProcess
 

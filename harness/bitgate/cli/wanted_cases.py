@@ -6,17 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitgate.errors import UsageError
-from bitgate.operation import Problem, ProblemError
-from bitgate.operation.foreign import (
-    Controls,
-    Refused,
-    controls_of,
-    found_in_list,
-    is_foreign,
-    one_line,
-    problems_of,
-)
+from bitgate.core.errors import UsageError
+from bitgate.interop import Controls, Refused, controls_of, found_in_list, is_foreign, one_line, problems_of
+from bitgate.model import Problem, ProblemError
 
 OF_VERIFICATION = ("none", "auto", "gpu")
 """The reference that CK's verification mode means: 0 none, 1 on the CPU, 2 the naive kernel on the device."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_void_p, cast, sizeof
 from functools import lru_cache
 
-from bitgate.errors import UsageError, meant
+from bitgate.core.errors import UsageError, meant
 from bitgate.kernel.abi import CBuffers, COption, COptions, sized
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bitgate.architecture import FLUSHED
-from bitgate.operation import Accumulation, Problem
-from bitgate.target_id import architecture_of
+from bitgate.core.architecture import FLUSHED
+from bitgate.core.target_id import architecture_of
+from bitgate.model import Accumulation, Problem
 
 if TYPE_CHECKING:
     from bitgate.kernel.runner import Runner
@@ -149,7 +149,7 @@ class KernelFamily:
     empty. ``supports`` and ``dispatch`` are written independently of the C++: a disagreement is a finding. A family
     without ``supports`` takes all that its instances declare; ``dispatch`` may be left out or return None: no
     prediction. The instances of a family that ``is_probe`` compute no convolution: they measure the platform
-    (bitgate.platform_probe). ``changes`` names what else the library changes of its process and may: threads,
+    (bitgate.runtime.probe). ``changes`` names what else the library changes of its process and may: threads,
     descriptors, subprocesses.
     """
 

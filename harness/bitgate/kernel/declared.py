@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from bitgate.core.project import ours
 from bitgate.kernel import registry
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
-from bitgate.operation import Problem
-from bitgate.operation.registry import own_operations
-from bitgate.project import ours
+from bitgate.model import Problem
+from bitgate.model.registry import own_operations
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.abi import Status
 from bitgate.kernel.declaration import Refusal
 

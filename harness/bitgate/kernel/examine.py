@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitgate.cache import Cache
-from bitgate.cache.content import Contents, remembered, sha256
-from bitgate.isolation.child import Child, Ended, signal_name
+from bitgate.core.target_id import runs_on
 from bitgate.kernel import abi
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.content import Contents, remembered, sha256
 from bitgate.kernel.declaration import Instance, KernelFamily, Option
 from bitgate.kernel.errors import LibraryError
 from bitgate.kernel.introspection import ENTRY, LOAD
-from bitgate.target_id import runs_on
+from bitgate.worker.child import Child, Ended, signal_name
 
 _PROBE_SECONDS = 60
 _MOST_REMEMBERED = 512

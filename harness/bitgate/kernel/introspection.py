@@ -11,9 +11,9 @@ from collections.abc import Callable
 from ctypes import CDLL, POINTER, RTLD_GLOBAL, addressof, cast, create_string_buffer, memset, sizeof
 from typing import Any
 
-from bitgate.isolation.channel import Channel
-from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel import abi
+from bitgate.worker.channel import Channel
+from bitgate.worker.mapped import mapped_runtimes
 
 ENTRY = f"{__name__}:serve"
 LOAD = "being loaded"

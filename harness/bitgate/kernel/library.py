@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitgate.cache import Cache
-from bitgate.isolation.mapped import mapped_runtimes
 from bitgate.kernel.abi import (
     EXPORTS,
     CDispatchRecord,
@@ -30,13 +28,15 @@ from bitgate.kernel.arguments import (
     check_options,
     find_instance,
 )
+from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT, LentProblem, lent_problem
+from bitgate.kernel.cache import Cache
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord, from_c
 from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
 from bitgate.kernel.examine import examine
-from bitgate.kernel.lent import DEFAULT_ALIGNMENT, LentProblem, lent_problem
 from bitgate.kernel.problem import AbiProblem
 from bitgate.kernel.runner import Conduct
+from bitgate.worker.mapped import mapped_runtimes
 
 _KERNARG_BYTES = 4096
 """Kernel arguments are at most this long: each launch gets as much room in the record."""

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from bitgate.core.project import Project
 from bitgate.kernel import registry
-from bitgate.kernel.owned_operation import add_owned
-from bitgate.project import Project
+from bitgate.kernel.user_operation import add_owned
 
 VARIABLE = "BITGATE_LOAD"
 

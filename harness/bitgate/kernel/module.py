@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 
 
 def load_module(path: Path) -> ModuleType:

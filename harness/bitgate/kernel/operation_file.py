@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from bitgate.errors import UsageError
-from bitgate.operation.sized import Sized
+from bitgate.core.errors import UsageError
+from bitgate.model.sized import Sized
 
 SYMBOL = "OPERATIONS"
 
@@ -28,7 +28,7 @@ def load_operations(file: Path) -> Iterator[Sized]:
         spec.loader.exec_module(module)
         found = getattr(module, SYMBOL, None)
         if not isinstance(found, tuple) or not found or not all(isinstance(one, Sized) for one in found):
-            raise UsageError(f"{file}: defines no {SYMBOL}: a tuple of bitgate.operation.sized.Sized")
+            raise UsageError(f"{file}: defines no {SYMBOL}: a tuple of bitgate.model.sized.Sized")
         for one in found:
             _check(one)
     except UsageError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bitgate.kernel.abi import Value
 
 if TYPE_CHECKING:
-    from bitgate.operation import Tensor
+    from bitgate.model import Tensor
 
 
 class Access(IntFlag):

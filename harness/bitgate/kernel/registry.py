@@ -15,15 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bitgate.errors import UsageError, meant
-from bitgate.isolation.state import EXCUSABLE
+from bitgate.core.errors import UsageError, meant
+from bitgate.core.project import Project, own_declarations, own_kernels
 from bitgate.kernel import abi
 from bitgate.kernel.declaration import ANY_INTEGER, Instance, KernelFamily
 from bitgate.kernel.module import load_module
-from bitgate.kernel.owned import OwnedFamily
-from bitgate.operation import operations
-from bitgate.operation.tensor_types import spelled
-from bitgate.project import Project, own_declarations, own_kernels
+from bitgate.kernel.user_declaration import OwnedFamily
+from bitgate.model import operations
+from bitgate.model.tensor_types import spelled
+from bitgate.worker.state import EXCUSABLE
 
 _NAME = re.compile(r"[a-z0-9_]+")
 Text: TypeAlias = "tuple[str, type[Any], str, str]"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.arguments import check_options, find_instance
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
 from bitgate.kernel.declared import refusal_of
-from bitgate.operation import DTYPES, Accumulation, Problem
+from bitgate.model import DTYPES, Accumulation, Problem
 
 Options = tuple[tuple[str, str], ...]
 """Names and values, sorted by name."""

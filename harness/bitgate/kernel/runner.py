@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bitgate.cache.content import content_of
+from bitgate.kernel.cache.content import content_of
 
 if TYPE_CHECKING:
     from bitgate.kernel.declaration import Instance, KernelFamily, Refusal

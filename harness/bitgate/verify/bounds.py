@@ -22,16 +22,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate import rooms
-from bitgate.errors import NoBoundError, UsageError
-from bitgate.exact.bits import bits_of
-from bitgate.exact.blocks import parts
-from bitgate.exact.factors import factors
-from bitgate.exact.ordered import sums, through_epilogue
-from bitgate.exact.rounding import largest, rounded, smallest, smallest_normal
-from bitgate.exact.stated import defined, rounded_to, stated_bounds
-from bitgate.operation import Accumulation, Dtype, Problem
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.core import paths
+from bitgate.core.errors import NoBoundError, UsageError
+from bitgate.model import Accumulation, Dtype, Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.bits import bits_of
+from bitgate.numerics.blocks import parts
+from bitgate.numerics.factors import factors
+from bitgate.numerics.ordered import sums, through_epilogue
+from bitgate.numerics.rounding import largest, rounded, smallest, smallest_normal
+from bitgate.numerics.stated import defined, rounded_to, stated_bounds
 from bitgate.verify.poison import poison_bits, unwritten
 
 OPERATION_STEPS = 4
@@ -295,7 +295,7 @@ class _Terms:
 
     def beside_padding(self) -> Mask:
         """Cells with a term in the padding, in which the other factor is NaN or infinite."""
-        found = self._exactness.beside_padding(self._problem, lambda name: self._seen(name, _endless), rooms.threads())
+        found = self._exactness.beside_padding(self._problem, lambda name: self._seen(name, _endless), paths.threads())
         return self._none() if found is None else found
 
     def flushed_beside_infinity(self) -> Mask:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bitgate.operation import parse_case_id
-from bitgate.record import Outcome
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome
+from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
-from bitgate.verify.spine import verify
 
 CASE = "fwd_f32_nhwgc_g1n1k8c8_y1x1_h3x3"
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.bits import Array, bits_of
-from bitgate.exact.blocks import first_true, parts
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.numerics.blocks import first_true, parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bitgate.exact import checksum
-from bitgate.exact.certificate import certify_plan
-from bitgate.exact.checksum import WeightPlan
-from bitgate.exact.fill import FillPlan, is_stored, plan_fill
-from bitgate.operation import Problem
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.record import Certificate
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import checksum
+from bitgate.numerics.certificate import certify_plan
+from bitgate.numerics.checksum import WeightPlan
+from bitgate.numerics.fill import FillPlan, is_stored, plan_fill
+from bitgate.results.record import Certificate
+from bitgate.verify.deadline import DATA, LAUNCH, REFERENCE
 from bitgate.verify.memory import device_shortage
 from bitgate.verify.on_device import Data, DeviceLaunchResult, Expected, run_on_device
-from bitgate.verify.patience import DATA, LAUNCH, REFERENCE
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import How, Launch
 from bitgate.verify.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.dispatch import DispatchRecord
-from bitgate.operation import Problem
+from bitgate.model import Problem
 
 MOST = 3
 """Disagreements spelled out before the rest is counted."""

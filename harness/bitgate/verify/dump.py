@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model.host_tensor import HostTensor
 
 
 class Dump:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bitgate.kernel.runner import Runner
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.record import Certificate
+from bitgate.model.host_tensor import HostTensor
+from bitgate.results.record import Certificate
 from bitgate.verify.device_check import DeviceCheck
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchResult

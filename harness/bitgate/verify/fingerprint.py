@@ -9,13 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitgate import checkout
-from bitgate.build.rocm import find_rocm_runtime
-from bitgate.device.device import Device
-from bitgate.device.targets import Target
-from bitgate.errors import UsageError
-from bitgate.project import ours
-from bitgate.record import FINGERPRINT, UNKNOWN
+from bitgate.core import checkout
+from bitgate.core.errors import UsageError
+from bitgate.core.project import ours
+from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.results.record import FINGERPRINT, UNKNOWN
+from bitgate.runtime.device import Device
+from bitgate.runtime.targets import Target
 
 NO_GUARDS = "none"
 """Nothing was launched between guards."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.device.block import Block, fits
-from bitgate.device.buffers import Buffer, Look
-from bitgate.device.device import Device
-from bitgate.device.errors import HipError
-from bitgate.exact.bits import bits_of
-from bitgate.kernel.lent import DEFAULT_ALIGNMENT
-from bitgate.operation.host_tensor import HostTensor, has_gaps
+from bitgate.kernel.c_problem import DEFAULT_ALIGNMENT
+from bitgate.model.host_tensor import HostTensor, has_gaps
+from bitgate.numerics.bits import bits_of
+from bitgate.runtime.block import Block, fits
+from bitgate.runtime.buffers import Buffer, Look
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import HipError
 
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bitgate.device.errors import HipError
 from bitgate.kernel.errors import KernelFailed
-from bitgate.operation.measurement import Measurement
-from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.model.measurement import Measurement
+from bitgate.results.record import Diagnosis, Outcome, Verdict
+from bitgate.runtime.errors import HipError
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.verdict import verdict_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import psutil
 
-from bitgate.device.buffers import GUARD_BYTES
-from bitgate.device.device import Device
-from bitgate.operation import Problem
+from bitgate.model import Problem
+from bitgate.runtime.buffers import GUARD_BYTES
+from bitgate.runtime.device import Device
 
 SMALL = 256 << 20
 """Cases below this many bytes are not checked."""

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from bitgate.device.buffers import Buffer
-from bitgate.device.device import Device
-from bitgate.device.errors import check
-from bitgate.device.tools import DeviceDifferences, Tools, differences_at, least, sums_at
-from bitgate.errors import UsageError
-from bitgate.exact import digest
-from bitgate.exact.checksum import WeightPlan
-from bitgate.exact.fill import FillPlan
-from bitgate.operation import Problem, Tensor
-from bitgate.operation.host_tensor import HostTensor, has_gaps
+from bitgate.core.errors import UsageError
+from bitgate.model import Problem, Tensor
+from bitgate.model.host_tensor import HostTensor, has_gaps
+from bitgate.numerics import digest
+from bitgate.numerics.checksum import WeightPlan
+from bitgate.numerics.fill import FillPlan
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import check
+from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.verify.compare import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from bitgate.device.host import RACE
 from bitgate.kernel.declaration import Dispatch
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import Problem, case_id, foreign_line, human
-from bitgate.record import Key
+from bitgate.model import Problem, case_id, foreign_line, human
+from bitgate.results.record import Key
+from bitgate.runtime.host import RACE
 
 _UNSAFE = re.compile("[^a-z0-9_]")
 

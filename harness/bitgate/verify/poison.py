@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.operation import Dtype, Tensor
-from bitgate.operation.host_tensor import HostTensor
+from bitgate.model import Dtype, Tensor
+from bitgate.model.host_tensor import HostTensor
 
 # Signalling NaNs with a pattern: arithmetic and conversions only ever give quiet ones, so no kernel computes these
 # bits, not even from poisoned LDS. Types without such a NaN have the nearest thing; an integer may hold its pattern by

@@ -14,19 +14,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from bitgate.device.targets import named, platform_of
-from bitgate.errors import UsageError
-from bitgate.isolation.child import Asked, Child, Ended, Output
-from bitgate.isolation.endable import Endable
-from bitgate.project import Project, ours
-from bitgate.record import Outcome, RecordError, Verdict, from_event, verdict_on
-from bitgate.verify.ahead import Ahead
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, ours
+from bitgate.results.record import Outcome, RecordError, Verdict, from_event, verdict_on
+from bitgate.runtime.targets import named, platform_of
+from bitgate.verify.deadline import Patience
 from bitgate.verify.fingerprint import fingerprint
-from bitgate.verify.patience import Patience
+from bitgate.verify.output_limit import Printed, to_stderr
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.printed import Printed, to_stderr
+from bitgate.verify.prefetch import Ahead
 from bitgate.verify.repro import repro_line
 from bitgate.verify.server import ENTRY, FORESEEN, STAGE, Hear, to_prepare, to_verify
+from bitgate.worker.child import Asked, Child, Ended, Output
+from bitgate.worker.endable import Endable
 
 TIME_LIMIT = 600.0
 """Seconds that a case may take unless one asks for less."""
@@ -36,7 +36,7 @@ CANARY_SECONDS = 300.0
 OPEN_SECONDS = 900.0
 """To open a device or to load a library, builds included."""
 
-BITS = "bitgate.verify.spine:verify"
+BITS = "bitgate.verify.pipeline:verify"
 LAWS = "bitgate.verify.laws:judge_by_laws"
 """Who judges: a function in the child from a planned case and a Session to its verdict."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bitgate.operation import Problem
-from bitgate.record import Verdict
+from bitgate.model import Problem
+from bitgate.results.record import Verdict
+from bitgate.verify.deadline import DATA, LAUNCH
+from bitgate.verify.decide import judge
 from bitgate.verify.evidence import Evidence, Gathering
-from bitgate.verify.judging import judge
-from bitgate.verify.patience import DATA, LAUNCH
 from bitgate.verify.running import How, Launch, LaunchResult, run_once, run_where_others_lay
 from bitgate.verify.session import Inputs, Reference, reference_kind
 

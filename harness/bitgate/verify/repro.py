@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitgate.device.host import RACE
+from bitgate.runtime.host import RACE
 from bitgate.verify.planned import PlannedCase
 
 

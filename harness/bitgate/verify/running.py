@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
 
-from bitgate.device.buffers import Buffer
-from bitgate.device.device import Device
-from bitgate.device.errors import HipError
-from bitgate.device.host import DeviceFault
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.runner import Conduct, Runner
-from bitgate.operation import Problem
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.verify.aftermath import CORRUPTING, after_launch, before_launch
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import HipError
+from bitgate.runtime.host import DeviceFault
 from bitgate.verify.guarded import Buffers
+from bitgate.verify.launch_effects import CORRUPTING, after_launch, before_launch
 from bitgate.verify.poison import SCRATCH_BYTES, poisoned
 from bitgate.verify.watch import Watch, Watched, in_words
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitgate.device.targets import platform_of
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
 from bitgate.kernel.arguments import check_options, nearest
 from bitgate.kernel.declaration import Refusal
 from bitgate.kernel.loading import loaded_names
 from bitgate.kernel.registry import select
 from bitgate.kernel.resolved import Kernel
-from bitgate.operation import Problem
-from bitgate.project import Project
+from bitgate.model import Problem
+from bitgate.runtime.targets import platform_of
 
 
 @dataclass(frozen=True)

@@ -14,24 +14,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bitgate.build.errors import BuildError
-from bitgate.diagnose.limit import diagnosis_seconds
-from bitgate.errors import UsageError
-from bitgate.isolation.channel import Channel
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.errors import LibraryError
-from bitgate.kernel.owned_operation import add_here
 from bitgate.kernel.resolved import kernel_called
-from bitgate.operation import Problem, parse_case_id
-from bitgate.project import Project
-from bitgate.record import Key, Outcome, Verdict, to_event
+from bitgate.kernel.user_operation import add_here
+from bitgate.model import Problem, parse_case_id
+from bitgate.results.record import Key, Outcome, Verdict, to_event
 from bitgate.verify.canary import distress
+from bitgate.verify.diagnose.limit import diagnosis_seconds
 from bitgate.verify.dump import Dump
-from bitgate.verify.early import come_up
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.prewarm import come_up
 from bitgate.verify.session import Session
 from bitgate.verify.trace import Tracer
 from bitgate.verify.watch import undisturbed
+from bitgate.worker.channel import Channel
 
 ENTRY = f"{__name__}:serve"
 

@@ -9,26 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
-from bitgate import rooms
-from bitgate.build.builder import Builder
-from bitgate.build.errors import BuildError
-from bitgate.build.overlay import quick_build
-from bitgate.cache.content import content_of
-from bitgate.device.device import Device
-from bitgate.device.host_tools import HostTools
-from bitgate.device.runtime import open_device
-from bitgate.device.targets import Target, best, named
-from bitgate.device.tools import DeviceTools, Tools
-from bitgate.device.tools_abi import family as tools_family
-from bitgate.diagnose.owned import load_rules
-from bitgate.errors import UsageError
-from bitgate.exact import native
-from bitgate.exact.certificate import certify
-from bitgate.exact.digest import digest_of
-from bitgate.exact.fill import FillPlan, make_inputs, plan_fill
-from bitgate.exact.ordered import ordered_reference
-from bitgate.exact.reference import defined_results, exact_results
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, ours
 from bitgate.kernel.arguments import find_instance
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.overlay import quick_build
+from bitgate.kernel.cache.content import content_of
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.errors import LibraryError
@@ -36,16 +24,28 @@ from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import Kernel, family_called
 from bitgate.kernel.runner import LibraryRunner, Runner
-from bitgate.operation import Accumulation, Problem, case_id
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.project import Project, ours
-from bitgate.record import UNKNOWN, Certificate, Verdict
+from bitgate.model import Accumulation, Problem, case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import native
+from bitgate.numerics.certificate import certify
+from bitgate.numerics.digest import digest_of
+from bitgate.numerics.fill import FillPlan, make_inputs, plan_fill
+from bitgate.numerics.ordered import ordered_reference
+from bitgate.numerics.reference import defined_results, exact_results
+from bitgate.results.record import UNKNOWN, Certificate, Verdict
+from bitgate.runtime.device import Device
+from bitgate.runtime.host_tools import HostTools
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import Target, best, named
+from bitgate.runtime.tools import DeviceTools, Tools
+from bitgate.runtime.tools_abi import family as tools_family
 from bitgate.verify.bounds import Bounds, Judge, bounded_results, nan_class, round_safe
 from bitgate.verify.byte_cache import ByteCache
+from bitgate.verify.diagnose.user_rules import load_rules
 from bitgate.verify.fingerprint import fingerprint
 from bitgate.verify.on_device import Data, DeviceReference, reference_on_device
-from bitgate.verify.opened import opened
 from bitgate.verify.poison import poison_bits
+from bitgate.verify.python_runner import opened
 from bitgate.verify.running import Launch, LaunchResult, compute_on_device
 from bitgate.verify.stored import DigestBook
 from bitgate.verify.watch import watched_load
@@ -150,7 +150,7 @@ class Session:
         with self._preparing():
             device = open_device(self.target, self.builder)
         if device.host is not None:
-            device.set_threads(rooms.threads())
+            device.set_threads(paths.threads())
         return device
 
     @cached_property

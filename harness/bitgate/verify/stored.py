@@ -15,12 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bitgate.errors import UsageError
-from bitgate.exact.counter import FULL_DENSITY, GENERATOR
-from bitgate.exact.fill import FillPlan
-from bitgate.operation import Accumulation
-from bitgate.operation.fill import DEFAULT
-from bitgate.record import Certificate
+from bitgate.core.errors import UsageError
+from bitgate.model import Accumulation
+from bitgate.model.fill import DEFAULT
+from bitgate.numerics.counter import FULL_DENSITY, GENERATOR
+from bitgate.numerics.fill import FillPlan
+from bitgate.results.record import Certificate
 
 FILE = "digests.json"
 REFRESH = "run bitgate cases --update-digests --reason TEXT"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-from bitgate.isolation.endable import Endable
-from bitgate.record import Verdict
+from bitgate.results.record import Verdict
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.process import BITS, TIME_LIMIT, Opening, Say
 from bitgate.verify.server import Hear, from_json, judged, open_session, to_json
 from bitgate.verify.session import Session
+from bitgate.worker.endable import Endable
 
 
 class ThisProcess(Endable):

@@ -13,8 +13,8 @@ from bitgate.kernel.abi import EventKind
 from bitgate.kernel.declaration import Instance
 from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.runner import LibraryRunner
-from bitgate.operation import Problem
-from bitgate.operation.insight import commas
+from bitgate.model import Problem
+from bitgate.model.insight import commas
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import LaunchResult
 from bitgate.verify.session import Session

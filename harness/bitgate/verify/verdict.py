@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.kernel.runner import Capability
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.record import Diagnosis, Outcome, Verdict, verdict_on
+from bitgate.model.host_tensor import HostTensor
+from bitgate.results.record import Diagnosis, Outcome, Verdict, verdict_on
 from bitgate.verify.evidence import Evidence
 from bitgate.verify.repro import repro_line
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.exact.bits import Array, bits_of
-from bitgate.exact.blocks import first_true, parts
-from bitgate.record.view import LIMIT, PARTS, size
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.numerics.blocks import first_true, parts
+from bitgate.results.record.view import LIMIT, PARTS, size
 
 CELLS = 8_000_000
 """Cells that are looked at to draw a picture; counts are always of all."""

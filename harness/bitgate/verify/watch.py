@@ -8,14 +8,14 @@ from ctypes import create_string_buffer, string_at
 from dataclasses import fields
 from typing import Protocol
 
-from bitgate.device.device import Device
-from bitgate.exact import native
-from bitgate.isolation import state
-from bitgate.isolation.mapped import mapped_runtimes
-from bitgate.isolation.state import State
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.kernel.library import KernelLibrary
 from bitgate.kernel.runner import Conduct
+from bitgate.numerics import native
+from bitgate.runtime.device import Device
+from bitgate.worker import state
+from bitgate.worker.mapped import mapped_runtimes
+from bitgate.worker.state import State
 
 _buffer = create_string_buffer(1 << 16)
 _last = b""

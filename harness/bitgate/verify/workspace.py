@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bitgate.kernel.declaration import Dispatch
-from bitgate.operation import Problem
+from bitgate.model import Problem
 
 MOST = 16
 """Times the tensors' bytes: what a library may ask for that nobody predicted. Split-K of a small result over many

@@ -1,6 +1,6 @@
 // What a case needs to run by itself, without bitgate: buffers out of files, launches out of their recorded
 // arguments, and a comparison that names the wrong cells. A standalone capsule is this, the kernel's headers
-// and a main() of a few tables in one file (harness/bitgate/capsule/standalone.py).
+// and a main() of a few tables in one file (harness/bitgate/tools/capsule/standalone.py).
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What the units of host code begin with, compiled once (bitgate.build.prelude): the HIP runtime of the host
+// What the units of host code begin with, compiled once (bitgate.kernel.build.prelude): the HIP runtime of the host
 // and the helpers of the references.
 #pragma once
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.kernel.declaration import ANY_INTEGER, Dispatch, Instance, KernelFamily, Option
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import F32_ACCUMULATION
+from bitgate.ops.convolution import ConvProblem
 
 HARM = ("nothing", "wrong", "past", "input", "stops", "rests", "skips", "peeks", "late", "kept", "abort", "sleeps")
 

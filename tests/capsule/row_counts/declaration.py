@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 FAMILY = KernelFamily(
     name="row_counts",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitgate.operation import Fill
-from bitgate.operation.sized import Sized, read, written
+from bitgate.model import Fill
+from bitgate.model.sized import Sized, read, written
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.operations.convolution import ConvProblem
-from bitgate.operations.convolution.layout import INPUT_LAYOUTS
+from bitgate.model import F32_ACCUMULATION
+from bitgate.ops.convolution import ConvProblem
+from bitgate.ops.convolution.layout import INPUT_LAYOUTS
 
 
 def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
-from bitgate.operation import F32_ACCUMULATION
-from bitgate.operations.convolution import ConvProblem
-from bitgate.operations.gemm import GemmProblem
+from bitgate.model import F32_ACCUMULATION
+from bitgate.ops.convolution import ConvProblem
+from bitgate.ops.gemm import GemmProblem
 
 WAVES = (32, 64)
 BLOCKS = (64, 128, 256, 512, 1024)

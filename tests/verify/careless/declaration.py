@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation
-from bitgate.operations.convolution import ConvProblem
+from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation
+from bitgate.ops.convolution import ConvProblem
 
 HIDES = (
     "own_memory",

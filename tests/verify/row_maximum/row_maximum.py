@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from plain_family import plain_family
+from tests.plain_family import plain_family
 
 from bitgate.kernel.declaration import Instance, Option
-from bitgate.operation import DTYPES, F32_ACCUMULATION, Accumulation, DtypeSet, Operation, ProblemError, Tensor
-from bitgate.operation.exactness import Exactness
-from bitgate.operation.fill import Fill
+from bitgate.model import DTYPES, F32_ACCUMULATION, Accumulation, DtypeSet, Operation, ProblemError, Tensor
+from bitgate.model.exactness import Exactness
+from bitgate.model.fill import Fill
 
 ILLNESSES = ("none", "last", "value", "both", "no_index", "past_index", "gap", "race")
 

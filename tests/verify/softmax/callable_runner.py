@@ -16,7 +16,7 @@ from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.errors import KernelFailed
 from bitgate.kernel.runner import Capability, Conduct
-from bitgate.operation import Tensor
+from bitgate.model import Tensor
 
 Views = Mapping[str, NDArray[Any]]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.operation import DTYPES, Accumulation, DtypeSet, Operation, ProblemError, Tensor
-from bitgate.operation.exactness import Exactness
-from bitgate.operation.fill import Fill
+from bitgate.model import DTYPES, Accumulation, DtypeSet, Operation, ProblemError, Tensor
+from bitgate.model.exactness import Exactness
+from bitgate.model.fill import Fill
 
 FAR = 104
 """exp(-104) is less than half of the smallest f32: beside a winner that is so far above, all others are 0."""

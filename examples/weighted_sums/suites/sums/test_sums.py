@@ -1,6 +1,6 @@
 """Weighted sums on every case of the table."""
 
-from bitgate.plugin import cases
+from bitgate.suite.pytest import cases
 
 
 @cases("sums")

@@ -7,9 +7,9 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.registry import families
-from bitgate.operation import operations
+from bitgate.model import operations
 
 PLACE = "@NAME@"
 """What stands for the name, in files and in where they go."""

@@ -9,11 +9,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.errors import UsageError
-from bitgate.exact.certificate import measure_bound
-from bitgate.operation import Problem
-from bitgate.operation.host_tensor import HostTensor
-from bitgate.operation.law import Cells, Data
+from bitgate.core.errors import UsageError
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.model.law import Cells, Data
+from bitgate.numerics.certificate import measure_bound
 
 _RANGES = ((3, 1.0), (2, 1.0), (1, 1.0), (1, 0.5), (1, 0.25), (1, 0.1), (1, 0.03), (1, 0.01))
 """Largest value and share of cells that are not zero, tried in turn."""

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bitgate.errors import UsageError
+from bitgate.core.errors import UsageError
 from bitgate.kernel.errors import KernelRefused
-from bitgate.operation import Problem, human
-from bitgate.operation.law import Data, KernelFunction, Law
-from bitgate.record import Diagnosis, Outcome, Verdict
+from bitgate.model import Problem, human
+from bitgate.model.law import Data, KernelFunction, Law
+from bitgate.results.record import Diagnosis, Outcome, Verdict
 from bitgate.verify.compare import Comparison, compare
 from bitgate.verify.evidence import Evidence, Gathering, OnRun
 from bitgate.verify.laws.data import small_data
 from bitgate.verify.laws.kernel import CaseKernel, KernelBrokeDown
+from bitgate.verify.pipeline import first_how, through
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.running import Launch
 from bitgate.verify.session import Session
-from bitgate.verify.spine import first_how, through
 from bitgate.verify.verdict import verdict_of
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from bitgate.kernel.declared import is_own
 from bitgate.kernel.resolved import Kernel
 from bitgate.kernel.runner import Runner
-from bitgate.operation import Problem
-from bitgate.operation.law import Cells, Data
+from bitgate.model import Problem
+from bitgate.model.law import Cells, Data
 from bitgate.verify.evidence import Gathering, OnRun
 from bitgate.verify.laws.data import stored, values
 from bitgate.verify.poison import poisoned

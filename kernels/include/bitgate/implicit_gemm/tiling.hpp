@@ -107,7 +107,7 @@ template <class Cover, int pitch> BITGATE_HD __forceinline__ int lds_place(int t
 }
 
 // Types of the elements of A, B and C in memory, and of the factors that A and B are multiplied as. By their
-// codes, so that a kernel's symbol says them: bitgate.build.matrix_check looks for them there.
+// codes, so that a kernel's symbol says them: bitgate.kernel.build.matrix_check looks for them there.
 template <int32_t a, int32_t b, int32_t c, int32_t factor_a, int32_t factor_b> struct TypesOf {
   using A = typename ElementOf<a>::type;
   using B = typename ElementOf<b>::type;

@@ -1,6 +1,6 @@
 // What the environment says to the runtime. A value that makes no sense ends the process with one line and
 // exit code 2: a program that ran on regardless would be measured under a limit that nobody gave it. Empty is
-// not set. bitgate.variables says the same in Python.
+// not set. bitgate.core.settings says the same in Python.
 #pragma once
 
 namespace bitgate_host {

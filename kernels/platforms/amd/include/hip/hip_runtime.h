@@ -1,5 +1,5 @@
 // HIP C++ for AMD GPUs, device code only: what a kernel needs where no ROCm is installed. Compiled by
-// bitgate.build with the clang inside of ziglang, which brings neither ROCm's headers nor its bitcode
+// bitgate.kernel.build with the clang inside of ziglang, which brings neither ROCm's headers nor its bitcode
 // libraries: everything here is a builtin that the AMDGPU backend turns into instructions by itself. With
 // ROCm present its own hip/hip_runtime.h is used, and not this one.
 //

@@ -1,5 +1,5 @@
 // HIP C++ for the host: include this in a kernel file, compile it with a C++20 compiler and the flags of
-// bitgate.build.flags, and link it against libamdhip64.so of the host platform.
+// bitgate.kernel.build.flags, and link it against libamdhip64.so of the host platform.
 #pragma once
 
 #include <cassert>

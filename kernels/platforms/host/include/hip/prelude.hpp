@@ -1,4 +1,4 @@
-// What the host's units of kernels begin with, compiled once (bitgate.build.prelude): headers that many of
+// What the host's units of kernels begin with, compiled once (bitgate.kernel.build.prelude): headers that many of
 // them include.
 #pragma once
 

@@ -10,7 +10,7 @@ import numpy as np
 from bitgate.kernel.declaration import Instance, KernelFamily
 from bitgate.kernel.dispatch import DispatchRecord
 from bitgate.kernel.runner import Conduct
-from bitgate.operation import F32_ACCUMULATION
+from bitgate.model import F32_ACCUMULATION
 
 
 @dataclass(eq=False)

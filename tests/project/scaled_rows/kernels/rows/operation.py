@@ -7,8 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from bitgate.operation import Fill
-from bitgate.operation.sized import Sized, read, written
+from bitgate.model import Fill
+from bitgate.model.sized import Sized, read, written
 
 
 class Order(Enum):

@@ -1,7 +1,0 @@
-"""Toolchains, and the shared libraries built by them through the cache."""
-
-from bitgate.build.builder import Builder
-from bitgate.build.errors import BuildError
-from bitgate.build.toolchain import Compiler, find_hip_compiler, find_host_compiler
-
-__all__ = ["BuildError", "Builder", "Compiler", "find_hip_compiler", "find_host_compiler"]

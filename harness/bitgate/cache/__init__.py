@@ -1,5 +1,0 @@
-"""The folder of what was built or learnt before, and the hashes by which it is found again."""
-
-from bitgate.cache.folder import Cache
-
-__all__ = ["Cache"]

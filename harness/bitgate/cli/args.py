@@ -1,0 +1,44 @@
+"""What several commands take from their words alike. UsageError says which word is wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from bitgate.core.errors import UsageError
+from bitgate.interop import problems_of
+from bitgate.model import Problem, ProblemError
+
+
+def problems_named(case: str) -> tuple[Problem, ...]:
+    """Of a case id, or of a foreign command line."""
+    try:
+        return problems_of(case)
+    except ProblemError as error:
+        raise UsageError(str(error)) from None
+
+
+def check_writable(*files: Path | None) -> None:
+    """Told before the work is done, not after. A folder that is not there is made."""
+    for file in filter(None, files):
+        try:
+            file.absolute().parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=file.absolute().parent):
+                pass
+        except OSError as error:
+            raise UsageError(f"{file} cannot be written: {error.strerror or error}; give another place") from None
+        if file.is_dir():
+            raise UsageError(f"{file} cannot be written: it is a folder; give a file")
+
+
+def options_named(words: Iterable[str] | None) -> dict[str, str]:
+    """Kernel options, each ``NAME=VALUE``."""
+    options: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--option {word}: write NAME=VALUE")
+        if options.setdefault(name, value) != value:
+            raise UsageError(f"--option {word}: {name} is {options[name]} already; give it once")
+    return options

@@ -1,0 +1,135 @@
+"""``bitgate first-contact``: a machine or a target never seen before; everything tried, one bundle."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.project_file import find
+from bitgate.core.target_id import target_id
+from bitgate.kernel.loading import to_load, with_operations
+from bitgate.kernel.registry import families
+from bitgate.lab.bringup import STEPS, Order, Result, visit
+from bitgate.lab.bringup.bundle import Bundle
+from bitgate.lab.bringup.identity import scrubber_of_this_machine
+from bitgate.lab.bringup.server import Answer, taken
+from bitgate.verify.selection import candidates
+
+app = typer.Typer(add_completion=False)
+
+DOCTOR, BEST = f"{__name__}:doctor", f"{__name__}:best"
+
+
+@app.command("first-contact")
+def first_contact(
+    target: Annotated[str, typer.Option(help="gfx942, sm_90, host ... Default: the best GPU present, else host.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The bundle. Default: out/<target>/first_contact.tar.gz.")
+    ] = None,
+    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="End with the smoke tier.")] = True,
+    kernel: Annotated[str, typer.Option(metavar="GLOB", help="Only these family.instance in steps 7 and 8.")] = "",
+    load: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Declaration of your kernels: steps 7 and 8 run on them.")
+    ] = None,
+    workers: Annotated[str, typer.Option("-n", metavar="N", help="Processes of the smoke tier, as of run.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Try everything on a machine that has never seen bitgate, and pack what was found into one file.
+
+    Eight steps, each by itself and in a process of its own: doctor, the runtime's functions, a build, the device;
+    device tools, probes of the platform; a small case of each family and type, smoke. None stops the others. One line
+    tells a broken installation (1 to 4) from a broken platform (5, 6) and a broken kernel (7, 8), and another who is
+    to have the bundle. It holds no user names, home paths, host names, addresses or serial numbers.
+
+    Exit codes: 0 all green, 1 a defect of platform or kernel, 2 the installation, or usage, 3 nothing was compared,
+    130 interrupted, with what was found until then.
+    """
+    begun = time.monotonic()
+    project = with_operations(find().loading(to_load(load)))
+    name = target_id(target).name if target else _best(project)
+    families(project)  # a declaration that cannot be read is told now, not in step 7
+    for glob in filter(None, kernel.split(",")):
+        candidates(glob, {}, name, project)
+    arguments = ["--tier", project.tiers[0], "--target", name, "-n", workers]
+    arguments += [f"--kernel={kernel}"] * bool(kernel) + [f"--load={path.absolute()}" for path in project.added]
+    path = (out or paths.out_dir() / name / "first_contact.tar.gz").absolute()
+    order = Order(name, project, DOCTOR, kernel, arguments if smoke else None)
+    bundle = Bundle(path, scrubber_of_this_machine())
+    done = visit(order, bundle, _say)
+    seconds, end = time.monotonic() - begun, done.conclusion
+    if as_json:
+        document = {
+            "target": name,
+            "verdict": end.kind,
+            "sentence": end.sentence,
+            "send": end.send,
+            "exit": 2 if done.trouble else end.code,
+            "seconds": round(seconds, 3),
+            "steps": [finding.as_json() for finding in done.findings],
+            "bundle": {
+                "path": str(path),
+                "bytes": done.size,
+                "files": bundle.names,
+                "left_out": bundle.left_out,
+                "trouble": done.trouble,
+            },
+        }
+        print(json.dumps(document, indent=2, default=str))
+    if done.trouble:
+        for finding in done.findings:
+            _say(f"{finding.step}: {finding.result}: {finding.sentence}")
+    talk = sys.stderr if as_json or done.trouble else sys.stdout
+    print(f"{end.kind}: {end.sentence}\n{end.send}", file=talk)
+    if done.trouble:
+        mend = "free some space, or name another place with --out; what was found is above"
+        _say(f"bitgate: {path}: {done.trouble}: {mend}")
+        return 2
+    print(f"{path}  {done.size / 2**20:.2f} MiB  {len(bundle.names)} files  {seconds:.0f} s", file=talk)
+    return end.code
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def doctor(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
+    """Called in a child: what ``bitgate doctor`` finds, and whether the target is among it."""
+    from bitgate.cli.doctor import report
+    from bitgate.core.target_id import runs_on
+
+    found = report()
+    rows = [row for row in found["targets"] if runs_on(target, row["name"])]
+    names = ", ".join(dict.fromkeys(row["name"] for row in found["targets"]))
+    if not rows:
+        wrong = f"{target} is not on this machine (found: {names})"
+    else:
+        wrong = "" if rows[0]["runs"] else f"{rows[0]['why']}: {rows[0]['fix']}"
+    tools = ", ".join(entry["detail"] for entry in found["toolchains"] if entry["found"])
+    detail = {"present": bool(rows), "targets": names}
+    files = {"doctor.json": json.dumps(found, indent=1)}
+    return Answer(f"{rows[0]['detail'] if rows else ''}; {tools}", wrong, detail, files)
+
+
+def best(tell: Callable[[str], None], *, target: str, project: Any) -> Answer:
+    """Called in a child: a GPU that is there, able or not, before the host."""
+    from bitgate.runtime.targets import present
+
+    return Answer(present()[0].name)
+
+
+def _best(project: Project) -> str:
+    """Asked in a child, since a driver may hang. UsageError if it does."""
+    arguments = {"target": "", "project": project.as_json()}
+    found, _ = taken(STEPS[0], BEST, arguments, _say)
+    if found.result is Result.RED:
+        raise UsageError(f"which GPU is here cannot be told ({found.sentence}): name one with --target")
+    return found.sentence

@@ -1,0 +1,159 @@
+"""One table of the architectures that kernels are built for, a row each: what builds, plans, probes and checks go by.
+
+Kernels are told by defines (bitgate.kernel.build.flags), so that a new target is a row here, and a fragment header
+where its matrix instructions are new. Rows of AMD GPUs are held against LLVM by tests/build/test_architectures.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from bitgate.core.errors import UsageError, meant
+
+Platform: TypeAlias = Literal["host", "amd", "nvidia"]
+PLATFORMS: tuple[Platform, ...] = ("host", "amd", "nvidia")
+
+KIB = 1024
+KEPT, FLUSHED = "kept", "flushed to zero"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Matrix instructions for which a Fragment is written (kernels/include/bitgate/fragment.hpp).
+
+    ``generation``: the ISA that fixed which lane holds what. ``without``: dtypes whose fragments are sums by fma.
+    ``i8``: how a mnemonic writes factors of that type, and ``i8_k`` how many k one instruction sums. ``float8``: the
+    flavour that has instructions; other 8-bit floats are multiplied as bf16, where each is a normal number.
+    ``subnormals``: what becomes of those of f16 and bf16 operands; empty where nobody knows. ``exact_range``: by the
+    sums' dtype, the largest m such that every integer in [-m, m] survives.
+    """
+
+    name: str
+    generation: int = 0
+    without: tuple[str, ...] = ()
+    i8: str = "i8"
+    i8_k: int = 16
+    float8: Literal["", "fnuz", "ocp"] = ""
+    subnormals: str = ""
+    exact_range: Mapping[str, int] = field(default_factory=lambda: {"f32": 1 << 24, "i32": (1 << 31) - 1})
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """``waves``: lanes of the waves that kernels are built for, the usual one first. ``lds_bytes``: what a block may
+    have without asking for more. ``largest_block``: threads. ``matrix``: None where no Fragment is written for it.
+
+    ``pair_adds``: dtypes of which one atomic operation adds two neighbours. ``features``: what code may be built with,
+    without, or for either way (``gfx942:xnack-``). ``members``: whose code a generic target's is.
+    """
+
+    name: str
+    platform: Platform
+    waves: tuple[int, ...]
+    matrix: Matrix | None = None
+    lds_bytes: int = 64 * KIB
+    pair_adds: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    largest_block: int = 1024
+
+
+HOST = Architecture("host", "host", (32, 64), Matrix("host", subnormals=KEPT))
+
+_MFMA_GFX90A = Matrix("MFMA", 9, subnormals=FLUSHED)
+"""CK#603, #673 and #678 tell of the subnormals."""
+_MFMA_GFX942 = Matrix("MFMA", 9, i8_k=32, float8="fnuz", subnormals=KEPT)
+_MFMA_GFX950 = Matrix("MFMA", 9, i8_k=32, float8="ocp", subnormals=KEPT)
+_MFMA_COMMON = Matrix("MFMA", 9, i8_k=32, subnormals=KEPT)
+_WMMA_GFX11 = Matrix("WMMA", 11, without=("f32", "f64"), i8="iu8")
+_WMMA_GFX12 = Matrix("WMMA", 12, without=("f32", "f64"), i8="iu8", float8="ocp")
+
+_X, _SX = ("xnack",), ("sramecc", "xnack")
+_HALVES = ("f16", "bf16")
+
+
+def _gfx(
+    name: str,
+    wave: int,
+    matrix: Matrix | None = None,
+    features: tuple[str, ...] = (),
+    pair_adds: tuple[str, ...] = (),
+    lds_bytes: int = 64 * KIB,
+    members: str = "",
+) -> Architecture:
+    return Architecture(name, "amd", (wave,), matrix, lds_bytes, pair_adds, features, tuple(members.split()))
+
+
+_ROWS = (
+    HOST,
+    _gfx("gfx90a", 64, _MFMA_GFX90A, _SX, ("f16",)),
+    _gfx("gfx942", 64, _MFMA_GFX942, _SX, _HALVES),
+    _gfx("gfx950", 64, _MFMA_GFX950, _SX, _HALVES, 160 * KIB),
+    _gfx("gfx1100", 32, _WMMA_GFX11),
+    _gfx("gfx1101", 32, _WMMA_GFX11),
+    _gfx("gfx1102", 32, _WMMA_GFX11),
+    _gfx("gfx1103", 32, _WMMA_GFX11),
+    _gfx("gfx1150", 32, _WMMA_GFX11),
+    _gfx("gfx1151", 32, _WMMA_GFX11),
+    _gfx("gfx1152", 32, _WMMA_GFX11),
+    _gfx("gfx1153", 32, _WMMA_GFX11),
+    _gfx("gfx1200", 32, _WMMA_GFX12, pair_adds=_HALVES),
+    _gfx("gfx1201", 32, _WMMA_GFX12, pair_adds=_HALVES),
+    # LLVM's generic targets: code for all of a family, with what all of it has.
+    _gfx("gfx9-4-generic", 64, _MFMA_COMMON, _SX, _HALVES, members="gfx942 gfx950"),
+    _gfx(
+        "gfx11-generic",
+        32,
+        _WMMA_GFX11,
+        members="gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153",
+    ),
+    _gfx("gfx12-generic", 32, _WMMA_GFX12, pair_adds=_HALVES, members="gfx1200 gfx1201"),
+    # No Fragment is written for these: they run kernels without one. gfx908 has MFMA with other operands of bf16.
+    _gfx("gfx900", 64, features=_X),
+    _gfx("gfx902", 64, features=_X),
+    _gfx("gfx904", 64, features=_X),
+    _gfx("gfx906", 64, features=_SX),
+    _gfx("gfx908", 64, features=_SX),
+    _gfx("gfx909", 64, features=_X),
+    _gfx("gfx90c", 64, features=_X),
+    _gfx("gfx1010", 32, features=_X),
+    _gfx("gfx1011", 32, features=_X),
+    _gfx("gfx1012", 32, features=_X),
+    _gfx("gfx1013", 32, features=_X),
+    _gfx("gfx1030", 32),
+    _gfx("gfx1031", 32),
+    _gfx("gfx1032", 32),
+    _gfx("gfx1033", 32),
+    _gfx("gfx1034", 32),
+    _gfx("gfx1035", 32),
+    _gfx("gfx1036", 32),
+    _gfx("gfx1250", 32, pair_adds=_HALVES, lds_bytes=320 * KIB),
+    _gfx("gfx1251", 32, pair_adds=_HALVES, lds_bytes=320 * KIB),
+    _gfx("gfx9-generic", 64, features=_X, members="gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c"),
+    _gfx("gfx10-1-generic", 32, features=_X, members="gfx1010 gfx1011 gfx1012 gfx1013"),
+    _gfx("gfx10-3-generic", 32, members="gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036"),
+)
+
+ARCHITECTURES: Mapping[str, Architecture] = {row.name: row for row in _ROWS}
+"""All but NVIDIA's, which differ in what follows from their number."""
+
+
+@lru_cache(maxsize=64)
+def architecture(name: str) -> Architecture:
+    """The row of a name without target features; UsageError with the nearest name that there is."""
+    if re.fullmatch(r"sm_\d{2,3}", name):
+        return _nvidia(int(name.removeprefix("sm_")))
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    raise UsageError(f"unknown target '{name}'{meant(name, ARCHITECTURES, 0.5)} (host, or a gfx target such as gfx942)")
+
+
+def _nvidia(capability: int) -> Architecture:
+    matrix = Matrix("mma.sync", subnormals=KEPT)
+    return Architecture(
+        f"sm_{capability}", "nvidia", (32,), matrix, 48 * KIB, _HALVES if capability >= 90 else ("f16",)
+    )

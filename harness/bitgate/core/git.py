@@ -1,0 +1,80 @@
+"""What git says of a repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from bitgate.core.errors import UsageError
+
+PATIENCE_SECONDS = 60
+COMMAND = ("git", "-c", "core.hooksPath=/dev/null")
+"""A repository's hooks are for people who work in it."""
+
+
+def environment() -> dict[str, str]:
+    """Ours, with git's messages in English; a hook's GIT_DIR would speak of another repository."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def ask(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """UsageError if git is not there, or does not answer in time."""
+    try:
+        return subprocess.run(
+            [*COMMAND, "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_SECONDS,
+            env=environment(),
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError("git is not installed: bisecting drives it") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {PATIENCE_SECONDS} s") from None
+
+
+def lines(folder: Path, *arguments: str) -> list[str]:
+    """What it prints; UsageError with its own words if it fails."""
+    done = ask(folder, *arguments)
+    if done.returncode:
+        raise UsageError(f"{folder}: git {arguments[0]}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
+    return done.stdout.splitlines()
+
+
+def bytes_of(folder: Path, seconds: float, *arguments: str) -> bytes:
+    """What it writes, of a call that may take long; UsageError with its own words if it fails."""
+    command = [*COMMAND, "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment(), check=False)
+    except FileNotFoundError:
+        raise UsageError("git is not installed: other commits come from it") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{folder}: git {arguments[0]} gave no answer within {seconds:g} s") from None
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip() or "failed"
+        raise UsageError(f"{folder}: git {arguments[0]}: {words.splitlines()[-1]}")
+    return done.stdout
+
+
+def has(folder: Path, commit: str) -> bool:
+    """Is there such a commit here? Also no if this is no repository, or git is not installed."""
+    if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        return False
+    try:
+        return ask(folder, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+    except UsageError:
+        return False
+
+
+def between(folder: Path, good: str, bad: str, most: int = 20) -> tuple[list[str], int] | None:
+    """The newest ``most`` commits after ``good`` up to ``bad``, ``<commit> <subject>``, and how many there are; None if
+    the repository is not here, or does not have both."""
+    if not good or not bad or not all(has(folder, commit) for commit in (good, bad)):
+        return None
+    found = lines(folder, "log", "--format=%h %s", f"{good}..{bad}")
+    return found[:most], len(found)

@@ -1,0 +1,101 @@
+"""Documents that others wrote: read within limits, and checked against a type before anything looks at them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from bitgate.core.safe_name import PATTERN
+
+T = TypeVar("T")
+
+DEEPEST = 40
+"""Levels of lists and objects. What bitgate writes has six."""
+
+LONGEST_LINE = 4 << 20
+LONGEST_FILE = 1 << 30
+"""Bytes: far above what bitgate writes, and far below what a machine has."""
+
+Short = Annotated[str, msgspec.Meta(max_length=1024)]
+Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+Name = Annotated[str, msgspec.Meta(pattern=rf"^{PATTERN}\Z")]
+"""One that may become a part of a path."""
+NameOrNone = Annotated[str, msgspec.Meta(pattern=rf"^({PATTERN})?\Z")]
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
+class OddInput(ValueError):
+    """A document that is not what it should be; the message says where and why, on one line."""
+
+
+def read_bytes(path: Path, longest: int = LONGEST_FILE) -> bytes:
+    """A regular file's bytes: a pipe would never end, a device neither. OddInput for anything else, or a longer one."""
+    try:
+        if not path.is_file():
+            raise OddInput("not a file" if path.exists() else "no such file")
+        if path.stat().st_size > longest:
+            raise OddInput(f"{path.stat().st_size} bytes: at most {longest} are read")
+        return path.read_bytes()
+    except OSError as error:
+        raise OddInput(f"cannot be read: {error.strerror or error}") from None
+
+
+def parse_json(data: bytes) -> Any:
+    """The value of a JSON document. OddInput for bad JSON or UTF-8, too deep nesting, or half of a surrogate pair."""
+    try:
+        value = msgspec.json.decode(data)  # what it takes it reads as json does, in a third of the time
+    except (ValueError, RecursionError):
+        value = _parse_as_told(data)
+    if data.count(b"[") + data.count(b"{") > DEEPEST and _depth(value) > DEEPEST:
+        raise OddInput(f"nested deeper than {DEEPEST} levels")
+    if b"\\u" in data and _SURROGATE.search(data) and not _is_unicode(value):
+        raise OddInput("half of a surrogate pair: no character that a report could show")
+    return value
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _parse_as_told(data: bytes) -> Any:
+    """As Python reads JSON, which takes NaN; and what is wrong in the words of Python."""
+    try:
+        return json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise OddInput(f"not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise OddInput(f"not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise OddInput(f"nested deeper than {DEEPEST} levels") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise OddInput(f"not JSON: {str(error).splitlines()[0][:100]}") from None
+
+
+def shaped(kind: type[T], value: Any) -> T:
+    """The value as the type says. OddInput names the place, what stands there, and what should."""
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise OddInput(str(error).replace("`", "'")) from None
+
+
+def _depth(value: Any) -> int:
+    """Levels, counted to one beyond DEEPEST."""
+    levels, here = 0, [value] if isinstance(value, (dict, list)) else []
+    while here and levels <= DEEPEST:
+        levels += 1
+        inside = (item.values() if isinstance(item, dict) else item for item in here)
+        here = [inner for items in inside for inner in items if isinstance(inner, (dict, list))]
+    return levels
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

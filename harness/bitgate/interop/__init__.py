@@ -1,0 +1,226 @@
+"""Other harnesses' command lines as problems: each operation reads its own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from bitgate.interop import benchdnn, benchdnn_report
+from bitgate.interop.controls import Controls
+from bitgate.interop.dialect import dialects
+from bitgate.interop.found import NO_LINE, Found, Refused, Understood, all_understood, in_words, one_line, reasons
+from bitgate.interop.joined import joined
+from bitgate.interop.listing import read_list, understood
+from bitgate.interop.measured import Measured
+from bitgate.interop.perf_request import PerfRequest
+from bitgate.interop.program import Program, Variant
+from bitgate.interop.shell import of_one_command
+from bitgate.model.problem import Problem, ProblemError
+from bitgate.model.registry import check_numbers, parse_case_id
+
+__all__ = [
+    "Controls",
+    "Found",
+    "Measured",
+    "PerfRequest",
+    "Refused",
+    "Understood",
+    "Variant",
+    "command_of",
+    "controls_of",
+    "found_in_case",
+    "found_in_list",
+    "in_words",
+    "is_foreign",
+    "one_line",
+    "parse_foreign",
+    "perf_of",
+    "problems_of",
+    "program_of",
+    "reasons",
+    "report",
+    "variant_of",
+]
+
+Answer = TypeVar("Answer")
+
+BENCHDNN = "benchdnn"
+_WORD = re.compile(r"\S+")
+MOST_QUOTED = 200
+"""Characters of a line that is none: it may be a file that is no text."""
+QUOTES = "\"'`"
+_PATH = re.compile(r"[/\\]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_JOINED = re.compile(r"\\\s*(?:\n|$)")
+"""A backslash that joins lines. Elsewhere it parts a path: none of these lines escapes anything."""
+
+
+@lru_cache(maxsize=1)
+def programs() -> Mapping[str, Program]:
+    """The programs whose lines are understood, by what the last component of their path begins with."""
+    read: dict[str, list[Program]] = {}
+    for dialect in dialects():
+        for name, program in dialect.programs.items():
+            read.setdefault(name, []).append(program)
+    known = {name: joined(name, several) if several[0].commands else several[0] for name, several in read.items()}
+    return known | {BENCHDNN: Program(benchdnn.parse, report=benchdnn_report.report)}
+
+
+def is_foreign(text: str) -> bool:
+    """Is this a command line rather than a case id? Ids hold no blanks, are no program's name and do not look like
+    benchdnn's descriptors."""
+    words = text.split()
+    return len(words) > 1 or benchdnn.is_bare(text) or any(_called(word)[0] for word in words)
+
+
+def found_in_list(path: Path) -> Iterator[Found]:
+    """What a list of case ids and command lines asks for, line by line. OSError if it cannot be read."""
+    return read_list(path, _found_in_line)
+
+
+def found_in_case(text: str) -> tuple[Understood, ...]:
+    """The problems of a case id or of a foreign command line, each with the line that asks for it. Raises ProblemError
+    if one is refused."""
+    text = text.strip()
+    if not is_foreign(text):
+        return (Understood("", parse_case_id(text)),)
+    bare = benchdnn.is_bare(text)
+    if not bare and _program(text)[0] != BENCHDNN:
+        return tuple(Understood("", problem, text) for problem in parse_foreign(text))
+    check_numbers(text)
+    words = benchdnn.words_of(text) if bare else _program(text)[1]
+    try:
+        found = tuple(benchdnn.Reader(Path()).words(words, "") if bare else benchdnn.found_in(words, Path(), ""))
+        all_understood(found)
+    except ProblemError as error:
+        raise ProblemError(f"{one_line(text)}: {one_line(str(error))}") from None
+    return tuple(entry for entry in found if isinstance(entry, Understood))
+
+
+def _found_in_line(line: str, folder: Path, where: str) -> Iterator[Found]:
+    if is_foreign(line):
+        name, words = _program(line)
+        if name == BENCHDNN:
+            return benchdnn.found_in(words, folder, where)
+    return understood(problems_of(line), where, line)
+
+
+def problems_of(text: str) -> tuple[Problem, ...]:
+    """The problems of a case id or of a foreign command line. Raises ProblemError saying what is understood."""
+    return parse_foreign(text) if is_foreign(text) else (parse_case_id(text.strip()),)
+
+
+def parse_foreign(line: str) -> tuple[Problem, ...]:
+    """The problems of a ckProfiler, CK example, MIOpenDriver or benchdnn line: several if it names several passes.
+
+    Words before the program's name (``./``, environment variables) are ignored.
+    """
+    check_numbers(line)
+    bare = benchdnn.is_bare(line)
+    name, words = ("", []) if bare else _program(line)
+    try:
+        if bare:
+            return all_understood(benchdnn.Reader(Path()).words(benchdnn.words_of(line), ""))
+        return programs()[name].parse(words)
+    except ProblemError as error:
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
+
+
+def controls_of(line: str) -> Controls | None:
+    """How a ckProfiler or CK example line wants its problem to be run; None for other programs. ProblemError as
+    ``parse_foreign``."""
+    return _asked(line, lambda program: program.controls)
+
+
+def variant_of(line: str) -> Variant | None:
+    """Which instances a CK example's name asks for; None for other programs. ProblemError as ``parse_foreign``."""
+    return _asked(line, lambda program: program.variant)
+
+
+def perf_of(entry: Understood) -> PerfRequest:
+    """How an entry wants to be timed. ProblemError as ``parse_foreign``."""
+    if entry.perf is not None:
+        return entry.perf
+    said = _asked(entry.line, lambda program: program.perf) if is_foreign(entry.line) else None
+    return said or PerfRequest()
+
+
+def program_of(line: str) -> str:
+    """The program that a line is for, as ``report`` takes it; empty for a case id."""
+    if not is_foreign(line):
+        return ""
+    return BENCHDNN if benchdnn.is_bare(line) else _program(line)[0]
+
+
+def report(program: str, measured: Sequence[Measured]) -> list[str]:
+    """What was measured, in a program's own words; nothing where it has none of its own here."""
+    if not measured:
+        return []
+    operation = measured[0].problem.operation.name
+    stated = (
+        dialect.programs[program]
+        for dialect in dialects()
+        if operation in dialect.operations and program in dialect.programs
+    )
+    known = next(stated, None) or programs().get(program)
+    return list(known.report(measured)) if known is not None and known.report is not None else []
+
+
+def _asked(line: str, question: Callable[[Program], Callable[[Sequence[str]], Answer] | None]) -> Answer | None:
+    """What a program's reader says of a line; None if it has none. ProblemError with the line."""
+    if benchdnn.is_bare(line):
+        return None
+    name, words = _program(line)
+    read = question(programs()[name])
+    try:
+        return None if read is None else read(words)
+    except ProblemError as error:
+        raise ProblemError(f"{one_line(line)}: {one_line(str(error))}") from None
+
+
+def command_of(line: str) -> str:
+    """A command line from its program on, without what a log writes before it. ProblemError if there is none."""
+    return _located(line)[1]
+
+
+def _program(line: str) -> tuple[str, list[str]]:
+    """The entry of ``programs`` that a line is for, and its words from the program on."""
+    name, command = _located(line)
+    try:
+        first, *others = shlex.split(_JOINED.sub(" ", benchdnn.without_comment(command)).replace("\\", "/"))
+    except ValueError as error:
+        raise ProblemError(f"command line '{one_line(line)}': {error}") from None
+    return name, [_called(first)[1], *of_one_command(others, lambda word: bool(_called(word)[0]))]
+
+
+def _located(line: str) -> tuple[str, str]:
+    """The entry of ``programs`` that a line is for, and the line from the program on: what a log writes before it need
+    not be shell words."""
+    before = ""
+    for word in _WORD.finditer(line):
+        named, before = before == "cd" or _ASSIGNMENT.match(word[0]), word[0]
+        if named:
+            continue
+        quote = word[0][0] if word[0][0] in QUOTES and word[0].count(word[0][0]) == 1 else ""
+        if name := _called(word[0].strip(QUOTES))[0]:
+            # The whole line in quotes is the line.
+            return name, line[word.start() + len(quote) :].rpartition(quote)[0] if quote else line[word.start() :]
+    known = ", ".join(name.rstrip("_") for name in programs())
+    raise ProblemError(f"'{one_line(line)[:MOST_QUOTED]}' is {NO_LINE}{known}")
+
+
+@lru_cache(maxsize=1)
+def _names() -> re.Pattern[str]:
+    return re.compile(rf"({'|'.join(programs())})[\w-]*", re.ASCII)
+
+
+def _called(word: str) -> tuple[str, str]:
+    """The entry of ``programs`` that a word is the path of, and what it is called there; empty if it is none, as a log
+    or a script with its name is."""
+    last = _PATH.split(word)[-1].removesuffix(".exe")
+    found = _names().fullmatch(last)
+    return (found[1], last) if found else ("", last)

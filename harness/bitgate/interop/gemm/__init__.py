@@ -1,0 +1,1 @@
+"""Dialects of other harnesses that state batched GEMMs."""

@@ -1,0 +1,78 @@
+"""benchdnn's descriptors of matrix products: ``8x64x32:8x32x48n"layer1"``, [batch x ..]MxK:[batch x ..]KxN."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import prod
+
+from bitgate.interop.benchdnn_types import bias_of, dtypes_of, letters_of
+from bitgate.interop.dialect import Dialect
+from bitgate.interop.program import Driver
+from bitgate.model import ELEMENTWISE, ProblemError
+from bitgate.ops.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
+
+DEFAULTS: Mapping[str, str] = {
+    "dt": "f32",
+    "stag": "any",
+    "wtag": "any",
+    "dtag": "any",
+    "bia-dt": "undef",
+    "bia-mask": "2",
+}
+_COLUMNS_OF_C = "2"
+"""The bias's mask that means one value a column of C."""
+
+DESCRIPTOR = re.compile(r"\d+(?:x\d+)+:\d")
+_WHOLE = re.compile(r"(\d{1,18}(?:x\d{1,18})+):(\d{1,18}(?:x\d{1,18})+)(?::(\d{1,18}(?:x\d{1,18})+))?(?:n.*)?")
+
+
+def problem(descriptor: str, values: Mapping[str, str]) -> GemmProblem:
+    """The problem of a descriptor under values of all DEFAULTS."""
+    dtypes = dtypes_of(values["dt"])
+    found = _WHOLE.fullmatch(descriptor)
+    if found is None:
+        raise ProblemError(f"descriptor '{descriptor}' is no [batch x ..]MxK:[batch x ..]KxN")
+    try:
+        (*batches, m, k), (*others, rows, n) = ([int(word) for word in found[side].split("x")] for side in (1, 2))
+        if rows != k:
+            raise ProblemError(f"the sources have {k} columns, the weights {rows} rows")
+        if batches != others:
+            raise ProblemError(f"batches {_spelled(batches)} and {_spelled(others)}: broadcasting is not understood")
+        if found[3] and [int(word) for word in found[3].split("x")] != [*batches, m, n]:
+            raise ProblemError(f"the result is {_spelled([*batches, m, n])}, not {found[3]}")
+        bias = bias_of(values["bia-dt"], dtypes.out.name)
+        if bias and (values["bia-mask"] != _COLUMNS_OF_C or prod(batches) != 1):
+            raise ProblemError("a bias is understood with mask 2 (one value a column) and without a batch")
+        return gemm_problem(
+            dtypes, _layout(values, 2 + len(batches)), prod(batches), m, n, k, ELEMENTWISE["bias" if bias else "pass"]
+        )
+    except ProblemError as error:
+        raise ProblemError(f"descriptor '{descriptor}': {error}") from None
+
+
+def _spelled(lengths: list[int]) -> str:
+    return "x".join(map(str, lengths)) or "none"
+
+
+def _layout(values: Mapping[str, str], ndims: int) -> str:
+    """The first of the known layouts that agrees with every tag."""
+    wanted = [_order(f"--{name}", values[name], ndims) for name in ("stag", "wtag", "dtag")]
+    for layout in GEMM_LAYOUTS:
+        if all(order in ("", found) for order, found in zip(wanted, layout, strict=True)):
+            return layout
+    tags = " ".join(f"--{name}={values[name]}" for name in ("stag", "wtag", "dtag"))
+    raise ProblemError(f"{tags}: no layout of A, B and C is like that, {', '.join(GEMM_LAYOUTS)} are there")
+
+
+def _order(option: str, tag: str, ndims: int) -> str:
+    """r: the last axis is contiguous, c: the last but one; empty: the library chooses."""
+    letters = "abcdefghijkl"[:ndims]
+    orders = {"any": "", letters: "r", letters[:-2] + letters[-1] + letters[-2]: "c"}
+    try:
+        return orders[letters_of(tag, ndims)]
+    except KeyError:
+        raise ProblemError(f"{option}={tag} is not understood: {', '.join(orders)} are") from None
+
+
+DIALECT = Dialect(("gemm",), drivers={"matmul": Driver(problem, DEFAULTS, DESCRIPTOR)})

@@ -1,0 +1,21 @@
+"""Reading integers out of command lines, with errors that name the word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bitgate.model.problem import ProblemError
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def integer(word: str, what: str) -> int:
+    """As C reads it: ``int`` would take 1_000 and other alphabets' digits."""
+    if not _INTEGER.fullmatch(word):
+        raise ProblemError(f"{what} is '{word[:40]}', not a number")
+    return int(word)
+
+
+def integers(words: Sequence[str], what: str) -> list[int]:
+    return [integer(word, f"{what}, word {position}") for position, word in enumerate(words, 1)]

@@ -1,0 +1,53 @@
+"""What an operation knows of another harness: how its command lines ask for problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bitgate.interop.controls import Controls
+from bitgate.interop.measured import Measured
+from bitgate.interop.perf_request import PerfRequest
+from bitgate.model.problem import Problem
+
+Values = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What the name of an example says of the instances that it runs: waves of so many ``lanes`` (0: any), a ``kind``
+    of kernel (empty: the usual one); ``ignored`` are words that choose nothing here."""
+
+    name: str
+    lanes: int = 0
+    kind: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """``parse`` gives the problems of a line's words, from the program's name on; where lines say so, ``controls`` how
+    they are to be run, ``variant`` on which instances, ``perf`` how they are to be timed. All raise ProblemError.
+
+    ``report`` says what was measured in the program's own words. ``commands``: the words behind the program's name that
+    are the operation's, where others of its commands may be another operation's.
+    """
+
+    parse: Callable[[Sequence[str]], tuple[Any, ...]]
+    controls: Callable[[Sequence[str]], Controls] | None = None
+    variant: Callable[[Sequence[str]], Variant] | None = None
+    perf: Callable[[Sequence[str]], PerfRequest] | None = None
+    report: Callable[[Sequence[Measured]], Iterator[str]] | None = None
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One of benchdnn's drivers: ``problem`` makes one of a descriptor and a value for each of ``defaults``;
+    ``descriptor`` matches the begin of what only this driver's descriptors look like."""
+
+    problem: Callable[[str, Values], Problem]
+    defaults: Values
+    descriptor: re.Pattern[str]

@@ -1,0 +1,27 @@
+"""What a shell takes of a line before a program sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from bitgate.model.problem import ProblemError
+
+_ELSEWHERE = re.compile(r"(?:\d*|&)[<>]|\|(?!\|)")
+"""Begins a word from which on nothing is the program's: where its output goes."""
+_ENDS = ("&&", "||", ";", "&")
+
+
+def of_one_command(words: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
+    """The words up to a redirection, a pipe or the command's end. ProblemError if another program's line follows: each
+    has to have a line of its own, none is left out silently."""
+    kept: list[str] = []
+    for at, word in enumerate(words):
+        if _ELSEWHERE.match(word):
+            break
+        if word in _ENDS or word.endswith(";"):
+            if any(map(is_program, words[at + 1 :])):
+                raise ProblemError("several commands: give each a line of its own")
+            return kept if word in _ENDS else [*kept, word.rstrip(";")]
+        kept.append(word)
+    return kept

@@ -1,0 +1,168 @@
+"""What an AMDGPU code object says of its kernels: the metadata note of the ELF file, read without ROCm's tools.
+
+The note is msgpack: a map whose ``amdhsa.kernels`` lists one map a kernel (LLVM's AMDGPU usage guide, code object v3
+and later).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import MsgspecError
+from msgspec.msgpack import decode
+
+from bitgate.core.errors import UsageError
+from bitgate.core.target_id import runs_on
+from bitgate.kernel.build.elf import notes
+
+_NOTE_OWNER = "AMDGPU"
+_NOTE_METADATA = 32
+_ABI_VERSION = 8
+"""Where the ELF header says which ABI the file is for; code object v3 to v6 count from 1."""
+_VERSIONS = {1: 3, 2: 4, 3: 5, 4: 6}
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One kernel argument: its place in the argument block, in bytes, and what it is.
+
+    ``kind`` is ``by_value``, ``global_buffer`` (a device pointer), or ``hidden_...`` for what the runtime adds.
+    """
+
+    offset: int
+    size: int
+    kind: str
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.kind.startswith("hidden_")
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind == "global_buffer"
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """Figures of one kernel. Sizes are bytes: ``lds`` a block, ``scratch`` a lane.
+
+    Spills count registers: ``vgpr_spills`` went to scratch, ``sgpr_spills`` to lanes of vector registers first.
+
+    ``vgprs`` includes ``agprs`` where both share one file (gfx90a and later of gfx9). ``descriptor`` is the symbol of
+    what a dispatch packet points to.
+    """
+
+    symbol: str
+    arguments: tuple[Argument, ...]
+    kernarg_bytes: int
+    lds: int
+    scratch: int
+    wavefront: int
+    max_workgroup: int
+    vgprs: int
+    sgprs: int
+    agprs: int
+    vgpr_spills: int
+    sgpr_spills: int
+    descriptor: str
+    kernarg_alignment: int
+
+    @property
+    def function(self) -> str:
+        """The function's name without namespaces and template arguments: ``kernel_flat``."""
+        rest, name = self.symbol.removeprefix("_Z").removeprefix("N"), self.symbol
+        while word := re.match(r"\d+", rest):
+            end = word.end() + int(word[0])
+            name, rest = rest[word.end() : end], rest[end:]
+        return name
+
+    @property
+    def explicit(self) -> tuple[Argument, ...]:
+        """The arguments that a launch passes, in order."""
+        return tuple(argument for argument in self.arguments if not argument.is_hidden)
+
+    @property
+    def explicit_bytes(self) -> int:
+        """Bytes of the argument block up to the end of the last argument that a launch passes."""
+        return max((argument.offset + argument.size for argument in self.explicit), default=0)
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """``target`` is the gfx target (``gfx942``), without its features; ``target_id`` the note's triple and target.
+
+    ``version`` is the code object version that decides where hidden arguments lie, 0 if unknown.
+    """
+
+    target: str
+    kernels: tuple[KernelCode, ...]
+    target_id: str
+    version: int
+
+    def kernel(self, symbol: str) -> KernelCode | None:
+        return next((kernel for kernel in self.kernels if kernel.symbol == symbol), None)
+
+
+def read(path: Path) -> CodeObject:
+    """The code object in a file; UsageError if it is none."""
+    return parse(path.read_bytes(), str(path))
+
+
+def bundled(data: bytes, target: str) -> list[bytes]:
+    """The code objects for a target in a library that a HIP compiler linked: one a translation unit.
+
+    Empty if the library holds none, or compressed ones (``--offload-compress``).
+    """
+    found: list[bytes] = []
+    start = data.find(_BUNDLE)
+    while start >= 0:
+        at = start + len(_BUNDLE)
+        (count,) = struct.unpack_from("<Q", data, at)
+        at += 8
+        for _ in range(count):
+            offset, size, length = struct.unpack_from("<QQQ", data, at)
+            name = data[at + 24 : at + 24 + length].decode(errors="replace")
+            at += 24 + length
+            entry = re.fullmatch(r"hip(?:v4)?-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
+            if entry and size and runs_on(entry[1], target):
+                found.append(data[start + offset : start + offset + size])
+        start = data.find(_BUNDLE, start + 1)
+    return found
+
+
+def parse(data: bytes, name: str = "code object") -> CodeObject:
+    """The code object in ``data``; ``name`` stands in the UsageError that says why it is none."""
+    try:
+        found = [decode(content) for content in notes(data, _NOTE_OWNER, _NOTE_METADATA)]
+        if not found:
+            raise ValueError("no AMDGPU metadata note")
+        target_id = str(found[0]["amdhsa.target"])
+        target = target_id.split("-", 4)[4].partition(":")[0]
+        kernels = tuple(_kernel(entry) for note in found for entry in note.get("amdhsa.kernels", []))
+    except (MsgspecError, ValueError, KeyError, TypeError, IndexError, struct.error) as error:
+        raise UsageError(f"{name} is no AMDGPU code object that bitgate can read: {error}") from None
+    return CodeObject(target, kernels, target_id, _VERSIONS.get(data[_ABI_VERSION], 0))
+
+
+def _kernel(entry: dict[str, Any]) -> KernelCode:
+    return KernelCode(
+        symbol=entry[".name"],
+        arguments=tuple(Argument(a[".offset"], a[".size"], a[".value_kind"]) for a in entry.get(".args", [])),
+        kernarg_bytes=entry[".kernarg_segment_size"],
+        lds=entry[".group_segment_fixed_size"],
+        scratch=entry[".private_segment_fixed_size"],
+        wavefront=entry[".wavefront_size"],
+        max_workgroup=entry[".max_flat_workgroup_size"],
+        vgprs=entry[".vgpr_count"],
+        sgprs=entry[".sgpr_count"],
+        agprs=entry.get(".agpr_count", 0),
+        vgpr_spills=entry.get(".vgpr_spill_count", 0),
+        sgpr_spills=entry.get(".sgpr_spill_count", 0),
+        descriptor=entry.get(".symbol", entry[".name"] + ".kd"),
+        kernarg_alignment=entry.get(".kernarg_segment_align", 8),
+    )

@@ -1,0 +1,48 @@
+"""From assembly to a code object: the last two steps of a build of device code with ziglang alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.processes import Processes
+from bitgate.kernel.build.toolchain import Compiler
+from bitgate.kernel.cache import Cache
+from bitgate.kernel.cache.content import sha256
+
+_LINK = ("-shared", "--no-undefined")
+"""A function that no header defines is an error here, not when a GPU loads the code."""
+
+
+def code_object(name: str, assembly: Path, arch: str, compiler: Compiler, cache: Cache) -> Path:
+    """``<name>.co``, the code object of one unit, with its assembly beside it as ``<name>.s``.
+
+    One a unit, not one a family: a loader reads one metadata note of a code object, and a linker keeps one of each
+    unit. BuildError holds what the assembler or the linker said.
+    """
+    key = sha256(compiler.kind, compiler.version, name, arch, assembly.stem, *_LINK)[:32]
+    linked = cache.folder / "libraries" / key / f"{name}.co"
+    with cache.guarded(), cache.lock(key):
+        if cache.used(linked) and cache.used(linked.with_suffix(".s")):
+            return linked
+        zig = compiler.command[0]
+        source, relocatable, output = (cache.temporary(suffix) for suffix in (".s", ".o", ".co"))
+        try:
+            shutil.copyfile(assembly, source)
+            target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={arch}")
+            _run(name, [zig, "clang", *target, "-c", str(source), "-o", str(relocatable)])
+            _run(name, [zig, "ld.lld", *_LINK, str(relocatable), "-o", str(output)])
+            cache.publish_artefact(source, linked.with_suffix(".s"))
+            cache.publish_artefact(output, linked)
+        finally:
+            for temporary in (source, relocatable, output):
+                temporary.unlink(missing_ok=True)
+    return linked
+
+
+def _run(name: str, command: Sequence[str]) -> None:
+    finished = Processes().run(command, {"LC_ALL": "C"})
+    if finished is None or finished.code != 0:
+        raise BuildError(name, finished.output if finished else "")

@@ -1,0 +1,154 @@
+"""Compiler and linker flags: one table a purpose. All of them are part of every cache key."""
+
+from __future__ import annotations
+
+from bitgate.core.target_id import TargetId
+from bitgate.kernel.build.toolchain import ToolchainKind
+
+ARCHITECTURE = "x86-64-v3"
+"""What the host platform's code needs of the CPU (AVX2, FMA, F16C); bitgate.runtime checks for it."""
+
+# -ffp-contract=off: a fused multiply-add only where the source writes one, else two targets differ in bits.
+_HOST = ("-std=c++20", "-O3", f"-march={ARCHITECTURE}", "-ffp-contract=off", "-fPIC", "-pthread", "-Wall", "-Wextra")
+
+# The link needs both too: zig builds a C++ library of its own for each pair, once, in about a minute.
+_ZIG = ("-target", "x86_64-linux-gnu", f"-mcpu={ARCHITECTURE.replace('-', '_')}")
+
+_HOST_BY_KIND: dict[ToolchainKind, tuple[str, ...]] = {
+    # Without it two libraries with the same kernel template share the template's static variables: its LDS.
+    "gnu": (*_HOST, "-fno-gnu-unique"),
+    "clang": _HOST,
+    # zig adds traps for undefined behaviour and drops asserts unless told otherwise, and builds for this machine's CPU.
+    "zig": (*_ZIG, *(flag for flag in _HOST if not flag.startswith("-march")), "-fno-sanitize=undefined", "-UNDEBUG"),
+}
+
+# Loops in vectors as -O3 has them; the rest of -O3 is a quarter of the compiler's time. What it brings to the matrix
+# operation, unrolling, fragment_host.hpp asks for by name. No vectors of straight code: one that is read where its
+# parts have just been written waits for the cache. Nor what of -O2 takes a seventh of the compiler's time and makes no
+# kernel faster; -O1 would save a quarter, and have kernels run a fifth longer.
+_KERNEL_LEVEL: dict[ToolchainKind, tuple[str, ...]] = {
+    "gnu": (
+        *("-O2", "-ftree-loop-vectorize", "-fno-tree-slp-vectorize", "-fvect-cost-model=dynamic"),
+        *("-fno-tree-vrp", "-fno-gcse", "-fno-rerun-cse-after-loop", "-fno-schedule-insns2", "-fno-ipa-cp"),
+        *("-fno-ipa-sra", "-fno-ipa-icf", "-fno-crossjumping", "-fno-tree-tail-merge"),
+    ),
+    "clang": ("-O2",),
+    "zig": ("-O2",),
+}
+
+
+def host_compile(kind: ToolchainKind) -> tuple[str, ...]:
+    return _HOST_BY_KIND[kind]
+
+
+def host_library(kind: ToolchainKind) -> tuple[str, ...]:
+    """The HIP runtime, which is loaded for all to see, so that only HIP's functions and its own API may be seen; and
+    the native helpers."""
+    return (*host_compile(kind), "-fvisibility=hidden")
+
+
+# Each access calls the host runtime, which stands in for libtsan; -g1 gives it source lines.
+_RACE: dict[ToolchainKind, tuple[str, ...]] = {
+    "gnu": ("-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0"),
+    "clang": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    "zig": ("-mllvm", "-tsan-instrument-func-entry-exit=0"),
+}
+
+
+def host_kernel(kind: ToolchainKind, quick: bool = False, race: bool = False) -> tuple[str, ...]:
+    """Kernel families: only what BITGATE_EXPORT marks is seen from outside. ``quick``: half the compiler's time.
+    ``race``: the flavour that tells of each access."""
+    level = ("-O1",) if quick or race else _KERNEL_LEVEL[kind]
+    if race:
+        level += ("-g1", "-fsanitize=thread", *_RACE[kind])
+    others = tuple(flag for flag in host_compile(kind) if flag != "-O3")
+    return (*others, *level, "-fvisibility=hidden", '-DBITGATE_TARGET="host"')
+
+
+def host_program(kind: ToolchainKind, race: bool = False) -> tuple[str, ...]:
+    """Whole programs, whose own flags follow and decide: they are not ours to warn about."""
+    kept = [flag for flag in host_compile(kind) if flag not in ("-Wall", "-Wextra", "-std=c++20")]
+    # addr2line names the wrong file of a preprocessed source whose places g++ 12 writes as DWARF 5.
+    watched = ("-O1", "-g1", "-gdwarf-4", "-fsanitize=thread", *_RACE[kind]) if race else ()
+    return ("-std=gnu++20", *kept, *watched, "-Wno-unknown-pragmas")
+
+
+def host_link(kind: ToolchainKind) -> tuple[str, ...]:
+    return (
+        *(_ZIG if kind == "zig" else ()),
+        "-shared",
+        "-pthread",
+        "-Wl,-z,defs",
+        "-Wl,-z,noexecstack",
+        "-Wl,--as-needed",
+    )
+
+
+def facts(target: TargetId) -> tuple[str, ...]:
+    """What kernels are told of a GPU from the table of architectures, as defines. The host's headers know its own."""
+    row, matrix = target.architecture, target.architecture.matrix
+    defines: dict[str, int | str] = {"TARGET": f'"{target.name}"', "LDS_BYTES": row.lds_bytes}
+    defines |= {f"PAIR_ADD_{dtype.upper()}": 1 for dtype in row.pair_adds}
+    if row.platform == "amd":
+        defines["WAVE"] = row.waves[0]
+    if row.platform == "amd" and matrix is not None:
+        defines |= {matrix.name: matrix.generation, "MATRIX_I8_K": matrix.i8_k}
+        defines |= {f"MATRIX_F8_{matrix.float8.upper()}": 1} if matrix.float8 else {}
+    return tuple(f"-DBITGATE_{name}={value}" for name, value in defines.items())
+
+
+def hip_kernel(target: TargetId) -> tuple[str, ...]:
+    return (
+        "-std=c++20",
+        "-O3",
+        "-ffp-contract=off",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"--offload-arch={target.spelled}",
+        *facts(target),
+    )
+
+
+def device_code(target: TargetId) -> tuple[str, ...]:
+    """Device code alone, with neither ROCm's headers nor its bitcode libraries. The host triple fixes type sizes."""
+    return (
+        "-x",
+        "hip",
+        "--target=x86_64-linux-gnu",
+        "--offload-device-only",
+        "-nogpuinc",
+        "-nogpulib",
+        *hip_kernel(target),
+        "-Wall",
+        "-Wextra",
+    )
+
+
+def cuda_runtime() -> tuple[str, ...]:
+    """Our HIP runtime for NVIDIA GPUs: host code over the CUDA runtime."""
+    return ("-std=c++20", "-O2", "-Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra")
+
+
+def cuda_kernel(target: TargetId) -> tuple[str, ...]:
+    return (
+        "-x",
+        "cu",
+        "-std=c++20",
+        "-O3",
+        "--fmad=false",
+        "--expt-relaxed-constexpr",
+        # A function for both sides that calls one of the host: a warning to nvcc, and wrong on the device.
+        "--Werror=cross-execution-space-call",
+        "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
+        f"-arch={target.spelled}",
+        *facts(target),
+    )
+
+
+def cuda_link() -> tuple[str, ...]:
+    """The CUDA runtime is linked in: no file of the toolkit is needed where the library runs."""
+    return ("-shared", "-cudart=static", "-Xcompiler=-fPIC")
+
+
+def hip_link(target: TargetId) -> tuple[str, ...]:
+    return ("-shared", "-fPIC", f"--offload-arch={target.spelled}")

@@ -1,0 +1,83 @@
+"""What a compiler can tell of a family's sources beside compiling them: which lines it sees, and what it minds."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from bitgate.core import paths
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.paths import SourceTree
+from bitgate.kernel.build.processes import Finished, Processes
+from bitgate.kernel.build.unit import Unit, UnitStore
+from bitgate.kernel.cache.content import Contents
+from bitgate.kernel.declaration import KernelFamily
+
+_MARKER = re.compile(r'# (\d+) "(.*)"')
+_ERROR = re.compile(
+    r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error:|^(.+?):(\d+):\d+:\s+(?:required|in .constexpr.)"
+    r"|^\s+inlined from .* at (.+?):(\d+):",
+    re.MULTILINE,
+)
+
+
+def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, set[int]]:
+    """Of each file that the family's units reach, the lines that are left when the platform's directives have had
+    their say. BuildError if the preprocessor minds something, UsageError without a compiler."""
+    lines: dict[Path, set[int]] = {}
+    for unit, said in _asked(builder, declaration, ("-E", "-fdirectives-only"), {}):
+        if said.code != 0:
+            raise BuildError(unit.label, said.output)
+        for file, line in _numbered(said.output):
+            lines.setdefault(file, set()).add(line)
+    return lines
+
+
+def complaints(builder: Builder, declaration: KernelFamily, overlay: Mapping[Path, Path]) -> str:
+    """What the compiler minds in the first unit of the family in which it minds anything; nothing is kept. Some of it,
+    as an immediate that is none, shows behind the syntax only."""
+    for _, said in _asked(builder, declaration, ("-S", "-w", "-o", os.devnull), overlay):
+        if said.code != 0:
+            return said.output or f"the compiler ended with {said.code}"
+    return ""
+
+
+def places(output: str) -> set[tuple[str, int]]:
+    """File and line of each error, and of what it was instantiated from or inlined into."""
+    found = (tuple(filter(None, match.groups())) for match in _ERROR.finditer(output))
+    return {(file, int(line)) for file, line in found}
+
+
+def _asked(
+    builder: Builder, declaration: KernelFamily, question: Sequence[str], overlay: Mapping[Path, Path]
+) -> Iterator[tuple[Unit, Finished]]:
+    """Of each unit, as they come; who has heard enough stops the others."""
+    recipe, processes = builder.recipe(declaration), Processes()
+    contents = Contents(builder.cache, {str(real): str(other) for real, other in overlay.items()})
+    tree = SourceTree(builder.cache, recipe.folders, overlay)
+    store = UnitStore(builder.cache, contents, tree)
+    pool = ThreadPoolExecutor(paths.threads())
+    try:
+        asked = {pool.submit(store.ask, unit, question, processes): unit for unit in recipe.units}
+        for answer in as_completed(asked):
+            said = answer.result()
+            if said is not None:
+                yield asked[answer], said
+    finally:
+        processes.stop()
+        pool.shutdown(cancel_futures=True)
+        tree.close()
+
+
+def _numbered(output: str) -> Iterator[tuple[Path, int]]:
+    file, number = Path(), 0
+    for line in output.splitlines():
+        if marker := _MARKER.match(line):
+            file, number = Path(marker[2]), int(marker[1])
+        else:
+            yield file, number
+            number += 1

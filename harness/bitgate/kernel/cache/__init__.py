@@ -1,0 +1,5 @@
+"""The folder of what was built or learnt before, and the hashes by which it is found again."""
+
+from bitgate.kernel.cache.folder import Cache
+
+__all__ = ["Cache"]

@@ -1,0 +1,148 @@
+"""The build cache's folder: atomic writes, locks, and one message when it cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.kernel.cache import seal
+
+KEEP_DAYS = 30
+"""Artefacts that nobody used for this long are removed when new ones are built."""
+
+_DISK_ERRORS = frozenset(
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+        *(errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG),
+    }
+)
+_serial = itertools.count()
+
+
+class Cache:
+    """The folder below ``rooms.cache_dir()`` that holds objects, libraries and what is known about files."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or paths.cache_dir() / "build"
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turns a full disk or a folder that cannot be written into a UsageError that says how to move it."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                raise self.unusable(os.strerror(error.errno or 0)) from None
+            raise
+
+    def unusable(self, reason: str) -> UsageError:
+        return UsageError(
+            f"the build cache {self.folder} cannot be used: {reason};"
+            " free space or set BITGATE_CACHE to a folder that can be written"
+        )
+
+    def lock(self, name: str) -> _Lock:
+        """The lock of one artefact, shared by all processes that use this cache."""
+        with self.guarded():
+            (self.folder / "locks").mkdir(parents=True, exist_ok=True)
+        lock = _Lock(self.folder / "locks" / f"{name}.lock", thread_local=False)
+        lock.cache = self
+        return lock
+
+    def temporary(self, suffix: str) -> Path:
+        """A name nobody else uses, on the same disk as the artefacts: write there, then ``publish``."""
+        folder = self.folder / "tmp"
+        with self.guarded():
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{os.getpid()}-{next(_serial)}{suffix}"
+
+    def publish(self, temporary: Path, path: Path) -> None:
+        """Make a finished file visible under its name, at once and whole."""
+        with self.guarded():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(temporary, path)
+
+    def publish_artefact(self, temporary: Path, path: Path) -> None:
+        """``publish``, with the hash beside it: first, so that there is no artefact without one."""
+        draft = self.temporary(seal.SUFFIX)
+        with self.guarded():
+            draft.write_text(seal.hash_of(temporary))
+        self.publish(draft, seal.sealed(path))
+        self.publish(temporary, path)
+
+    def read_json(self, path: Path) -> dict[str, Any]:
+        """The object in a file of ours; empty if there is none, or a damaged one: everything here can be rebuilt."""
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def write_json(self, path: Path, value: dict[str, Any]) -> None:
+        temporary = self.temporary(".json")
+        with self.guarded():
+            temporary.write_text(json.dumps(value, separators=(",", ":")))
+        self.publish(temporary, path)
+
+    def used(self, path: Path) -> bool:
+        """Whether the artefact is there, as it was published; notes the use once a day, so that ``prune`` keeps it. A
+        damaged one is told, and removed."""
+        try:
+            whole = seal.is_whole(path)
+            if not whole:
+                print(f"{path}: damaged in the cache (its hash is another): built again", file=sys.stderr, flush=True)
+                path.unlink()
+            elif time.time() - path.stat().st_mtime > 86400:
+                os.utime(path)
+                os.utime(seal.sealed(path))
+        except OSError as error:
+            if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and path.is_file():
+                if not whole:
+                    raise self.unusable(f"{path.name} is damaged and cannot be replaced") from None
+                return True
+            return False
+        return whole
+
+    def prune(self) -> None:
+        """Remove what nobody used for KEEP_DAYS: objects, libraries, generated sources; temporary files after a day."""
+        now = time.time()
+        for pattern, days in (
+            ("objects/*", KEEP_DAYS),
+            ("libraries/*/*", KEEP_DAYS),
+            ("generated/*", KEEP_DAYS),
+            ("artefacts/*", KEEP_DAYS),
+            ("tmp/*", 1),
+        ):
+            for path in self.folder.glob(pattern):
+                try:
+                    if now - path.stat().st_mtime < days * 86400:
+                        continue
+                    if path.is_dir():  # of generated sources, or a shadow tree whose process was killed
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink()
+                except OSError:
+                    continue  # another process removed it first
+
+
+class _Lock(FileLock):
+    """A lock in the cache. UsageError if the cache cannot be written."""
+
+    cache: Cache
+
+    def _acquire(self) -> None:
+        with self.cache.guarded():
+            super()._acquire()

@@ -1,0 +1,114 @@
+"""A store that machines share: a folder, or an object store by its URL (fsspec), whose files are written once.
+
+What is read from it was written by others: whoever reads compares hashes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bitgate.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+T = TypeVar("T")
+
+LOCAL = ("file", "local")
+
+
+class StoreError(Exception):
+    """The store does not answer; the message says which and what it said, on one line."""
+
+
+class Store:
+    """``url``: a folder, or ``s3://bucket/folder`` and whatever else fsspec knows. UsageError if it cannot be meant."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._system, self._root = _opened(url)
+
+    @property
+    def is_local(self) -> bool:
+        protocol = self._system.protocol
+        return any(name in LOCAL for name in ([protocol] if isinstance(protocol, str) else protocol))
+
+    def make(self) -> None:
+        """The folder, if it is one and not there yet. StoreError if it cannot be made."""
+        if self.is_local:
+            self._asked(lambda: os.makedirs(self._root, exist_ok=True))
+
+    def read(self, name: str) -> bytes | None:
+        """A file's content; None if there is none of this name. StoreError if the store does not answer."""
+
+        def content() -> bytes | None:
+            self._check_there()
+            try:
+                return bytes(self._system.cat_file(f"{self._root}/{name}"))
+            except FileNotFoundError:
+                return None
+
+        return self._asked(content)
+
+    def names(self, folder: str) -> list[str]:
+        """What a folder holds, sorted; nothing if it is not there. StoreError if the store does not answer."""
+
+        def listed() -> list[str]:
+            self._check_there()
+            try:
+                self._system.invalidate_cache(f"{self._root}/{folder}")
+                found = self._system.ls(f"{self._root}/{folder}", detail=False)
+            except FileNotFoundError:
+                return []
+            return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+
+        return self._asked(listed)
+
+    def write(self, name: str, content: bytes) -> None:
+        """The whole file or none of it: an object store puts objects whole, in a folder it is renamed when it is
+        complete. StoreError if it cannot be written."""
+
+        def put() -> None:
+            path = f"{self._root}/{name}"
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if not self.is_local:
+                self._system.pipe_file(path, content)
+                return
+            draft = f"{path}.{os.getpid()}-{secrets.token_hex(4)}"
+            try:
+                self._system.pipe_file(draft, content)
+                os.replace(draft, path)
+            finally:
+                if os.path.exists(draft):
+                    os.unlink(draft)
+
+        self._asked(put)
+
+    def _check_there(self) -> None:
+        """A folder that is not there is a mistyped one, or one that is not mounted; a bucket answers for itself."""
+        if self.is_local and not os.path.isdir(self._root):
+            raise OSError("no such folder")
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        try:
+            return question()
+        except Exception as error:  # each store's package raises what it likes
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise StoreError(f"{self.url}: {said:.300}") from None
+
+
+def _opened(url: str) -> tuple[AbstractFileSystem, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError(f"{url}: a store needs fsspec: pip install fsspec") from None
+    try:
+        found: tuple[Any, str] = url_to_fs(url)
+    except ImportError as error:  # it names the package of the protocol
+        raise UsageError(f"{url}: {error}") from None
+    except Exception as error:
+        raise UsageError(f"{url}: no store: {' '.join(str(error).split()):.300}") from None
+    return found[0], found[1].rstrip("/")

@@ -1,0 +1,187 @@
+"""An owner's declaration: its code runs in a child, and what it says is data here.
+
+``serve`` is the child's side: it loads the file and answers. ``OwnedFamily`` is the parent's: the family as data, with
+``supports`` and ``dispatch`` that ask the child.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Option, Refusal
+from bitgate.kernel.runner import Runner
+from bitgate.kernel.user_operation import add_here
+from bitgate.model import DTYPES, Accumulation, Problem, case_id, parse_case_id
+from bitgate.model.registry import places
+from bitgate.worker.channel import Channel
+from bitgate.worker.child import Child, Ended
+
+LOAD_SECONDS = 60.0
+ANSWER_SECONDS = 20.0
+
+ENTRY = f"{__name__}:serve"
+
+
+class OwnedFamily:
+    """One declaration file in a child of its own. UsageError if the file is wrong, or ends or hangs its process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._child = Child(ENTRY, _to_stderr)
+        self.family = self._declared(
+            self._ask({"ask": "family", "path": str(path), "operations": places()}, LOAD_SECONDS, "it was loaded")
+        )
+
+    def supports(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+        answer = self._about("supports", problem, instance, options)
+        try:
+            return None if answer is None else Refusal(str(answer["clause"]), str(answer["text"]))
+        except (TypeError, KeyError):
+            raise UsageError(f"{self._path}: supports: returned {answer!r}: return None or a Refusal") from None
+
+    def dispatch(self, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+        answer = self._about("dispatch", problem, instance, options)
+        try:
+            return None if answer is None else Dispatch(**answer)
+        except TypeError:
+            raise UsageError(f"{self._path}: dispatch: returned {answer!r}: return None or a Dispatch") from None
+
+    def _about(self, what: str, problem: Problem, instance: Instance, options: Mapping[str, str]) -> Any:
+        question = {"case": case_id(problem), "instance": instance.name, "options": dict(options)}
+        return self._ask({"ask": what, **question}, ANSWER_SECONDS, f"{what}({question['case']}) was asked")
+
+    def _ask(self, question: dict[str, Any], seconds: float, when: str) -> Any:
+        try:
+            return self._child.ask(question, seconds)
+        except Ended as ended:
+            reason = ended.reason.replace("verdict", "answer")
+            raise UsageError(f"{self._path}: while {when}: {reason}") from None
+        except BaseException:
+            self._child.end()
+            raise
+
+    def _declared(self, said: dict[str, Any]) -> KernelFamily:
+        try:
+            return _family(said, self)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{self._path}: its FAMILY cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _to_stderr(data: bytes) -> None:
+    sys.stderr.write(data.decode(errors="replace"))
+
+
+def serve(channel: Channel) -> None:
+    """Answer for one declaration file."""
+    from bitgate.kernel.registry import load_here
+
+    family: KernelFamily | None = None
+    while (question := channel.next()) is not None:
+        try:
+            if family is None:
+                add_here(map(Path, question["operations"]))
+                family = load_here(Path(question["path"]))
+                channel.answer(_as_json(family))
+                continue
+            instance = family.instance(question["instance"])
+            assert instance is not None
+            predicate = family.supports if question["ask"] == "supports" else family.dispatch
+            said = predicate(parse_case_id(question["case"]), instance, question["options"])
+            channel.answer(asdict(said) if isinstance(said, (Refusal, Dispatch)) else said)
+        except UsageError as error:
+            channel.usage(str(error))
+        except Exception as error:
+            if family is None:
+                channel.error(traceback.format_exc())
+            else:
+                channel.usage(f"{family.folder}: {question['ask']}: {_place(error, family)}")
+        except BaseException as error:  # sys.exit, a KeyboardInterrupt: here they can only be the owner's
+            place = question["path"] if family is None else f"{family.folder}: {question['ask']}"
+            channel.usage(f"{place}: {type(error).__name__}: {error}")
+
+
+def _place(error: Exception, family: KernelFamily) -> str:
+    """The error with the last line of the owner's own code that it came through."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(family.folder)]
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+    return f"{where}{type(error).__name__}: {error}"
+
+
+def _as_json(family: KernelFamily) -> dict[str, Any]:
+    return {
+        "name": family.name,
+        "operations": list(map(str, family.operations)),
+        "sources": list(family.sources),
+        "generated": dict(family.generated),
+        "folder": str(family.folder),
+        "platforms": list(family.platforms),
+        "instances": [_instance_as_json(instance) for instance in family.instances],
+        "options": [asdict(option) for option in family.options],
+        "is_reference": family.is_reference,
+        "is_probe": family.is_probe,
+        "library": None if family.library is None else str(family.library),
+        "changes": list(family.changes),
+        "is_opened": family.opens is not None,
+    }
+
+
+def _instance_as_json(instance: Instance) -> dict[str, Any]:
+    stated = instance.accumulation
+    contracts = {"": stated} if isinstance(stated, Accumulation) else dict(stated)
+    return {
+        **{name: value for name, value in vars(instance).items() if name not in ("accumulation", "operations")},
+        "operations": None if instance.operations is None else list(map(str, instance.operations)),
+        "accumulation": {
+            dtypes: {
+                "accumulator": contract.accumulator.name,
+                "partial": None if contract.partial is None else contract.partial.name,
+                "measured_range": contract.measured_range,
+                "flushes_subnormals": contract.flushes_subnormals,
+            }
+            for dtypes, contract in contracts.items()
+        },
+    }
+
+
+def _family(said: dict[str, Any], owner: OwnedFamily) -> KernelFamily:
+    return KernelFamily(
+        name=said["name"],
+        operations=tuple(said["operations"]),
+        sources=tuple(said["sources"]),
+        generated=said["generated"],
+        folder=Path(said["folder"]),
+        platforms=tuple(said["platforms"]),
+        instances=tuple(map(_instance, said["instances"])),
+        options=tuple(Option(**{**option, "values": tuple(option["values"])}) for option in said["options"]),
+        supports=owner.supports,
+        dispatch=owner.dispatch,
+        is_reference=said["is_reference"],
+        is_probe=said["is_probe"],
+        library=None if said["library"] is None else Path(said["library"]),
+        changes=tuple(said["changes"]),
+        opens=_elsewhere if said["is_opened"] else None,
+    )
+
+
+def _elsewhere(family: KernelFamily, instance: Instance, options: Mapping[str, str]) -> Runner:
+    raise UsageError(f"{family.folder}: its kernels are opened where kernels run, not here")
+
+
+def _instance(said: dict[str, Any]) -> Instance:
+    contracts = {dtypes: _contract(contract) for dtypes, contract in said["accumulation"].items()}
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    operations = None if said["operations"] is None else tuple(said["operations"])
+    accumulation = contracts.get("", contracts)
+    fields |= {"accumulation": accumulation, "operations": operations}
+    return Instance(**fields)
+
+
+def _contract(said: dict[str, Any]) -> Accumulation:
+    contract = Accumulation(DTYPES[said["accumulator"]], None, said["measured_range"], said["flushes_subnormals"])
+    return contract if said["partial"] is None else replace(contract, partial=DTYPES[said["partial"]])

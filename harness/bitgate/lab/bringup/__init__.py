@@ -1,0 +1,8 @@
+"""First contact with a machine or a target that bitgate has never met: everything tried, each step by itself, and one
+bundle that says what is broken and who is to hear of it."""
+
+from bitgate.lab.bringup.conclusion import Conclusion, conclude
+from bitgate.lab.bringup.finding import STEPS, Class, Finding, Result
+from bitgate.lab.bringup.visit import Order, visit
+
+__all__ = ["STEPS", "Class", "Conclusion", "Finding", "Order", "Result", "conclude", "visit"]

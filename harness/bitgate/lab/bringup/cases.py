@@ -1,0 +1,186 @@
+"""Steps 6 and 7: probes of the platform, and the smallest case of each family and type, in processes of their own.
+
+A process that a green case leaves as it was is used for the next case; a red case is taken once more, alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.kernel.build.overlay import QUICK
+from bitgate.kernel.loading import loaded_names
+from bitgate.kernel.registry import families
+from bitgate.kernel.resolved import Kernel
+from bitgate.lab.bringup.finding import RIGHT_UNOPTIMISED, Finding, Red, Result, Step, blamed
+from bitgate.model import parse_case_id
+from bitgate.results.record import Outcome, Verdict, to_event
+from bitgate.runtime.probe import NEEDS
+from bitgate.runtime.targets import platform_of
+from bitgate.suite.known_bugs import KnownBugs
+from bitgate.suite.planning import Setting, check_setting
+from bitgate.suite.suites import planned_tests, with_tables
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
+from bitgate.worker.child import Output
+
+Tell = Callable[[str], None]
+Keep = Callable[[Mapping[str, Any]], None]
+"""Hears of each verdict's line at once."""
+
+SECOND_OPINIONS = 2
+_OF_CODE = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CORRUPTED, Outcome.CRASHED, Outcome.HUNG)
+"""What code can do that was compiled."""
+PROBE_CASE, PROBE_FAMILY = "probe_platform", "platform_probe"
+
+
+def probe_cases(target: str) -> list[PlannedCase]:
+    family = families(target=target)[PROBE_FAMILY]
+    problem = parse_case_id(PROBE_CASE)
+    return [
+        PlannedCase(problem, Kernel(family, instance), "probe", target=target, suite="platform")
+        for instance in family.instances
+    ]
+
+
+def tiny_cases(target: str, project: Project, kernel: str = "") -> list[PlannedCase]:
+    """Of each family and type the case with the least work that the tables hold, from their first tier if it holds
+    one. UsageError for a bad table, or a kernel that there is not."""
+    setting = Setting(
+        target=target,
+        platform=platform_of(target),
+        families=families(project),
+        kernel=kernel,
+        loaded=loaded_names(project.runs_on),
+    )
+    tables = project.tables()
+    check_setting(with_tables(setting, tables))
+    chosen: dict[tuple[str, str], PlannedCase] = {}
+    for planned in sorted(planned_tests(setting, tables), key=_work):
+        if planned.nobody or planned.refused or planned.zero_result or planned.kernel.family.is_probe:
+            continue
+        chosen.setdefault((planned.key.kernel, _types(planned)), planned)
+    return [chosen[key] for key in sorted(chosen)]
+
+
+def _types(planned: PlannedCase) -> str:
+    return "_".join(dict.fromkeys(tensor.dtype.name for tensor in planned.problem.tensors.values()))
+
+
+def _work(planned: PlannedCase) -> tuple[bool, bool, float, str]:
+    return (planned.fill != "exact", planned.schedule != "forward", float(planned.problem.flops), planned.id)
+
+
+def probes(step: Step, target: str, project: Project, tell: Tell, keep: Keep, output: Output) -> Finding:
+    """A probe that needs one which is red has nothing to say."""
+    planned, red_ones = probe_cases(target), set[str]()
+
+    def needless(case: PlannedCase) -> bool:
+        return any(name in red_ones for name in NEEDS.get(case.key.instance, ()))
+
+    def heard(verdict: Verdict) -> None:
+        red_ones.update([] if verdict.green else [verdict.key.instance])
+        keep(to_event(verdict))
+
+    taken = [*_verified(planned, step, Opening(target, project), tell, heard, output, needless)]
+    return _finding(step, taken, "probes", {})
+
+
+def tiny(step: Step, target: str, project: Project, kernel: str, tell: Tell, keep: Keep, output: Output) -> Finding:
+    """On the host a red one is compiled once more, without optimisation: the compiler may be it."""
+    planned = tiny_cases(target, project, kernel)
+    if not planned:
+        raise UsageError("no table holds a case for this target")
+    opening = Opening(target, project)
+    known = _known_bugs(project)
+    taken = []
+    for case, verdict, note in _verified(planned, step, opening, tell, lambda verdict: None, output):
+        judged = known.judged(verdict, case)
+        keep(to_event(judged))
+        taken.append((case, judged, note))
+    red = [case for case, verdict, _ in taken if not verdict.green and verdict.outcome in _OF_CODE]
+    return _finding(step, taken, "cases", _second_opinions(red, step, opening, tell, output))
+
+
+def _known_bugs(project: Project) -> KnownBugs:
+    """A failure that is on record is no news."""
+    known = KnownBugs()
+    for table in project.tables():
+        known.add_suite(table.parent.name, table)
+    known.add_project(project)
+    return known
+
+
+def _verified(
+    planned: Sequence[PlannedCase],
+    step: Step,
+    opening: Opening,
+    tell: Tell,
+    heard: Callable[[Verdict], None],
+    output: Output,
+    needless: Callable[[PlannedCase], bool] = lambda case: False,
+) -> Iterator[tuple[PlannedCase, Verdict, str]]:
+    """Each with what a process of its own says of a red one."""
+    with CaseProcess(opening, progress=tell, output=output) as process:
+        fresh = True
+        for number, case in enumerate(planned, 1):
+            if needless(case):
+                continue
+            tell(f"{number}/{len(planned)} {case.case} {case.kernel.name}")
+            verdict, note = process.verify(case, step.seconds), ""
+            if not verdict.green:
+                process.end()
+                if not fresh:
+                    alone = process.verify(case, step.seconds)
+                    process.end()
+                    note = f"in a process of its own: {alone.outcome}"
+            fresh = not process.is_running
+            heard(verdict)
+            yield case, verdict, note
+
+
+def _second_opinions(
+    red: Sequence[PlannedCase], step: Step, opening: Opening, tell: Tell, output: Output
+) -> dict[str, str]:
+    """What the same sources say when compiled at -O1, by case and kernel; where only the host's compiler is asked."""
+    if platform_of(opening.target) != "host" or os.environ.get(QUICK):
+        return {}
+    quick = replace(opening, environment={**os.environ, QUICK: "1"})
+    said: dict[str, str] = {}
+    for case in red[:SECOND_OPINIONS]:
+        if not case.kernel.family.sources or case.kernel.family.opens is not None:
+            continue
+        tell(f"compiled again at -O1: {case.kernel.name}")
+        try:
+            ((_, verdict, _),) = _verified([case], step, quick, tell, lambda verdict: None, output)
+        except (UsageError, RuntimeError) as error:
+            said[case.id] = f"at -O1 it cannot be told: {error}"
+            continue
+        said[case.id] = RIGHT_UNOPTIMISED if verdict.green else "compiled at -O1 it is wrong too"
+    return said
+
+
+def _finding(
+    step: Step, taken: Sequence[tuple[PlannedCase, Verdict, str]], noun: str, opinions: Mapping[str, str]
+) -> Finding:
+    reds = tuple(
+        Red(to_event(verdict), "; ".join(filter(None, (note, opinions.get(case.id, "")))))
+        for case, verdict, note in taken
+        if not verdict.green
+    )
+    verdicts = [verdict for _, verdict, _ in taken]
+    compared = sum(verdict.compared for verdict in verdicts)
+    if not reds:
+        return Finding(step.name, Result.GREEN, f"{len(verdicts)} {noun} green", compared=compared)
+    first = reds[0]
+    sentence = f"{len(reds)} of {len(verdicts)} {noun} red; {first.kernel}: {first.sentence}"
+    return Finding(step.name, Result.RED, _short(sentence), blames=blamed(step, reds), compared=compared, reds=reds)
+
+
+def _short(text: str, longest: int = 600) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[:longest]} ..."

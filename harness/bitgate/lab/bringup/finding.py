@@ -1,0 +1,132 @@
+"""What a step of first contact found, and the steps in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from bitgate.results.record import Outcome
+
+
+class Class(str, Enum):
+    """What is broken where a step is red."""
+
+    INSTALLATION = "installation"
+    PLATFORM = "platform"
+    KERNEL = "kernel"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Result(str, Enum):
+    GREEN = "green"
+    RED = "red"
+    NOT_TRIED = "not tried"
+    INTERRUPTED = "interrupted"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Step:
+    """``blames``: what is broken if it is red. ``seconds``: how long it may take, or each of its cases. ``needs``: the
+    steps without which it cannot mean anything."""
+
+    name: str
+    does: str
+    blames: Class
+    seconds: float
+    needs: tuple[str, ...] = ()
+
+
+STEPS = (
+    Step("doctor", "targets, toolchains, runtimes, libraries", Class.INSTALLATION, 300),
+    Step("runtime", "the runtime's functions, one by one", Class.INSTALLATION, 900),
+    Step("build", "a small family is built for the target", Class.INSTALLATION, 900),
+    Step("device", "the device is opened; memory, streams, events", Class.INSTALLATION, 900),
+    Step("tools", "fill, digest and compare on the device beside the host's", Class.PLATFORM, 900, ("device",)),
+    Step("probes", "waves, LDS, atomics and matrix fragments", Class.PLATFORM, 300, ("device",)),
+    Step("tiny", "one small case of each family and type", Class.KERNEL, 300, ("device", "probes")),
+    Step("smoke", "the smoke tier", Class.KERNEL, 3600, ("device", "probes")),
+)
+
+
+RIGHT_UNOPTIMISED = "compiled at -O1 it is right: suspect the compiler, or what the language leaves undefined"
+
+
+@dataclass(frozen=True)
+class Red:
+    """A red case. ``event``: its line of a record; ``note``: what was learned of it besides."""
+
+    event: Mapping[str, Any]
+    note: str = ""
+
+    @property
+    def kernel(self) -> str:
+        return f"{self.event.get('kernel')}.{self.event.get('instance')}"
+
+    @property
+    def sentence(self) -> str:
+        diagnosis = self.event.get("diagnosis")
+        said = (diagnosis["sentence"] if diagnosis else "") or self.event.get("reason") or ""
+        return f"{self.event.get('verdict')}: {said}" + (f" ({self.note})" if self.note else "")
+
+    @property
+    def suspects_compiler(self) -> bool:
+        return RIGHT_UNOPTIMISED in self.note
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Nothing was learned of the kernel: the device was lost, or the host had no memory."""
+        verdict = self.event.get("verdict")
+        return verdict in Outcome.__members__ and Outcome(verdict).is_unanswered
+
+    def as_json(self) -> dict[str, str]:
+        return {"case": str(self.event.get("case")), "kernel": self.kernel, "sentence": self.sentence}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``sentence`` in one line; ``blames`` of a red one. ``compared``: how many results were held to a reference."""
+
+    step: str
+    result: Result
+    sentence: str
+    seconds: float = 0.0
+    blames: Class | None = None
+    compared: int = 0
+    reds: tuple[Red, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "result": str(self.result),
+            "sentence": self.sentence,
+            "seconds": round(self.seconds, 3),
+            "blames": str(self.blames) if self.blames else "",
+            "compared": self.compared,
+            "reds": [red.as_json() for red in self.reds],
+            "detail": dict(self.detail),
+        }
+
+
+def blamed(step: Step, reds: Sequence[Red]) -> Class:
+    """By the red cases of a step: where none of them was answered, it is the machine that failed."""
+    return Class.INSTALLATION if reds and all(red.is_unanswered for red in reds) else step.blames
+
+
+def obstacle(step: Step, findings: Mapping[str, Finding]) -> str:
+    """Why a step cannot mean anything after what was found; empty if it can."""
+    for name in step.needs:
+        found = findings.get(name)
+        if found is None or found.result is Result.GREEN:
+            continue
+        if found.result is Result.RED:
+            return f"{name} is red: {found.sentence}"
+        return f"{name} was not tried"
+    return ""

@@ -1,0 +1,121 @@
+"""Step 8: the first tier in a process of its own, as ``bitgate run`` would run it; its record comes into the bundle."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import bitgate
+from bitgate.core.untrusted import OddInput, parse_json
+from bitgate.lab.bringup.finding import Class, Finding, Red, Result, Step, blamed
+from bitgate.lab.bringup.server import SAID
+from bitgate.worker.child import kill_marked
+
+MARK = "BITGATE_FIRST_CONTACT"
+"""In the environment of all that the run starts, so that none of it outlives this."""
+
+PATIENCE = 20.0
+"""Seconds between a Ctrl-C that is passed on and the end."""
+
+RECORD, LOG = "results.jsonl", "run.log"
+_SAID_EVERY = 10.0
+
+
+def smoke(step: Step, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> Finding:
+    """``folder`` holds its results afterwards, and what it printed, also if it is interrupted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(16)
+    package = str(Path(bitgate.__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "BITGATE_OUT": str(folder), "PYTHONPATH": path, MARK: token}
+    with (folder / LOG).open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bitgate", "run", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            code = _waited(process, step.seconds, folder, tell)
+        finally:
+            if process.poll() is None:
+                _end(process)
+            kill_marked(MARK, token)
+    return _finding(step, code, *_record(folder), _last_line(folder / LOG))
+
+
+def records_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob(RECORD))
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float, folder: Path, tell: Callable[[str], None]) -> int | None:
+    """Its exit code; None if it took longer."""
+    begun = told = time.monotonic()
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.2)
+        now = time.monotonic()
+        if now - begun > seconds:
+            return None
+        if now - told > _SAID_EVERY:
+            told = now
+            tell(f"{sum(path.read_bytes().count(bytes([10])) for path in records_in(folder))} verdicts")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """As a terminal would, then by force."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+            return
+
+
+def _record(folder: Path) -> tuple[int, int, tuple[Red, ...]]:
+    """Verdicts, how many of them compared something, and the red ones."""
+    verdicts = compared = 0
+    reds = []
+    for path in records_in(folder):
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                event = parse_json(line) if line else None
+            except OddInput:
+                continue
+            if isinstance(event, dict) and "verdict" in event:
+                verdicts += 1
+                compared += bool(event.get("compared"))
+                if not event.get("green"):
+                    reds.append(Red(event))
+    return verdicts, compared, tuple(reds)
+
+
+def _finding(step: Step, code: int | None, verdicts: int, compared: int, reds: tuple[Red, ...], last: str) -> Finding:
+    detail = {"exit_code": code, "verdicts": verdicts}
+    if code == 0:
+        return Finding(step.name, Result.GREEN, f"{verdicts} verdicts green", compared=compared, detail=detail)
+    if code is None:
+        sentence, blames = f"not at its end after {step.seconds:g} s, with {verdicts} verdicts", step.blames
+    elif reds:
+        first = reds[0]
+        blames = blamed(step, reds)
+        sentence = f"{len(reds)} of {verdicts} verdicts red; {first.kernel}: {first.sentence}"
+    else:
+        blames = step.blames if code == 1 else Class.INSTALLATION
+        sentence = f"exit code {code}, {verdicts} verdicts: {last}"
+    sentence = " ".join(sentence.split())[:SAID]
+    return Finding(step.name, Result.RED, sentence, blames=blames, compared=compared, reds=reds, detail=detail)
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,225 @@
+"""The visit: each step in its turn, whatever became of those before, and the bundle at the end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bitgate import __version__
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.lab.bringup import cases, evidence
+from bitgate.lab.bringup.bundle import Bundle
+from bitgate.lab.bringup.conclusion import Conclusion, conclude
+from bitgate.lab.bringup.finding import STEPS, Finding, Red, Result, Step, obstacle
+from bitgate.lab.bringup.scratch import Scratch
+from bitgate.lab.bringup.server import taken
+from bitgate.lab.bringup.smoke import LOG, records_in, smoke
+from bitgate.lab.bringup.summary import summary
+
+Say = Callable[[str], None]
+_DISASSEMBLY = Step("disassembly", "", STEPS[-1].blames, 180)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is visited. ``doctor`` is the ``module:function`` that takes the first step; ``kernel`` a glob over
+    family.instance for the last two; ``smoke_arguments``: of ``bitgate run``, None to leave it out."""
+
+    target: str
+    project: Project
+    doctor: str
+    kernel: str = ""
+    smoke_arguments: Sequence[str] | None = None
+    steps: Sequence[Step] = STEPS
+
+
+@dataclass
+class Visit:
+    """``say`` hears a line of progress."""
+
+    order: Order
+    bundle: Bundle
+    say: Say
+    findings: dict[str, Finding] = field(default_factory=dict)
+    records: dict[str, list[str]] = field(default_factory=dict)
+    fingerprints: dict[str, None] = field(default_factory=dict)
+
+    def take(self, step: Step, number: int, scratch: Scratch) -> None:
+        """One step: its finding stands in the journal before the next begins."""
+        begun = time.monotonic()
+        try:
+            self.say(f"[{number}/{len(self.order.steps)}] {step.name}: {step.does}")
+            found = self._found(step, scratch)
+        except KeyboardInterrupt:
+            self._note(Finding(step.name, Result.INTERRUPTED, "Ctrl-C", time.monotonic() - begun))
+            raise
+        except (UsageError, OSError) as error:
+            found = Finding(step.name, Result.RED, " ".join(str(error).split()), blames=step.blames)
+        except Exception as error:  # of bitgate itself: the next step may still tell something
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            found = Finding(step.name, Result.RED, f"{type(error).__name__}: {said[-1]}"[:600], blames=step.blames)
+            self.bundle.text(f"steps/{step.name}_error.txt", str(error))
+        self._note(replace(found, seconds=time.monotonic() - begun))
+
+    def skip(self, step: Step, number: int, why: str) -> None:
+        self.say(f"[{number}/{len(self.order.steps)}] {step.name}")
+        self._note(Finding(step.name, Result.NOT_TRIED, why))
+
+    def gather(self, scratch: Scratch) -> None:
+        """What helps whoever reads of the red ones."""
+        reds = [red for found in self.findings.values() for red in found.reds]
+        for found in self.findings.values():
+            if found.step == "probes" and found.reds:
+                maps = {red.kernel: dict(red.event.get("dispatch") or {}) for red in found.reds}
+                self.bundle.json("lane_maps.json", maps)
+        self._disassemble(reds)
+        self._write_capsules([red for red in reds if "probe" not in str(red.event.get("fill"))], scratch)
+
+    def keep_records(self, scratch: Scratch) -> None:
+        """Small files first: if something does not fit, it is the longest."""
+        self.bundle.json("fingerprints.json", [json.loads(one) for one in self.fingerprints])
+        self.bundle.text("kernel.log", evidence.kernel_log())
+        for name, lines in self.records.items():
+            self.bundle.text(f"records/{name}.jsonl", "".join(line + "\n" for line in lines))
+        found = self.findings.get("smoke")
+        if found is not None and found.reds:
+            lines = [json.dumps(dict(red.event), default=str) for red in found.reds]
+            self.bundle.text("records/smoke_red.jsonl", "\n".join(lines) + "\n")
+        for path in records_in(scratch.made):
+            self.bundle.file("records/smoke.jsonl", path.read_bytes())
+        for path in scratch.made.glob(f"*/{LOG}"):
+            self.bundle.text("records/smoke.log", path.read_text(errors="replace"))
+
+    def _found(self, step: Step, scratch: Scratch) -> Finding:
+        order = self.order
+        if step.name == "smoke":
+            return smoke(step, order.smoke_arguments or (), scratch.folder("smoke"), self.say)
+        if step.name in ("probes", "tiny"):
+            keep, output = self._keeper(step.name), _Printed()
+            try:
+                if step.name == "probes":
+                    return cases.probes(step, order.target, order.project, self.say, keep, output)
+                return cases.tiny(step, order.target, order.project, order.kernel, self.say, keep, output)
+            finally:
+                if output.data:
+                    self.bundle.text(f"steps/{step.name}_output.txt", output.data.decode(errors="replace"))
+        do = order.doctor if step.name == "doctor" else _BY_CHILD[step.name]
+        found, files = taken(step, do, {"target": order.target, "project": order.project.as_json()}, self.say)
+        for name, text in files.items():
+            own = name if name.startswith(("doctor", "compiler")) else f"steps/{step.name}_{name}"
+            self.bundle.text(own, text)
+        return found
+
+    def _keeper(self, name: str) -> Callable[[Mapping[str, Any]], None]:
+        lines = self.records.setdefault(name, [])
+
+        def keep(event: Mapping[str, Any]) -> None:
+            lines.append(json.dumps(dict(event), default=str))
+            self.fingerprints[json.dumps(event.get("fingerprint"), sort_keys=True)] = None
+
+        return keep
+
+    def _note(self, found: Finding) -> None:
+        self.findings[found.step] = found
+        trouble = self.bundle.journal(found.as_json())
+        took = f"  {found.seconds:.1f} s" if found.seconds else ""
+        self.say(f"      {found.result}{took}  {found.sentence}")
+        if trouble:
+            self.say(f"      (not written down: {trouble})")
+
+    def _disassemble(self, reds: Sequence[Red]) -> None:
+        kernels = list(dict.fromkeys(red.kernel for red in evidence.chosen(reds, len(reds))))
+        for kernel in kernels[: evidence.MOST_DISASSEMBLIES]:
+            self.say(f"disassembly of {kernel}")
+            arguments = {"target": self.order.target, "project": self.order.project.as_json(), "kernel": kernel}
+            found, files = taken(_DISASSEMBLY, f"{evidence.__name__}:disassembly", arguments, self.say)
+            if found.result is Result.RED:
+                self.bundle.left_out[f"disassembly/{kernel}.s"] = found.sentence
+            for name, text in files.items():
+                self.bundle.text(f"disassembly/{name}", text)
+
+    def _write_capsules(self, reds: Sequence[Red], scratch: Scratch) -> None:
+        for number, red in enumerate(evidence.chosen(reds, evidence.MOST_CAPSULES), 1):
+            self.say(f"capsule {number}: {red.event.get('case')} on {red.kernel}")
+            name, out = f"capsules/{number}_{red.kernel}", scratch.folder(f"capsule{number}")
+            if why := evidence.write_capsule(red, self.order.target, self.order.project, out):
+                self.bundle.left_out[name] = why
+            else:
+                self.bundle.folder(name, out)
+
+
+class _Printed(bytearray):
+    """The end of what kernels print."""
+
+    MOST = 1 << 20
+
+    def __call__(self, data: bytes) -> None:
+        self.extend(data)
+        del self[: -self.MOST]
+
+    @property
+    def data(self) -> bytes:
+        return bytes(self)
+
+
+_BY_CHILD = {
+    "runtime": "bitgate.lab.bringup.installation:runtime",
+    "build": "bitgate.lab.bringup.installation:build",
+    "device": "bitgate.lab.bringup.installation:device",
+    "tools": "bitgate.lab.bringup.tools:tools",
+}
+
+
+@dataclass(frozen=True)
+class Visited:
+    """``size``: bytes of the bundle; ``trouble``: why there is none, if so."""
+
+    conclusion: Conclusion
+    findings: tuple[Finding, ...]
+    size: int
+    trouble: str = ""
+
+
+def visit(order: Order, bundle: Bundle, say: Say) -> Visited:
+    """All steps, then the bundle: also if it is interrupted. OSError or UsageError if the place of the bundle cannot be
+    written to, before anything was tried."""
+    bundle.begin()
+    one = Visit(order, bundle, say)
+    with Scratch() as scratch:
+        is_whole = _taken(one, scratch)
+        one.keep_records(scratch)
+        findings = tuple(one.findings.values())
+        conclusion = conclude(findings, is_whole)
+        try:
+            size = bundle.write(summary(order.target, __version__, findings, conclusion))
+        except OSError as error:
+            return Visited(conclusion, findings, 0, error.strerror or str(error))
+    return Visited(conclusion, findings, size)
+
+
+def _taken(one: Visit, scratch: Scratch) -> bool:
+    """Was it not interrupted?"""
+    steps = one.order.steps
+    try:
+        for number, step in enumerate(steps, 1):
+            if step.name == "smoke" and one.order.smoke_arguments is None:
+                one.skip(step, number, "left out as asked")
+            elif why := obstacle(step, one.findings):
+                one.skip(step, number, why)
+            else:
+                one.take(step, number, scratch)
+        one.gather(scratch)
+    except KeyboardInterrupt:
+        one.say("interrupted: the bundle holds what is known so far")
+        for number, step in enumerate(steps, 1):
+            if step.name not in one.findings:
+                one.skip(step, number, "interrupted")
+        return False
+    except Exception as error:  # no evidence is worth the findings
+        one.say(f"evidence is missing: {type(error).__name__}: {error}")
+        one.bundle.left_out["evidence"] = f"{type(error).__name__}: {error}"
+    return True

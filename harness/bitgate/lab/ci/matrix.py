@@ -1,0 +1,223 @@
+"""The job matrix of a tier: one cell a target, with the reason why it runs or does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bitgate.core.errors import UsageError
+from bitgate.core.target_id import canonical
+from bitgate.core.untrusted import Name, OddInput, Short, Text, parse_json, read_bytes, shaped
+from bitgate.results.report.missing_target import Absent
+from bitgate.results.shard import MOST, Shard
+from bitgate.results.targets_file import ENGINES, FORGES, GATES, CiTarget, CiTargets, Pool
+
+SCHEMA = 1
+BACKENDS = FORGES + ENGINES
+
+
+class Why(Enum):
+    """Why a cell does not run."""
+
+    GATE = "gate"
+    """It is not promised: nothing is missing."""
+    DRAINED = "drained"
+    NO_POOL = "no pool"
+    ELSEWHERE = "elsewhere"
+    """Other backends than those that were asked for have a pool that is up."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One target in one tier. ``pool`` is there if the cell runs, ``why`` if it does not; ``reason`` says either in
+    words."""
+
+    promise: CiTarget
+    tier: str
+    reason: str
+    pool: Pool | None = None
+    why: Why | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.pool is not None
+
+    @property
+    def target(self) -> str:
+        return self.promise.name
+
+    @property
+    def minutes(self) -> int:
+        return self.promise.minutes[self.tier]
+
+
+def cells(config: CiTargets, tier: str, backends: Collection[str] = BACKENDS) -> tuple[Cell, ...]:
+    """A cell for every target of the file, in its order; pools of other backends run nothing."""
+    return tuple(_cell(config, target, tier, backends) for target in config.targets)
+
+
+def _cell(config: CiTargets, target: CiTarget, tier: str, backends: Collection[str]) -> Cell:
+    """The first pool of the file that serves the target and is up."""
+    if tier not in GATES[target.gate]:
+        return Cell(target, tier, f"gate {target.gate} runs {', '.join(GATES[target.gate])} only", why=Why.GATE)
+    pools = config.pools_of(target.name)
+    asked = [pool for pool in pools if pool.backend in backends]
+    drained = [f"pool {pool.name} {pool.state}" for pool in asked if not pool.up]
+    if up := next((pool for pool in asked if pool.up), None):
+        return Cell(target, tier, "; ".join([f"gate {target.gate}, pool {up.name}", *drained]), up)
+    if elsewhere := [f"pool {pool.name} is of {pool.backend}" for pool in pools if pool.up]:
+        return Cell(target, tier, "; ".join([*drained, *elsewhere]), why=Why.ELSEWHERE)
+    if drained or pools:
+        said = drained or [f"pool {pool.name} {pool.state}" for pool in pools]
+        return Cell(target, tier, "; ".join(said), why=Why.DRAINED)
+    return Cell(target, tier, "no pool serves it", why=Why.NO_POOL)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A shard of a cell that runs, in plain values: what a workflow's job is made from. ``part`` is the name of the
+    shard's folder, ``env`` of tox's environment."""
+
+    target: str
+    tier: str
+    env: str
+    shard: str
+    part: str
+    runs_on: list[str]
+    minutes: int
+    reason: str
+    pool: str
+    platform: str
+    image: str
+    gpus: int
+    exclusive: bool
+    features: list[str]
+
+
+def jobs(chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> list[Job]:
+    """One a shard of each cell that runs."""
+    return [
+        _job(cell, cell.pool, Shard(index, count))
+        for cell in chosen
+        if cell.pool
+        for count in [(counts or {}).get(cell.target, 1)]
+        for index in range(1, count + 1)
+    ]
+
+
+def _job(cell: Cell, pool: Pool, shard: Shard) -> Job:
+    return Job(
+        target=cell.target,
+        tier=cell.tier,
+        env=f"{cell.tier}-{cell.target}",
+        shard=str(shard),
+        part=shard.folder,
+        runs_on=list(pool.labels),
+        minutes=cell.minutes,
+        reason=cell.reason,
+        pool=pool.name,
+        platform=cell.promise.platform,
+        image=pool.image,
+        gpus=pool.gpus,
+        exclusive=pool.exclusive,
+        features=list(cell.promise.features),
+    )
+
+
+def document(config: CiTargets, chosen: Sequence[Cell], counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """What ``ci merge --matrix`` reads: the jobs, the cells that do not run, and gaps that should be filled by now."""
+    absent = [{"target": cell.target, "why": cell.why.value, "reason": cell.reason} for cell in chosen if cell.why]
+    drained = [
+        {"pool": pool.name, "targets": list(pool.targets), "state": pool.state} for pool in config.pools if not pool.up
+    ]
+    expired = [
+        f"{target.name}: the gap ({gap.words}) was tolerated until {gap.expires}: {gap.owner}: {gap.reason}"
+        for target in config.targets
+        for gap in target.tolerated
+        if gap.expired()
+    ]
+    return {
+        "schema": SCHEMA,
+        "tier": chosen[0].tier if chosen else "",
+        "include": [asdict(job) for job in jobs(chosen, counts)],
+        "absent": absent,
+        "drained": drained,
+        "expired": expired,
+    }
+
+
+class _Include(Struct):
+    target: Name
+
+
+class _Absent(Struct):
+    target: Name
+    why: Short
+    reason: Text
+
+
+class _Drained(Struct):
+    pool: Name
+    targets: list[Name]
+    state: Text
+
+
+class _Document(Struct):
+    include: list[_Include]
+    absent: list[_Absent] = []
+    drained: list[_Drained] = []
+    expired: list[Text] = []
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a matrix file says of the night: targets that run, promised ones that do not, gaps that expired, and in
+    ``notes`` the pools whose work others do."""
+
+    targets: tuple[str, ...] = ()
+    absent: tuple[Absent, ...] = ()
+    expired: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def expected_of(file: Path) -> Expected:
+    """UsageError if ``ci matrix`` did not write it."""
+    try:
+        read = shaped(_Document, parse_json(read_bytes(file)))
+    except OddInput as error:
+        raise UsageError(f"{file}: not a matrix of `bitgate ci matrix`: {error}") from None
+    absent = tuple(Absent(one.target, one.reason) for one in read.absent if one.why != Why.GATE.value)
+    drained = [(f"pool {one.pool} {one.state}", one) for one in read.drained]
+    return Expected(
+        tuple(dict.fromkeys(cell.target for cell in read.include)),
+        absent,
+        tuple(read.expired),
+        tuple(
+            f"{said} ({', '.join(one.targets)})" for said, one in drained if not any(said in a.reason for a in absent)
+        ),
+    )
+
+
+def targets_of(file: Path) -> list[str]:
+    """The targets that a matrix file runs. UsageError as ``expected_of``."""
+    return list(expected_of(file).targets)
+
+
+def shard_counts(stated: Sequence[str], targets: Sequence[str]) -> dict[str, int]:
+    """``4`` for every target, ``gfx942=6`` for one; the last word on a target counts. UsageError for anything else."""
+    counts = dict.fromkeys(targets, 1)
+    for text in stated:
+        stated_name, _, number = text.rpartition("=")
+        name = canonical(stated_name)
+        if name and name not in counts:
+            raise UsageError(f"--shards {text}: {name} is none of {', '.join(targets)}")
+        if not re.fullmatch(r"[1-9]\d{0,3}", number) or int(number) > MOST:
+            raise UsageError(f"--shards {text}: write N or TARGET=N, with N from 1 to {MOST}")
+        counts |= {name: int(number)} if name else dict.fromkeys(targets, int(number))
+    return counts

@@ -1,0 +1,248 @@
+"""A night: the shards of a run plan, each run until it has its answers or there is no sense in going on.
+
+All that a night knows lies in its folder, so that a controller may die at any moment and another goes on:
+
+    night.jsonl                         the journal (bitgate.lab.ci.journal)
+    plan.json                           what must end with a verdict
+    shards/<target>/s<i>of<n>/a<k>/     the k-th attempt at a shard: its task, log, end, and below them its record
+    merged/                             the report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bitgate.core.errors import UsageError
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.ci.attempts import MATRIX, PLAN, SHARDS, folder_of, name_of, record_of, task_of
+from bitgate.lab.ci.journal import Attempt, Ended, Finished, Journal, Place, Planned, Progress, Settled, Submitted
+from bitgate.lab.ci.matrix import Expected, expected_of
+from bitgate.lab.ci.retry import Decision, Health, Tried, cases_of, decide, part, said, unanswered
+from bitgate.lab.ci.screen import Screen
+from bitgate.lab.ci.tally import Tally
+from bitgate.lab.ci.view import view_of
+from bitgate.lab.executors.executor import Executor, State, Status
+from bitgate.results.plan import PlanError
+from bitgate.results.report.missing_target import Absent
+from bitgate.results.report.render import merge
+from bitgate.results.report.run_finding import RunFinding
+from bitgate.results.report.summary import Summary
+from bitgate.results.run_plan import RunPlan
+from bitgate.results.shard import Shard
+
+MERGED, LOCK = "merged", ".lock"
+
+SOONEST_SECONDS, LATEST_SECONDS = 0.2, 15.0
+SHARE = 0.05
+"""Of the time since anything changed: how long an engine is left alone between two questions."""
+
+
+def lock(folder: Path) -> FileLock:
+    """The night's, until this process ends. UsageError if another controller has it, or it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = FileLock(folder / LOCK)
+        held.acquire(timeout=0)
+    except Timeout:
+        raise UsageError(f"{folder}: another controller runs this night: wait for it, or give another --out") from None
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror or error}: give --out a folder that can be written") from None
+    return held
+
+
+class Controller:
+    """Of one night, whose lock is held and whose journal has its first event."""
+
+    def __init__(self, folder: Path, executor: Executor, screen: Screen) -> None:
+        """UsageError if plan or journal are damaged, or are not of one night."""
+        self.folder = folder
+        self.journal = Journal(folder)
+        self.states: dict[Place, Status] = {}
+        """How open attempts stood when the engine was asked last."""
+        self._executor = executor
+        self._screen = screen
+        self._tallies: dict[Path, Tally] = {}
+        self._ended_attempts: dict[tuple[Place, int], Tried] = {}
+        try:
+            self.plan = RunPlan.read(folder / PLAN)
+        except PlanError as error:
+            raise UsageError(str(error)) from None
+        if self.planned.plan != self.plan.id:
+            raise UsageError(f"{folder / PLAN}: is another plan than the night's: start another with --out")
+        self.ids = {(p.target, Shard.parse(p.shard)): tuple(item.id for item in p.cases) for p in self.plan.shards}
+
+    @property
+    def planned(self) -> Planned:
+        if self.journal.night.planned is None:
+            raise UsageError(f"{self.journal.path}: no night was planned here: leave --resume out")
+        return self.journal.night.planned
+
+    @property
+    def shards(self) -> Mapping[Place, Progress]:
+        return self.journal.night.shards
+
+    @property
+    def open(self) -> dict[Place, Attempt]:
+        return {place: progress.open for place, progress in self.shards.items() if progress.open}
+
+    def run(self) -> None:
+        """Until every shard is settled. KeyboardInterrupt leaves what runs as it is: see ``cancel``."""
+        self._take_up()
+        changed = time.monotonic()
+        while running := self.open:
+            if self._note(running, self._executor.poll([attempt.handle for attempt in running.values()])):
+                changed = time.monotonic()
+            self._screen.show(view_of(self.folder, self.shards, self.states, self.tally))
+            if self.open:
+                time.sleep(min(LATEST_SECONDS, max(SOONEST_SECONDS, SHARE * (time.monotonic() - changed))))
+
+    def cancel(self) -> None:
+        """End what runs, and note it."""
+        running = self.open
+        handles = [attempt.handle for attempt in running.values()]
+        if handles:
+            self._screen.say(f"ending tasks: {len(handles)} ...")
+            self._executor.cancel(handles)
+        found = self._executor.poll(handles) if handles else {}
+        over = [place for place, attempt in running.items() if found[attempt.handle].state.over]
+        for place in over:
+            self._ended(place, running[place], found[running[place].handle])
+        self._decided(over)
+
+    def finish(self) -> Summary:
+        """The report of what there is."""
+        matrix = self.folder / MATRIX
+        expected = expected_of(matrix) if matrix.exists() else Expected()
+        (self.folder / SHARDS).mkdir(exist_ok=True)
+        summary = merge(
+            [self.folder / SHARDS],
+            self.folder / MERGED,
+            plan=self.plan,
+            absent=(*expected.absent, *self._absent()),
+            findings=[RunFinding("ExpiredGap", said) for said in expected.expired],
+            notes=[*expected.notes, *self._notes()],
+        )
+        self.journal.add(Finished(summary.exit_code))
+        return summary
+
+    def tally(self, place: Place, attempt: Attempt) -> Tally:
+        path = record_of(self.folder, place, attempt.number)
+        return self._tallies.setdefault(path, Tally(path)).look()
+
+    def _take_up(self) -> None:
+        """Submit what never was; decide on what ended when nobody looked; and run once more what was given up, since
+        somebody asks for it."""
+        idle = {place: progress for place, progress in self.shards.items() if progress.open is None}
+        new = [(place, Decision(True)) for place, progress in idle.items() if not progress.attempts]
+        undecided = [place for place, progress in idle.items() if progress.attempts and progress.settled is None]
+        given_up = [place for place, progress in idle.items() if progress.settled]
+        new += self._decided(undecided)
+        for place in given_up:
+            if missing := unanswered(self.ids[place], self._tried(place)):
+                new.append((place, Decision(True, "resumed", part(self.ids[place], missing))))
+        self._submit(new)
+
+    def _note(self, running: Mapping[Place, Attempt], found: Mapping[str, Status]) -> bool:
+        """Take in how attempts stand, and submit what follows from it. Has anything changed?"""
+        before = {place: status.state for place, status in self.states.items()}
+        over: list[Place] = []
+        for place, attempt in running.items():
+            self.states[place] = status = found[attempt.handle]
+            if status.state.over:
+                self._ended(place, attempt, status)
+                over.append(place)
+            elif status.state is State.RUNNING and before.get(place) is not State.RUNNING:
+                self._screen.say(f"{name_of(place)} runs{_on(status)}{_number(attempt)}")
+        # Machines are judged by all that ended there, so all of it must be known before anything is decided.
+        self._submit(self._decided(over))
+        return bool(over) or before != {place: status.state for place, status in self.states.items()}
+
+    def _ended(self, place: Place, attempt: Attempt, status: Status) -> None:
+        target, shard = place
+        self.journal.add(
+            Ended(target, str(shard), attempt.number, status.state, status.exit_code, status.node, status.reason)
+        )
+        self.states.pop(place, None)
+        tally = self.tally(place, attempt)
+        went_well = status.state is State.ENDED and status.exit_code in (0, 1)
+        end = "" if went_well else f": {said(status)}{self._last_words(place, attempt, status)}"
+        cases = f"{cases_of(tally.outcomes)}, {len(tally.red)} red"
+        self._screen.say(f"{name_of(place)} ended{_number(attempt)}, {cases}{end}")
+
+    def _last_words(self, place: Place, attempt: Attempt, status: Status) -> str:
+        """Of a run that could not be, they tell why."""
+        if status.exit_code != 2:
+            return ""
+        try:
+            log = (folder_of(self.folder, place, attempt.number) / tasks.LOG).read_text(errors="replace")
+        except OSError:
+            return ""
+        return next((f" ({line.strip()[:500]})" for line in reversed(log.splitlines()) if line.strip()), "")
+
+    def _decided(self, places: Sequence[Place]) -> list[tuple[Place, Decision]]:
+        """Which of these shards run again, and how; the others are settled, which is noted."""
+        if not places:
+            return []
+        health = Health.of([(self.ids[place], self._tried(place)) for place in self.shards])
+        again = []
+        for place in places:
+            decision = decide(self.ids[place], self._tried(place), health)
+            if decision.again:
+                again.append((place, decision))
+                continue
+            target, shard = place
+            self.journal.add(Settled(target, str(shard), self.shards[place].attempts[-1].number, decision.why))
+            if decision.why:
+                self._screen.say(f"{name_of(place)} is given up: {decision.why}")
+        return again
+
+    def _submit(self, chosen: Sequence[tuple[Place, Decision]]) -> None:
+        if not chosen:
+            return
+        numbers = [len(self.shards[place].attempts) + 1 for place, _ in chosen]
+        new = [task_of(self.folder, self.planned, *one, number) for one, number in zip(chosen, numbers, strict=True)]
+        handles = self._executor.submit(new)
+        for (place, decision), task, handle in zip(chosen, new, handles, strict=True):
+            self.journal.add(Submitted(place[0], str(place[1]), task.attempt, handle, decision.why))
+            if decision.why:
+                self._screen.say(f"{name_of(place)} runs again: {decision.why}")
+
+    def _tried(self, place: Place) -> list[Tried]:
+        """The attempts that have ended. What they left does not change any more."""
+        tried = []
+        for attempt in self.shards[place].attempts:
+            if attempt.status:
+                known = (place, attempt.number)
+                if known not in self._ended_attempts:
+                    tally = self.tally(place, attempt)
+                    self._ended_attempts[known] = Tried(attempt.status, tally.outcomes, frozenset(tally.red))
+                tried.append(self._ended_attempts[known])
+        return tried
+
+    def _absent(self) -> Iterator[Absent]:
+        """The targets for which the engine has no machine at all."""
+        for target in self.plan.targets:
+            own = [attempt for (name, _), p in self.shards.items() if name == target for attempt in p.attempts]
+            if own and all(one.status and one.status.state is State.NO_CAPACITY for one in own):
+                yield Absent(target, next(f"no capacity: {one.status.reason}" for one in own if one.status))
+
+    def _notes(self) -> Iterator[str]:
+        """What the reader of the report must know of how its answers came about."""
+        for place, progress in self.shards.items():
+            for attempt in progress.attempts[1:]:
+                on = _on(attempt.status) if attempt.status else ""
+                yield f"{name_of(place)} ran again{_number(attempt)}{on}: {attempt.why}"
+            if progress.settled:
+                yield f"{name_of(place)} was given up: {progress.settled}"
+
+
+def _on(status: Status) -> str:
+    return f" on {status.node}" if status.node else ""
+
+
+def _number(attempt: Attempt) -> str:
+    return f" (attempt {attempt.number})" if attempt.number > 1 else ""

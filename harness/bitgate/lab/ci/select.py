@@ -1,0 +1,84 @@
+"""From changed files to cases: those of a plan whose verdict one of them may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_reach import Reach, union
+from bitgate.lab.ci.select_rules import Facts, Reason, reason
+from bitgate.results.plan import Plan, PlannedItem
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The cases of one target's plan that the changes reach; ``reasons``: one a changed file."""
+
+    plan: Plan
+    reasons: tuple[Reason, ...]
+
+    @cached_property
+    def items(self) -> tuple[PlannedItem, ...]:
+        """In the plan's order."""
+        return held(self.plan, union(one.reach for one in self.reasons))
+
+    @cached_property
+    def _counts(self) -> dict[Reach, int]:
+        return {reach: len(held(self.plan, reach)) for reach in {one.reach for one in self.reasons}}
+
+    def cases(self, one: Reason) -> int:
+        """How many a file selects, on its own."""
+        return self._counts[one.reach]
+
+    @property
+    def share(self) -> float:
+        """Of the plan's cases, 0 to 1."""
+        return len(self.items) / len(self.plan.cases) if self.plan.cases else 0.0
+
+    def write(self, path: Path) -> None:
+        """Ids, one a line: what ``bitgate run --select`` reads. Empty if nothing is selected."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{item.id}\n" for item in self.items))
+
+    def as_json(self, folder: Path) -> dict[str, Any]:
+        """Names of files are relative to ``folder`` where they lie below it."""
+        return {
+            "target": self.plan.target,
+            "tier": self.plan.tier,
+            "selected": len(self.items),
+            "planned": len(self.plan.cases),
+            "share": round(self.share, 4),
+            "seconds": round(sum(item.seconds for item in self.items), 3),
+            "files": [
+                {
+                    "file": shown(one.change.path, folder),
+                    "rules": [rule.name for rule in one.rules],
+                    "why": one.why,
+                    "reaches": one.reach.words,
+                    "cases": self.cases(one),
+                }
+                for one in self.reasons
+            ],
+        }
+
+
+def select(plan: Plan, facts: Facts, changes: Iterable[Change]) -> Selection:
+    return Selection(plan, tuple(reason(facts, change) for change in changes))
+
+
+def selectors(item: PlannedItem, facts: Facts, files: Sequence[Path]) -> tuple[Reason, ...]:
+    """Those of the files that would select a case if all in them changed."""
+    reasons = (reason(facts, Change(path)) for path in files)
+    return tuple(one for one in reasons if one.reach.holds(item))
+
+
+def held(plan: Plan, reach: Reach) -> tuple[PlannedItem, ...]:
+    return tuple(item for item in plan.cases if reach.holds(item))
+
+
+def shown(path: Path, folder: Path) -> str:
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()

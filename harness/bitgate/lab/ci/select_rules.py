@@ -1,0 +1,154 @@
+"""From a changed file to what it reaches: one table of rules, asked from top to bottom.
+
+All rules of RULES that know a file add what it reaches. Of a file that none of them knows REST decides, the first rule
+that has an answer; the last one has an answer for everything, so that what nobody thought of selects all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from bitgate.lab.ci import select_entries as entries
+from bitgate.lab.ci.select_changes import Change
+from bitgate.lab.ci.select_reach import EVERYTHING, NOTHING, Reach
+
+READ_BY_PEOPLE = ("*.md", "*.rst", "*.adoc", "*.pdf", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.webp")
+CPP = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hip", ".hpp", ".inc")
+NO_PART_OF_A_RUN = ("LICENSE*", "NOTICE*", "AUTHORS*", "CODEOWNERS", ".gitignore", ".mailmap", ".editorconfig")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules ask of a project, for one target. Paths are absolute; what a path reaches is a Reach."""
+
+    sources: Mapping[Path, Reach] = field(default_factory=dict)
+    """Files that translation units of kernels are made of, and prebuilt libraries."""
+    tools: Mapping[Path, Reach] = field(default_factory=dict)
+    """C++ of the harness: fills, digests and comparisons, the platform's HIP runtime."""
+    platforms: Mapping[Path, Reach] = field(default_factory=dict)
+    """A folder of each platform's runtime and headers."""
+    declarations: Mapping[Path, Reach] = field(default_factory=dict)
+    """Python of kernels' declarations, what they share included."""
+    operations: Mapping[Path, Reach] = field(default_factory=dict)
+    """Files that state an owner's operations."""
+    harness: Callable[[Path], Reach | None] = lambda path: None
+    """Of a file of the package: what it can change; None if it is none of its files."""
+    rows: Mapping[Path, Mapping[tuple[str, int], frozenset[tuple[str, str]]]] = field(default_factory=dict)
+    """Case tables -> set and number of a row -> the rows of plans that are made of it."""
+    tests: Mapping[Path, Reach] = field(default_factory=dict)
+    """Python in the folders of suites."""
+    instances: frozenset[str] = frozenset()
+    """``family.instance``, all that are planned."""
+    suites: tuple[Path, ...] = ()
+    """Folders of suites whose stored digests and durations count."""
+    unasked: tuple[Path, ...] = ()
+    """Files and folders that no run of a tier looks at."""
+    folders: Mapping[Path, Reach] = field(default_factory=dict)
+    """Folders of kernel families."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``reach`` is None where the rule does not know the file."""
+
+    name: str
+    says: str
+    reach: Callable[[Facts, Change], Reach | None]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What a change reaches, and by which rules."""
+
+    change: Change
+    rules: tuple[Rule, ...]
+    reach: Reach
+
+    @property
+    def why(self) -> str:
+        return "; ".join(rule.says for rule in self.rules)
+
+
+def reason(facts: Facts, change: Change) -> Reason:
+    known = [(rule, reach) for rule in RULES if (reach := rule.reach(facts, change)) is not None]
+    if not known:
+        known = [next((rule, reach) for rule in REST if (reach := rule.reach(facts, change)) is not None)]
+    reach = NOTHING
+    for _, one in known:
+        reach |= one
+    return Reason(change, tuple(rule for rule, _ in known), reach)
+
+
+def _around(folders: Mapping[Path, Reach], path: Path) -> Reach | None:
+    """What the innermost of these folders reaches that a file lies in."""
+    return next((folders[folder] for folder in path.parents if folder in folders), None)
+
+
+def _rows(facts: Facts, change: Change) -> Reach | None:
+    known = facts.rows.get(change.path)
+    if known is None:
+        return None
+    changed = entries.rows(change)
+    made = known.values() if changed is entries.ALL else [known[row] for row in changed if row in known]
+    return Reach(rows=frozenset().union(*made))
+
+
+def _digests(facts: Facts, change: Change) -> Reach | None:
+    if change.path.name != "digests.json" or change.path.parent.parent not in facts.suites:
+        return None
+    changed = entries.digests(change)
+    return EVERYTHING if changed is entries.ALL else Reach(cases=changed)
+
+
+def _known_bugs(facts: Facts, change: Change) -> Reach | None:
+    if change.path.name != "known_bugs.toml":
+        return None
+    globs = entries.known_bugs(change)
+    if globs is entries.ALL:
+        return EVERYTHING
+    names = {name for name in facts.instances for glob in globs if fnmatchcase(name, glob)}
+    names |= {name for name in facts.instances for glob in globs if fnmatchcase(name.partition(".")[0], glob)}
+    return Reach(instances=frozenset(names))
+
+
+def _durations(facts: Facts, change: Change) -> Reach | None:
+    if change.path.parent.name != "durations" or change.path.parent.parent not in facts.suites:
+        return None
+    changed = entries.durations(change)
+    return EVERYTHING if changed is entries.ALL else Reach(timed=changed[0], families=changed[1])
+
+
+def _unasked(facts: Facts, change: Change) -> Reach | None:
+    path = change.path
+    no_part = any(fnmatchcase(path.name, glob) for glob in (*READ_BY_PEOPLE, *NO_PART_OF_A_RUN))
+    return NOTHING if no_part or any(path.is_relative_to(place) for place in facts.unasked) else None
+
+
+def _included_no_more(facts: Facts, change: Change) -> Reach | None:
+    return NOTHING if change.is_gone and change.before is not None and change.path.suffix in CPP else None
+
+
+RULES = (
+    Rule("source", "kernels are compiled from it", lambda facts, change: facts.sources.get(change.path)),
+    Rule("tool", "data are made, or results compared, with it", lambda facts, change: facts.tools.get(change.path)),
+    Rule("platform", "a platform's runtime", lambda facts, change: _around(facts.platforms, change.path)),
+    Rule("declaration", "kernels are declared by it", lambda facts, change: facts.declarations.get(change.path)),
+    Rule("operation", "an operation is stated in it", lambda facts, change: facts.operations.get(change.path)),
+    Rule(
+        "harness", "by who imports it, from the process that judges", lambda facts, change: facts.harness(change.path)
+    ),
+    Rule("rows", "rows that are new, or others than before", _rows),
+    Rule("test", "tests that it holds, or that lie around it", lambda facts, change: facts.tests.get(change.path)),
+    Rule("digests", "problems whose stored digest is another", _digests),
+    Rule("known bugs", "kernels that its changed entries name", _known_bugs),
+    Rule("durations", "cases that are timed otherwise", _durations),
+)
+REST = (
+    Rule("no part of a run", "no run of a tier looks at it", _unasked),
+    Rule("gone", "it is gone, and nothing includes it", _included_no_more),
+    Rule("folder", "it lies in a kernel's folder", lambda facts, change: _around(facts.folders, change.path)),
+    Rule("anything else", "nothing is known of such a file", lambda facts, change: EVERYTHING),
+)

@@ -1,0 +1,277 @@
+"""One task, on whatever machine an engine gives it: ``python -m bitgate.lab.ci.task FOLDER/task.json``.
+
+In the task's folder it leaves ``process.json`` (who runs it), ``log.txt`` (what the run said) and, last, ``exit.json``
+(how it ended), each whole or not at all. SIGTERM and Ctrl-C reach the run, which then ends in order; so does the end of
+the task's time. What has not ended ``GRACE_SECONDS`` later is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from msgspec import Struct
+
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import Count, Name, OddInput, Seconds, Short, Text, parse_json, read_bytes, shaped
+from bitgate.lab.executors.executor import State, Status, Task
+from bitgate.results.shard import Shard, ShardText
+
+TASK, PROCESS, LOG, EXIT = "task.json", "process.json", "log.txt", "exit.json"
+
+GRACE_SECONDS = 25.0
+"""For a run to end in order; Slurm gives 30 between its SIGTERM and SIGKILL."""
+
+TOLD_SECONDS = 0.3
+"""An engine tells the run and its wrapper at once to end: so long after the run's death the wrapper may hear of it."""
+
+MARK = "BITGATE_TASK"
+"""Environment variable with the task's folder, by which its processes are known when the wrapper is gone."""
+
+_ENDERS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_WAKERS = {signal.SIGCHLD, *_ENDERS}
+_PR_SET_PDEATHSIG = 1
+
+
+def store(task: Task) -> Path:
+    """Write ``task.json`` into the task's folder, which is made. OSError where that cannot be written."""
+    fields = {name: getattr(task, name) for name in ("target", "attempt", "minutes", "constraint", "gpus", "exclusive")}
+    paths = {"root": str(task.root), "folder": str(task.folder), "shard": str(task.shard)}
+    lists = {"command": list(task.command), "avoid": list(task.avoid), "environment": dict(task.environment)}
+    task.folder.mkdir(parents=True, exist_ok=True)
+    path = task.folder / TASK
+    _write(path, {**fields, **paths, **lists})
+    return path
+
+
+def read(path: Path) -> Task:
+    """UsageError names the file and what is wrong in it."""
+    try:
+        shape = shaped(_TaskShape, parse_json(read_bytes(path)))
+    except OddInput as error:
+        raise UsageError(f"{path}: not a task: {error}") from None
+    return Task(
+        target=shape.target,
+        shard=Shard.parse(shape.shard),
+        attempt=shape.attempt,
+        command=tuple(shape.command),
+        environment=shape.environment,
+        root=Path(shape.root),
+        folder=Path(shape.folder),
+        minutes=shape.minutes,
+        constraint=shape.constraint,
+        gpus=shape.gpus,
+        exclusive=shape.exclusive,
+        avoid=tuple(shape.avoid),
+    )
+
+
+def wrapper(path: Path) -> tuple[str, ...]:
+    """The command that runs the task of this file, with the Python of this process."""
+    return (sys.executable, "-m", "bitgate.lab.ci.task", str(path))
+
+
+def ended(folder: Path) -> Status | None:
+    """How the task of this folder ended, as its wrapper saw it; None while it has not.
+
+    ``CANCELLED`` means that a signal told it to end. An engine that knows why (preempted, out of time) knows better.
+    """
+    path = folder / EXIT
+    if not path.exists():
+        return None
+    try:
+        shape = shaped(_ExitShape, parse_json(read_bytes(path)))
+    except OddInput as error:
+        return Status(State.LOST, reason=f"{path}: {error}")
+    return Status(shape.state, shape.exit_code, shape.node, shape.reason)
+
+
+@dataclass(frozen=True)
+class Process:
+    """Who runs, or ran, a task: ``started`` tells it from a later process of the same number, in seconds."""
+
+    pid: int
+    started: float
+    node: str
+
+    @property
+    def is_alive(self) -> bool:
+        """On this machine. A zombie is dead: its files are as it left them."""
+        with suppress(psutil.Error):
+            process = psutil.Process(self.pid)
+            is_same = abs(process.create_time() - self.started) < 2
+            return bool(is_same and process.status() != psutil.STATUS_ZOMBIE)
+        return False
+
+
+def process_of(folder: Path) -> Process | None:
+    """None if no wrapper has begun in this folder, or its file is damaged."""
+    try:
+        shape = shaped(_ProcessShape, parse_json(read_bytes(folder / PROCESS)))
+    except OddInput:
+        return None
+    return Process(shape.pid, shape.started, shape.node)
+
+
+def node() -> str:
+    """This machine, as its engine calls it: several nodes of a Slurm may share a host."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def leave(folder: Path, status: Status, seconds: float = 0.0) -> None:
+    """Write how the task ended. OSError."""
+    _write(
+        folder / EXIT,
+        {
+            "state": status.state.value,
+            "exit_code": status.exit_code,
+            "node": status.node,
+            "seconds": round(seconds, 3),
+            "reason": status.reason,
+        },
+    )
+
+
+def run(task: Task) -> int:
+    """Run it to its end and leave ``exit.json``; the exit code is the run's, 128 and the signal if it died of one.
+
+    UsageError if somebody else runs it, or has.
+    """
+    _claim(task.folder)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WAKERS)  # before the run starts: none may be lost
+    begun, kills = time.monotonic(), _memory_kills()
+    with (task.folder / LOG).open("ab") as log:
+        try:
+            process = subprocess.Popen(
+                task.command,
+                cwd=task.root,
+                env={**os.environ, **task.environment, MARK: str(task.folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_in_the_run,
+            )
+        except OSError as error:
+            leave(task.folder, Status(State.ENDED, 127, node(), f"cannot be started: {error}"))
+            return 127
+    state = _watch(process, begun + 60 * task.minutes)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    reason = f"its process died of {signal.Signals(code - 128).name}" if process.returncode < 0 else ""
+    if state is State.TIMED_OUT:
+        reason = f"it had not ended after {task.minutes:g} minutes"
+    elif process.returncode == -signal.SIGKILL and _memory_kills() > kills:
+        state, reason = State.OUT_OF_MEMORY, "the kernel killed it for want of memory"
+    leave(task.folder, Status(state, code, node(), reason), time.monotonic() - begun)
+    return code
+
+
+def _watch(process: subprocess.Popen[bytes], deadline: float) -> State:
+    """Until the run and all of its group are gone. ENDED, or why it was made to end."""
+    state = State.ENDED
+    while process.poll() is None:
+        left = deadline - time.monotonic()
+        caught = signal.sigtimedwait(_WAKERS, left) if left > 0 else None
+        if caught and caught.si_signo == signal.SIGCHLD:
+            continue
+        if state is State.ENDED:
+            state = State.CANCELLED if caught else State.TIMED_OUT
+            deadline = time.monotonic() + GRACE_SECONDS
+            process.terminate()
+        elif not caught:
+            break
+    in_order = 0 <= (process.returncode or 0) <= 128
+    if state is State.ENDED and not in_order and signal.sigtimedwait(_ENDERS, TOLD_SECONDS):
+        state = State.CANCELLED
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return state
+
+
+def _in_the_run() -> None:
+    """Between fork and exec: a group of its own, the signals as they were; it does not outlive the wrapper."""
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKERS)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _claim(folder: Path) -> None:
+    """Of two that were started for one task, the first runs it."""
+    mine = {"pid": os.getpid(), "started": psutil.Process().create_time(), "node": node()}
+    draft = folder / f".{PROCESS}.{os.getpid()}.{socket.gethostname()}"
+    draft.write_text(json.dumps(mine) + "\n")
+    try:
+        os.link(draft, folder / PROCESS)
+    except FileExistsError:
+        raise UsageError(f"{folder}: was started before ({PROCESS}): submit another attempt") from None
+    finally:
+        draft.unlink()
+
+
+def _memory_kills() -> int:
+    """Processes that the kernel has killed for want of memory since it started; 0 where it does not say."""
+    with suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def _write(path: Path, document: Any) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(document) + "\n")
+    draft.replace(path)
+
+
+class _TaskShape(Struct):
+    target: Name
+    shard: ShardText
+    attempt: Count
+    command: list[Text]
+    environment: dict[Short, Text]
+    root: Text
+    folder: Text
+    minutes: Seconds
+    constraint: Short = ""
+    gpus: Count = 0
+    exclusive: bool = False
+    avoid: list[Short] = []
+
+
+class _ProcessShape(Struct):
+    pid: Count
+    started: float
+    node: Short
+
+
+class _ExitShape(Struct):
+    state: State
+    exit_code: int | None
+    node: Short
+    seconds: Seconds
+    reason: Text
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        if len(arguments) != 1:
+            raise UsageError("python -m bitgate.lab.ci.task FOLDER/task.json")
+        return run(read(Path(arguments[0])))
+    except (UsageError, OSError) as error:
+        print(f"bitgate: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,239 @@
+"""Dask as an engine, for fleets without Slurm: a scheduler, and on each machine a worker that announces its target.
+
+    dask scheduler --port 8786
+    dask worker tcp://lab:8786 --nthreads 1 --name mi300x-1 --resources "gfx942=1"
+    bitgate submit --executor dask --option scheduler=tcp://lab:8786 --out /shared/night
+
+Dask and not Ray: 2.5 MB of wheels, 44 MB with all that they need, imported in 0.4 s; Ray's wheel alone is 79 MB, 202 MB
+unpacked, and brings a store of objects and a head node of its own, of which nothing is needed here.
+
+A task is started once: Dask is told not to try again, and a worker that is given a task which another one had begun
+says that its worker was lost. How a task ended lies in its folder, which controller and workers share; what is
+published with the scheduler keeps a task alive when its controller dies, and lets another one ask for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError, near
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors import dask_worker
+from bitgate.lab.executors.executor import Executor, State, Status, Task
+
+INSTALL = "pip install 'bitgate[dask]'"
+OPTIONS = {"scheduler": "", "absence": "600"}
+"""``absence``: seconds without a worker of a target, or without the scheduler, after which they count as gone."""
+
+ONLY = "only.txt"
+"""In a task's folder: the workers that it was meant for, an address a line; none: any."""
+
+CONNECT_SECONDS = 20.0
+ARRIVAL_SECONDS = 30.0
+"""For a file that another machine wrote to be seen here: NFS remembers that there was none."""
+CANCEL_SECONDS = tasks.GRACE_SECONDS + 10
+LOOK_SECONDS = 0.3
+
+
+class Dask:
+    """Handles are the folders of the tasks. ``absence`` in seconds."""
+
+    name = "dask"
+
+    def __init__(self, client: Any, absence: float) -> None:
+        self._client = client
+        self._absence = absence
+        self._futures: dict[str, Any] = {}
+        self._constraints: dict[str, str] = {}
+        self._since: dict[str, float] = {}
+        """When something that should be there was first missed."""
+
+    def submit(self, new: Sequence[Task]) -> Sequence[str]:
+        for task in new:
+            tasks.store(task)
+            self._start(task, self._others(task))
+        return [str(task.folder) for task in new]
+
+    def _start(self, task: Task, only: Sequence[str]) -> None:
+        """On one of these workers, if any are named. Never with ``allow_other_workers``: Dask then hands a task to
+        workers that do not have what it asks for, and they die of it."""
+        handle = str(task.folder)
+        (task.folder / ONLY).write_text("".join(f"{address}\n" for address in only))
+        self._constraints[handle] = task.constraint
+        future = self._client.submit(
+            dask_worker.run,
+            handle,
+            key=f"{_key(handle)}-{'some' if only else 'any'}",
+            pure=False,
+            retries=0,
+            resources={task.constraint: 1} if task.constraint else None,
+            workers=list(only) or None,
+        )
+        self._futures[handle] = future
+        self._client.publish_dataset(future, name=_key(handle), override=True)
+
+    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+        found = {handle: over for handle in handles if (over := self._last_word(Path(handle)))}
+        rest = [handle for handle in handles if handle not in found]
+        try:
+            workers = self._workers() if rest else {}
+            known = set(self._client.list_datasets()) if rest else set()
+        except (OSError, TimeoutError) as error:
+            return found | {handle: self._without_scheduler(handle, error) for handle in rest}
+        self._since.pop("scheduler", None)
+        found |= {handle: self._status(handle, workers, known) for handle in rest}
+        for handle in handles:
+            if found[handle].state.over:
+                self._forget(handle)
+        return found
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        folders = [Path(handle) for handle in handles if not tasks.ended(Path(handle))]
+        for folder in folders:
+            (folder / dask_worker.CANCEL).touch()
+        until = time.monotonic() + CANCEL_SECONDS
+        while (left := [f for f in folders if not tasks.ended(f)]) and time.monotonic() < until:
+            for folder in left:
+                if dask_worker.begun(folder) is None:
+                    tasks.leave(folder, Status(State.CANCELLED, reason="before it began"))
+            time.sleep(LOOK_SECONDS)
+        for folder in folders:
+            self._forget(str(folder))
+
+    def _last_word(self, folder: Path) -> Status | None:
+        """How the task ended, as its folder says. A worker that dies takes it along, by a signal that nobody else
+        sent."""
+        over = tasks.ended(folder)
+        worker = dask_worker.begun(folder)
+        if over is None or worker is None:
+            return over
+        if over.state is State.CANCELLED and not (folder / dask_worker.CANCEL).exists():
+            return Status(State.NODE_FAILED, over.exit_code, worker.name, "its Dask worker died")
+        return Status(over.state, over.exit_code, worker.name, over.reason)
+
+    def _status(self, handle: str, workers: Mapping[str, Mapping[str, Any]], known: Collection[str]) -> Status:
+        folder, key = Path(handle), _key(handle)
+        worker = dask_worker.begun(folder)
+        node = worker.name if worker else ""
+        if worker and worker.address not in workers:
+            return self._missed(f"worker of {handle}", 2.0, Status(State.RUNNING, node=node), _lost(node))
+        self._since.pop(f"worker of {handle}", None)
+        if key not in known and handle not in self._futures:
+            waits = Status(State.RUNNING, node=node)
+            return self._missed(handle, LOOK_SECONDS, waits, Status(State.LOST, reason="the scheduler forgot it"))
+        future = self._future(handle)
+        if future.status == "error":
+            error = future.exception()
+            said = " ".join(str(error).split())[:300]
+            died = type(error).__name__ == "KilledWorker"
+            return _lost(node) if died else Status(State.LOST, reason=said or type(error).__name__)
+        if future.status in ("cancelled", "lost"):
+            return Status(State.LOST, node=node, reason="the scheduler forgot it")
+        if future.status == "finished":
+            why = f"it ended, and left nothing in {folder}: a night's folder must be one that all workers share"
+            return self._missed(handle, ARRIVAL_SECONDS, Status(State.RUNNING), Status(State.LOST, reason=why))
+        if worker:
+            return Status(State.RUNNING, node=node)
+        return self._waiting(handle, workers)
+
+    def _waiting(self, handle: str, workers: Mapping[str, Mapping[str, Any]]) -> Status:
+        if handle not in self._constraints:  # another controller's
+            self._constraints[handle] = tasks.read(Path(handle) / tasks.TASK).constraint
+        wanted = self._constraints[handle]
+        only = (Path(handle) / ONLY).read_text().split()
+        if only and not any(address in workers for address in only):  # all that it was meant for have gone
+            self._start(tasks.read(Path(handle) / tasks.TASK), ())
+        if any(not wanted or wanted in worker.get("resources", {}) for worker in workers.values()):
+            self._since.pop(f"for {wanted}", None)
+            return Status(State.WAITING)
+        there = ", ".join(sorted({name for worker in workers.values() for name in worker.get("resources", {})}))
+        none = f"no worker with --resources {wanted}=1 (there are {there or 'none with any'})"
+        waits = Status(State.WAITING, reason=none)
+        return self._missed(f"for {wanted}", self._absence, waits, Status(State.NO_CAPACITY, reason=none))
+
+    def _without_scheduler(self, handle: str, error: Exception) -> Status:
+        worker = dask_worker.begun(Path(handle))
+        waits = Status(State.RUNNING, node=worker.name) if worker else Status(State.WAITING)
+        gone = Status(State.LOST, waits.exit_code, waits.node, f"the Dask scheduler does not answer: {error}")
+        return self._missed("scheduler", self._absence, waits, gone)
+
+    def _missed(self, what: str, patience: float, so_far: Status, then: Status) -> Status:
+        """What is not there now may be there at once."""
+        since = self._since.setdefault(what, time.monotonic())
+        return then if time.monotonic() - since >= patience else so_far
+
+    def _future(self, handle: str) -> Any:
+        if handle not in self._futures:
+            self._futures[handle] = self._client.get_dataset(_key(handle))
+        return self._futures[handle]
+
+    def _forget(self, handle: str) -> None:
+        """Nobody will ask for it any more: another attempt has another folder."""
+        future = self._futures.pop(handle, None)
+        with suppress(Exception):  # what cannot be reached has forgotten it
+            self._client.unpublish_dataset(_key(handle))
+            if future is not None:
+                future.cancel()
+
+    def _workers(self) -> Mapping[str, Mapping[str, Any]]:
+        # Asked for at once: what the client keeps of it may be without workers. Some versions name five, unless told.
+        names_few = "n_workers" in signature(type(self._client).scheduler_info).parameters
+        known = self._client.sync(self._client.scheduler.identity, **({"n_workers": -1} if names_few else {}))
+        found: Mapping[str, Mapping[str, Any]] = known["workers"]
+        return found
+
+    def _others(self, task: Task) -> list[str]:
+        """The workers on which no earlier attempt failed; none if it has not failed anywhere."""
+        if not task.avoid:
+            return []
+        fits = _of(task.constraint)
+        workers = self._workers().items()
+        return [address for address, worker in workers if fits(worker) and str(worker["name"]) not in task.avoid]
+
+
+def _of(constraint: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda worker: not constraint or constraint in worker.get("resources", {})
+
+
+def _lost(node: str) -> Status:
+    return Status(State.NODE_FAILED, node=node, reason="Dask lost its worker")
+
+
+def _key(handle: str) -> str:
+    return f"bitgate-{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
+
+
+def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise UsageError(f"--executor dask: distributed is not here: {INSTALL}") from None
+    if unknown := next((name for name in options if name not in OPTIONS), None):
+        raise UsageError(f"--option {unknown}: dask: {near(unknown, OPTIONS)}")
+    if jobs:
+        raise UsageError("--jobs: dask runs as many shards at a time as its workers take: leave it out")
+    stated = {**OPTIONS, **options}
+    if not stated["scheduler"]:
+        raise UsageError(
+            "--executor dask: say where: --option scheduler=tcp://HOST:8786 (what `dask scheduler` printed)"
+        )
+    try:
+        absence = float(stated["absence"])
+    except ValueError:
+        raise UsageError(f"--option absence={stated['absence']}: give seconds") from None
+    try:
+        try:
+            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
+        except AssertionError:  # Dask's own: a busy scheduler's greeting came along with news. Not twice.
+            client = distributed.Client(stated["scheduler"], timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError, AssertionError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"--option scheduler={stated['scheduler']}: no Dask scheduler answers: {said:.200}") from None
+    return Dask(client, absence)

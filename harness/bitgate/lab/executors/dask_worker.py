@@ -1,0 +1,84 @@
+"""A task of a night on a Dask worker, in a process of its own: a crash or a hang of it takes no worker along."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import signal
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bitgate.core.untrusted import OddInput, Short, parse_json, read_bytes, shaped
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors.executor import State, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORKER, CANCEL = "worker.json", "cancel"
+"""In a task's folder: which worker has begun it, and that it is to end."""
+
+LOOK_SECONDS = 0.5
+_PR_SET_PDEATHSIG = 1
+
+
+class Begun(Struct, frozen=True):
+    """By the worker of this name, which the scheduler knows by this address."""
+
+    name: Short
+    address: Short
+
+
+def begun(folder: Path) -> Begun | None:
+    """None if no worker has begun the task of this folder, or its file is damaged."""
+    try:
+        return shaped(Begun, parse_json(read_bytes(folder / WORKER)))
+    except OddInput:
+        return None
+
+
+def run(folder_name: str) -> None:
+    """Run the task of a folder to its end, which is in ``exit.json`` then. RuntimeError if this machine does not see
+    the folder."""
+    worker = import_module("distributed").get_worker()
+    folder = Path(folder_name)
+    if not (folder / tasks.TASK).is_file():
+        raise RuntimeError(f"{worker.name} does not see {folder}: a night's folder must be one that all workers share")
+    if (folder / CANCEL).exists():
+        tasks.leave(folder, Status(State.CANCELLED, node=str(worker.name), reason="before it began"))
+        return
+    if first := begun(folder):  # Dask starts it again where another worker was lost
+        tasks.leave(folder, Status(State.NODE_FAILED, node=first.name, reason="Dask lost its worker"))
+        return
+    draft = folder / f".{WORKER}.{worker.id}"
+    draft.write_text(json.dumps({"name": str(worker.name), "address": worker.address}) + "\n")
+    draft.replace(folder / WORKER)
+    with (folder / tasks.LOG).open("ab") as log:
+        process = subprocess.Popen(
+            tasks.wrapper(folder / tasks.TASK),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_ends_with(signal.SIGTERM),
+        )
+    while True:
+        try:
+            process.wait(LOOK_SECONDS)
+            return
+        except subprocess.TimeoutExpired:
+            if (folder / CANCEL).exists():
+                process.terminate()
+
+
+def _ends_with(number: signal.Signals) -> Callable[[], None]:
+    """Between fork and exec: what a worker runs ends with the worker."""
+
+    def prepare() -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+    return prepare

@@ -1,0 +1,308 @@
+"""Slurm as an engine: an array of jobs for each target.
+
+Slurm's own commands, and not submitit: that pickles what runs, and without slurmdbd it tells a job's end from sacct's
+errors. Here a job is ``bitgate.lab.ci.task`` with a file, its end is a file, and squeue and scontrol say why there is
+none; sacct is asked only where it answers.
+
+Slurm requeues nothing (``--no-requeue``): it would start the job again in the folder of the first attempt, and would
+forget why that ended. Who controls the night sees NODE_FAIL, PREEMPTED or TIMEOUT, and submits another attempt, with a
+number and a folder of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+from math import ceil
+from operator import attrgetter
+from pathlib import Path
+
+from bitgate.core.errors import UsageError, near
+from bitgate.lab.ci import task as tasks
+from bitgate.lab.executors.executor import Executor, State, Status, Task
+from bitgate.lab.executors.slurm_commands import AGAIN_SECONDS, Commands, Queued, Refused, Silence
+from bitgate.lab.executors.slurm_states import WARNING_SECONDS, JobEnd, Wait, names_no_machine, state_of, wait_of
+from bitgate.worker.child import signal_name
+
+PATIENCE_MINUTES = 30.0
+"""Without an answer of slurmctld: an upgrade takes as long."""
+ABSENCE_MINUTES = 10.0
+"""A drained machine, or a job that somebody holds, may come back before a cell counts as without capacity."""
+MARGIN_MINUTES = 2
+"""Slurm's limit lies behind the task's own, which ends it in order."""
+CANCEL_SECONDS = 60.0
+"""Slurm kills what is left 30 s after its SIGTERM (KillWait)."""
+ARRIVAL_SECONDS = 30.0
+"""For a file that another machine wrote to be seen here: NFS remembers that there was none."""
+MOST_IN_ARRAY = 1000
+
+PASSED_ON = (
+    "account",
+    "cluster-constraint",
+    "cpus-per-gpu",
+    "cpus-per-task",
+    "exclude",
+    "gres",
+    "licenses",
+    "mem",
+    "mem-per-cpu",
+    "mem-per-gpu",
+    "nice",
+    "nodelist",
+    "partition",
+    "qos",
+    "reservation",
+)
+"""Options of sbatch that ``--option NAME=VALUE`` may state; Slurm reads ``$SBATCH_PARTITION`` and the like too."""
+OWN = {"patience": PATIENCE_MINUTES, "absence": ABSENCE_MINUTES}
+"""Minutes."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An element of an array, ``12_3``, the array's name, and the folder of its task. Without a job Slurm refused it,
+    for ``reason``."""
+
+    job: str
+    name: str = ""
+    folder: Path = Path()
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.job}:{self.name}:{self.folder}" if self.job else f"refused:{self.reason}"
+
+    @classmethod
+    def parse(cls, text: str) -> Handle:
+        job, _, rest = text.partition(":")
+        name, _, folder = rest.partition(":")
+        return cls("", reason=rest) if job == "refused" else cls(job, name, Path(folder))
+
+
+class Slurm:
+    """``at_once``: jobs of a target that may run at a time, 0: all. ``options``: of sbatch, for every job."""
+
+    name = "slurm"
+
+    def __init__(
+        self,
+        logs: Path,
+        at_once: int = 0,
+        options: Mapping[str, str] | None = None,
+        patience_minutes: float = PATIENCE_MINUTES,
+        absence_minutes: float = ABSENCE_MINUTES,
+    ) -> None:
+        self._logs = logs
+        self._at_once = at_once
+        self._options = dict(options or {})
+        self._absence = 60 * absence_minutes
+        self._commands = Commands(60 * patience_minutes)
+        self._absent_since: dict[str, float] = {}
+        self._awaited_since: dict[str, float] = {}
+        self._given_up: dict[str, Status] = {}
+
+    def submit(self, new: Sequence[Task]) -> Sequence[str]:
+        """All of them or none: who is interrupted, or refused the last of many arrays, leaves no job behind."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        most = min(MOST_IN_ARRAY, int(self._commands.config().get("MaxArraySize", "1001")))
+        if most < 1:
+            raise UsageError("this Slurm takes no arrays (MaxArraySize is 0): set it in slurm.conf")
+        arrays = [alike[first : first + most] for alike in _alike(new) for first in range(0, len(alike), most)]
+        handles: dict[Path, Handle] = {}
+        try:
+            for alike in arrays:
+                for task in alike:
+                    tasks.store(task)
+                handles |= self._submit(alike)
+        except BaseException:
+            for alike in arrays:
+                with suppress(Silence, Refused):
+                    self._commands.ask("scancel", "--quiet", f"--name={_name_of(alike)}")
+            raise
+        return [str(handles[task.folder]) for task in new]
+
+    def poll(self, handles: Sequence[str]) -> Mapping[str, Status]:
+        found: dict[str, Status] = {}
+        asked: dict[str, Handle] = {}
+        for text in handles:
+            handle = Handle.parse(text)
+            if status := self._given_up.get(text):
+                found[text] = status
+            elif not handle.job:
+                found[text] = Status(State.NO_CAPACITY, reason=handle.reason)
+            elif (said := tasks.ended(handle.folder)) and _is_last_word(said):
+                found[text] = said
+            else:
+                asked[text] = handle
+        try:
+            known = self._commands.queued(handle.job.split("_")[0] for handle in asked.values()) if asked else []
+        except Silence as silence:
+            reason = self._commands.bear(silence)
+            return found | {text: _as_its_files_say(handle, reason) for text, handle in asked.items()}
+        jobs = {(job.job, job.name): job for job in known}
+        return found | {
+            text: self._status(text, handle, jobs.get((handle.job, handle.name))) for text, handle in asked.items()
+        }
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        named = attrgetter("name")
+        for name, same in groupby(sorted(map(Handle.parse, handles), key=named), key=named):
+            if name:
+                self._commands.cancel(name, [handle.job for handle in same])
+        until = time.monotonic() + CANCEL_SECONDS
+        while time.monotonic() < until:
+            if all(status.state.over for status in self.poll(handles).values()):
+                return
+            time.sleep(AGAIN_SECONDS / 2)
+
+    def _submit(self, alike: Sequence[Task]) -> dict[Path, Handle]:
+        """One array."""
+        name, avoid = _name_of(alike), alike[0].avoid
+        while True:
+            try:
+                array = self._queued_before(name) or self._sbatch(name, alike, avoid)
+                return {task.folder: Handle(f"{array}_{index}", name, task.folder) for index, task in enumerate(alike)}
+            except Silence as silence:
+                self._commands.bear(silence)
+                time.sleep(AGAIN_SECONDS)
+            except Refused as refused:
+                if avoid and (names_no_machine(str(refused)) or "Invalid node name" in str(refused)):
+                    avoid = ()  # better on the same machine than on none
+                elif names_no_machine(str(refused)):
+                    return {task.folder: Handle("", reason=_without_prefix(refused)) for task in alike}
+                else:
+                    raise UsageError(f"sbatch, for {alike[0].target}: {_without_prefix(refused)}") from None
+
+    def _queued_before(self, name: str) -> str:
+        """The array's id, or nothing. A controller may die, or Slurm be restarted, after sbatch was heard and before
+        its answer was. What was refused is listed too, as a job that failed at once, and what was withdrawn."""
+        known = (job for job in self._commands.queued_as(name) if job.reason != "BadConstraints")
+        live = (job for job in known if state_of(job.word) is not State.CANCELLED)
+        return max((job.job.split("_")[0] for job in live), key=int, default="")
+
+    def _sbatch(self, name: str, alike: Sequence[Task], avoid: Sequence[str]) -> str:
+        first = alike[0]
+        stated = {
+            "array": f"0-{len(alike) - 1}" + (f"%{self._at_once}" if self._at_once else ""),
+            "job-name": name,
+            "nodes": "1",
+            "ntasks": "1",
+            "time": str(ceil(max(task.minutes for task in alike)) + MARGIN_MINUTES),
+            "signal": f"B:TERM@{WARNING_SECONDS}",  # to the wrapper alone
+            "output": f"{str(self._logs).replace('%', '%%')}/%A_%a.out",
+        }
+        if first.constraint:
+            stated["constraint"] = first.constraint
+        if first.gpus:
+            stated["gres"] = f"gpu:{first.gpus}"
+        stated |= self._options
+        if avoid:
+            stated["exclude"] = ",".join([*filter(None, [stated.get("exclude")]), *avoid])
+        options = [f"--{option}={value}" for option, value in stated.items()]
+        options += ["--parsable", "--no-requeue", *(["--exclusive"] if first.exclusive else [])]
+        return self._commands.ask("sbatch", *options, stdin=script(alike)).split(";")[0].strip()
+
+    def _status(self, text: str, handle: Handle, job: Queued | None) -> Status:
+        state = state_of(job.word) if job else None
+        if job and state is State.WAITING:
+            return self._waiting(text, handle, job)
+        if job and state is State.RUNNING:
+            return Status(State.RUNNING, node=job.node)
+        try:
+            end = self._commands.end(handle.job, handle.name)
+        except Silence as silence:
+            return _as_its_files_say(handle, self._commands.bear(silence))
+        said = tasks.ended(handle.folder)  # again: it may have come since
+        if end and end.state is not State.ENDED:
+            return Status(end.state, said.exit_code if said else None, end.node, f"Slurm says {end.word}")
+        if said and said.state is State.CANCELLED and end and end.warned:
+            return replace(said, state=State.TIMED_OUT, reason="Slurm's limit came before its own")
+        if said:
+            return said
+        return self._without_word(text, handle, end)
+
+    def _waiting(self, text: str, handle: Handle, job: Queued) -> Status:
+        wait = wait_of(job.reason)
+        if wait is Wait.TURN:
+            self._absent_since.pop(text, None)
+            return Status(State.WAITING, reason=job.reason)
+        since = self._absent_since.setdefault(text, time.monotonic())
+        if wait is Wait.PEOPLE and time.monotonic() - since < self._absence:
+            return Status(State.WAITING, reason=job.reason)
+        self._commands.cancel(handle.name, [handle.job])  # it is not to start when nobody waits for it any more
+        self._given_up[text] = Status(State.NO_CAPACITY, reason=job.reason)
+        return self._given_up[text]
+
+    def _without_word(self, text: str, handle: Handle, end: JobEnd | None) -> Status:
+        """Of a job that is over and left no exit file."""
+        begun = tasks.process_of(handle.folder)
+        node = (end and end.node) or (begun.node if begun else "")
+        if end is None:
+            return Status(State.LOST, node=node, reason=f"Slurm does not know job {handle.job} any more")
+        if end.signal:
+            return Status(State.LOST, node=node, reason=f"its job died of {signal_name(end.signal)}")
+        since = self._awaited_since.setdefault(text, time.monotonic())
+        if time.monotonic() - since < ARRIVAL_SECONDS:
+            return Status(State.RUNNING, node=node, reason=f"over, and its {tasks.EXIT} is awaited")
+        log = self._logs / f"{handle.job}.out"
+        if begun or not end.exit_code:
+            return Status(State.LOST, node=node, reason=f"its job ended and left no {tasks.EXIT}: see {log}")
+        return Status(State.ENDED, end.exit_code, node, f"its job did not begin its task: see {log}")
+
+
+def _name_of(alike: Sequence[Task]) -> str:
+    """The same whenever these tasks are submitted."""
+    digest = hashlib.sha256("\n".join(str(task.folder) for task in alike).encode()).hexdigest()
+    return f"bitgate-{alike[0].target}-{digest[:12]}"
+
+
+def script(alike: Sequence[Task]) -> str:
+    """What sbatch gets: each element of the array becomes the wrapper of its task."""
+    lines = ["#!/bin/sh", "case $SLURM_ARRAY_TASK_ID in"]
+    for index, task in enumerate(alike):
+        lines.append(f"{index}) exec {shlex.join(tasks.wrapper(task.folder / tasks.TASK))} ;;")
+    return "\n".join([*lines, "esac", ""])
+
+
+def _alike(new: Sequence[Task]) -> Iterator[list[Task]]:
+    """Tasks of one target that ask for the same machines: an array each."""
+
+    def asks(task: Task) -> tuple[str, str, int, bool, tuple[str, ...]]:
+        return task.target, task.constraint, task.gpus, task.exclusive, task.avoid
+
+    for _, same in groupby(sorted(new, key=asks), key=asks):
+        yield list(same)
+
+
+def _is_last_word(said: Status) -> bool:
+    """Not where a signal ended it: Slurm knows whose that was. It tells the run and its wrapper at once, and the run
+    may be dead of it before the wrapper has heard."""
+    return said.state is not State.CANCELLED and (said.exit_code or 0) <= 128
+
+
+def _as_its_files_say(handle: Handle, reason: str) -> Status:
+    """While Slurm does not answer."""
+    process = tasks.process_of(handle.folder)
+    return Status(State.RUNNING if process else State.WAITING, node=process.node if process else "", reason=reason)
+
+
+def _without_prefix(refused: Refused) -> str:
+    return str(refused).replace("sbatch: error: ", "").replace("Batch job submission failed: ", "")
+
+
+def make(night: Path, jobs: int, options: Mapping[str, str]) -> Executor:
+    minutes, passed_on = dict(OWN), {}
+    for name, value in options.items():
+        if name in PASSED_ON:
+            passed_on[name] = value
+        elif name not in OWN:
+            raise UsageError(f"--option {name}: slurm: {near(name, [*OWN, *PASSED_ON])}")
+        elif not value.replace(".", "", 1).isdecimal():
+            raise UsageError(f"--option {name}={value}: give minutes, as in {name}={OWN[name]:g}")
+        else:
+            minutes[name] = float(value)
+    return Slurm(night / "slurm", jobs, passed_on, minutes["patience"], minutes["absence"])

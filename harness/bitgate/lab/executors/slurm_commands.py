@@ -1,0 +1,166 @@
+"""Slurm's commands, asked with patience: slurmctld may be restarted in the middle of a night."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bitgate.core.errors import UsageError
+from bitgate.lab.executors.slurm_states import JobEnd, end_of, end_of_account, is_silence
+
+ANSWER_SECONDS = 100.0
+"""A command gives up by itself after ten times Slurm's MessageTimeout, which is 10 s unless a site says more."""
+AGAIN_SECONDS = 2.0
+
+_FILTERS = ("SQUEUE_", "SCANCEL_", "SBATCH_WAIT", "SACCT_")
+"""Variables of a user's shell that would hide jobs, or wait for them."""
+
+
+class Silence(Exception):
+    """slurmctld did not answer; the message is what the command said."""
+
+
+class Refused(Exception):
+    """The command was answered, and ended with an error; the message is what it said, on one line."""
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A job as squeue lists it, ``12_3`` for an element of an array; it stays for some minutes after its end
+    (MinJobAge). A slurmctld that crashed may give the number of one that it forgot to another: the name tells them
+    apart."""
+
+    job: str
+    name: str
+    word: str
+    node: str
+    reason: str
+
+
+class Commands:
+    """``patience``: seconds without an answer after which it is an error."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._silent_since: float | None = None
+        self._has_accounts = True
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith(_FILTERS)}
+
+    def ask(self, *command: str, stdin: str = "") -> str:
+        """What it prints. Silence, Refused; UsageError if Slurm is not here."""
+        try:
+            done = subprocess.run(
+                command,
+                input=stdin,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env=self._environment,
+                timeout=ANSWER_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise UsageError(
+                f"{command[0]} is not on this machine: start the night where Slurm's are (Debian: slurm-client)"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise Silence(f"{command[0]} was not answered within {ANSWER_SECONDS:g} s") from None
+        complaint = " ".join(done.stderr.split())
+        if is_silence(complaint):
+            raise Silence(complaint)
+        if done.returncode:
+            raise Refused(complaint or f"{command[0]} ended with {done.returncode}")
+        self._answered()
+        return done.stdout
+
+    def ask_until_answered(self, *command: str, stdin: str = "") -> str:
+        """As ``ask``; UsageError once the patience is at its end."""
+        while True:
+            try:
+                return self.ask(*command, stdin=stdin)
+            except Silence as silence:
+                self.bear(silence)
+                time.sleep(AGAIN_SECONDS)
+
+    def bear(self, silence: Silence) -> str:
+        """The silence in a few words. UsageError if it has lasted too long; a line when it begins."""
+        now = time.monotonic()
+        if self._silent_since is None:
+            self._silent_since = now
+            _say(
+                f"Slurm does not answer ({silence}); jobs go on, and it is asked again for {self._patience / 60:g} min"
+            )
+        lasted = now - self._silent_since
+        if lasted > self._patience:
+            raise UsageError(
+                f"Slurm has not answered for {lasted / 60:.0f} min ({silence}): jobs may still run;"
+                " once slurmctld is back, go on with --resume"
+            )
+        return f"Slurm has not answered for {lasted:.0f} s"
+
+    def queued(self, arrays: Iterable[str]) -> list[Queued]:
+        """The jobs of these arrays, each element apart, as far as Slurm still knows them. Silence."""
+        return self._queue(f"--jobs={','.join(dict.fromkeys(arrays))}")
+
+    def queued_as(self, name: str) -> list[Queued]:
+        """All jobs of this name. Silence."""
+        return self._queue(f"--name={name}")
+
+    def _queue(self, which: str) -> list[Queued]:
+        try:
+            listed = self.ask("squeue", "--noheader", "--array", "--states=all", which, "--format=%i|%j|%T|%N|%r")
+        except Refused as refused:
+            if "Invalid job id" in str(refused):
+                return []
+            raise Silence(f"squeue: {refused}") from None
+        rows = (line.strip().split("|", 4) for line in listed.splitlines())
+        return [Queued(*row) for row in rows if len(row) == 5]
+
+    def end(self, job: str, name: str) -> JobEnd | None:
+        """How it ended; None if Slurm, and its accounting if it has one, know it no more. Silence."""
+        try:
+            described = self.ask("scontrol", "show", "job", "--oneliner", job).splitlines()
+        except Refused:
+            described = []
+        mine = [line for line in described if f" JobName={name} " in line]
+        return end_of(mine[-1]) if mine else self._accounted(job, name)
+
+    def _accounted(self, job: str, name: str) -> JobEnd | None:
+        if not self._has_accounts:
+            return None
+        command = ("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", f"--name={name}")
+        try:
+            listed = self.ask(*command, "--format=State,ExitCode,NodeList").splitlines()
+        except (Refused, Silence, UsageError):  # no slurmdbd: most small labs
+            self._has_accounts = False
+            return None
+        return end_of_account(listed[-1]) if listed else None
+
+    def cancel(self, name: str, jobs: Sequence[str]) -> None:
+        """Those of this name; what has ended is left alone. UsageError after the patience."""
+        try:
+            self.ask_until_answered("scancel", "--quiet", f"--name={name}", *jobs)
+        except Refused as refused:
+            _say(f"scancel: {refused}")
+
+    def config(self) -> Mapping[str, str]:
+        """Slurm's settings. UsageError if it has none here, or after the patience."""
+        try:
+            lines = self.ask_until_answered("scontrol", "show", "config").splitlines()
+        except Refused as refused:
+            raise UsageError(f"scontrol: {refused}") from None
+        rows = (line.partition("=") for line in lines)
+        return {name.strip(): value.strip() for name, equals, value in rows if equals}
+
+    def _answered(self) -> None:
+        if self._silent_since is not None:
+            _say(f"Slurm answers again, after {time.monotonic() - self._silent_since:.0f} s")
+            self._silent_since = None
+
+
+def _say(line: str) -> None:
+    print(f"bitgate: {line}", file=sys.stderr, flush=True)

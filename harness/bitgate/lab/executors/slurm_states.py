@@ -1,0 +1,150 @@
+"""What Slurm's words mean for a task: states of jobs, reasons for which they wait, refusals of ``sbatch``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from bitgate.lab.executors.executor import State
+
+WARNING_SECONDS = 60
+"""So long before its limit a job is told to end, so that it can do so in order."""
+
+_STATES = {
+    "PENDING": State.WAITING,
+    "CONFIGURING": State.WAITING,
+    "REQUEUED": State.WAITING,
+    "REQUEUE_HOLD": State.WAITING,
+    "RESV_DEL_HOLD": State.WAITING,
+    "SPECIAL_EXIT": State.WAITING,
+    "RUNNING": State.RUNNING,
+    "COMPLETING": State.RUNNING,
+    "RESIZING": State.RUNNING,
+    "SIGNALING": State.RUNNING,
+    "STAGE_OUT": State.RUNNING,
+    "STOPPED": State.RUNNING,
+    "SUSPENDED": State.RUNNING,
+    "COMPLETED": State.ENDED,
+    "FAILED": State.ENDED,
+    "NODE_FAIL": State.NODE_FAILED,
+    "BOOT_FAIL": State.NODE_FAILED,
+    "PREEMPTED": State.PREEMPTED,
+    "TIMEOUT": State.TIMED_OUT,
+    "DEADLINE": State.TIMED_OUT,
+    "OUT_OF_MEMORY": State.OUT_OF_MEMORY,
+    "CANCELLED": State.CANCELLED,
+    "REVOKED": State.CANCELLED,
+}
+
+
+def state_of(word: str) -> State:
+    """``CANCELLED by 1000`` and ``CANCELLED+``, as sacct writes them, too. A word of a later Slurm counts as running:
+    the task's own files say when it ends."""
+    return _STATES.get(re.split(r"[ +]", word.strip(), maxsplit=1)[0], State.RUNNING)
+
+
+class Wait(Enum):
+    """What a job waits for."""
+
+    TURN = "its turn"
+    PEOPLE = "somebody who brings machines back, or lets the job go"
+    EVER = "what will never come"
+
+
+_EVER = re.compile(
+    "BadConstraints|DependencyNeverSatisfied|InvalidAccount|InvalidQOS|PartitionNodeLimit|PartitionTimeLimit"
+    "|.*Per(Job|JobLimit)$"
+)
+_PEOPLE = re.compile(
+    "ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown|PartitionDown|PartitionInactive|ReservationDeleted"
+    "|JobHeld|launch failed requeued held|job requeued in held state",
+    re.IGNORECASE,
+)
+
+
+def wait_of(reason: str) -> Wait:
+    """By squeue's reason of a pending job; it may have a list of nodes behind it."""
+    if _EVER.match(reason):
+        return Wait.EVER
+    return Wait.PEOPLE if _PEOPLE.match(reason) else Wait.TURN
+
+
+_NO_MACHINE = (
+    "Invalid feature specification",
+    "Requested node configuration is not available",
+    "Requested partition configuration not available",
+    "Memory specification can not be satisfied",
+    "CPU count per node can not be satisfied",
+    "Node count specification invalid",
+    "Invalid generic resource (gres) specification",
+    "Requested time limit is invalid",
+)
+_NO_ANSWER = (
+    "Unable to contact slurm controller",
+    "Unable to establish controller machine",
+    "Could not establish a configuration source",
+    "Slurm backup controller in standby mode",
+    "Slurm temporarily unable to accept job",
+    "Protocol authentication error",
+    "Invalid authentication credential",
+    "Authentication credential expired",
+    "Connection refused",
+    "Connection timed out",
+    "Socket timed out",
+    "Zero Bytes were transmitted or received",
+    "Unexpected message received",
+    "Resource temporarily unavailable",
+)
+
+
+def names_no_machine(complaint: str) -> bool:
+    """Is this what sbatch says where no machine of the pool is as asked for?"""
+    return any(words in complaint for words in _NO_MACHINE)
+
+
+def is_silence(complaint: str) -> bool:
+    """Is this what a command says if slurmctld did not answer, so that it may answer later?"""
+    return any(words in complaint for words in _NO_ANSWER)
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """How a job ended. ``signal`` is 0 if it did not die of one; ``warned``: so late that Slurm had told it to end."""
+
+    state: State
+    word: str
+    exit_code: int = 0
+    signal: int = 0
+    node: str = ""
+    warned: bool = False
+
+
+def end_of(described: str) -> JobEnd:
+    """From a line of ``scontrol show job --oneliner``."""
+    found = dict(re.findall(r"(\w+)=(\S*)", described))
+    end = _end(found.get("JobState", ""), found.get("ExitCode", ""), found.get("NodeList", ""))
+    ran, limit = (_seconds(found.get(name, "")) for name in ("RunTime", "TimeLimit"))
+    return replace(end, warned=bool(limit) and ran >= limit - WARNING_SECONDS)
+
+
+def end_of_account(line: str) -> JobEnd:
+    """From a line of ``sacct --parsable2 --format=State,ExitCode,NodeList``."""
+    word, code, nodes = [*line.split("|"), "", ""][:3]
+    return _end(word, code, nodes)
+
+
+def _end(word: str, codes: str, nodes: str) -> JobEnd:
+    numbers = re.fullmatch(r"(\d+):(\d+)", codes)
+    code, signal = map(int, numbers.groups()) if numbers else (0, 0)
+    node = nodes if re.fullmatch(r"[\w.-]+", nodes) else ""
+    return JobEnd(state_of(word), word, code, signal, node)
+
+
+def _seconds(text: str) -> int:
+    """Of ``1-02:03:04``; 0 for UNLIMITED."""
+    numbers = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)", text)
+    if not numbers:
+        return 0
+    days, hours, minutes, seconds = (int(number or 0) for number in numbers.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

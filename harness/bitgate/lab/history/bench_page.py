@@ -1,0 +1,124 @@
+"""The page of past timings: a plot a series with its levels, and the latest against before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import templates
+from bitgate.lab.history.query import Run
+from bitgate.lab.history.timed import Timed
+
+WIDTH, HEIGHT = 860, 150
+LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 22
+"""Margins around the plot, in its units."""
+HIGHEST = 1.6
+"""What took so many times as long as the highest level is drawn at the upper edge."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    x: float
+    y: float
+    title: str
+    outside: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A level."""
+
+    x1: float
+    x2: float
+    y: float
+    worse: bool = False
+
+
+@dataclass(frozen=True)
+class Tick:
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A series as what an SVG has: in units of WIDTH and HEIGHT, y downwards."""
+
+    dots: tuple[Dot, ...]
+    bars: tuple[Bar, ...]
+    marks: tuple[Dot, ...]
+    """Where it stepped."""
+    ticks: tuple[Tick, ...]
+    ends: tuple[str, str]
+    """The first night and the last."""
+
+
+def chart(one: Timed) -> Chart:
+    """``one`` has a point or more."""
+    ms = [1e3 * point.seconds for point in one.points]
+    levels = [1e3 * level.seconds for level in one.levels]
+    top = min(max(ms), HIGHEST * max(levels))
+    low = min(ms)
+    room = max(0.05 * (top - low), 0.02 * top)
+    low, top = max(0.0, low - room), top + room
+    wide = (WIDTH - LEFT - RIGHT) / max(1, len(ms) - 1)
+
+    def x(place: float) -> float:
+        return round(LEFT + wide * place, 1)
+
+    def y(value: float) -> float:
+        share = (min(value, top) - low) / (top - low)
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    dots = [
+        Dot(x(place), y(value), f"{point.run}: {value:.4g} ms, {point.commit[:12]}, {point.node}", value > top)
+        for place, (value, point) in enumerate(zip(ms, one.points, strict=True))
+    ]
+    worse = {step.after.first: step.ratio > 1 for step in one.steps}
+    bars = [
+        Bar(x(level.first), x(level.last), y(value), worse.get(level.first, False))
+        for level, value in zip(one.levels, levels, strict=True)
+    ]
+    marks = [
+        Dot(
+            x(step.place - 0.5),
+            TOP,
+            f"{step.first.run}: {1e3 * step.before.seconds:.4g} to {1e3 * step.after.seconds:.4g} ms",
+        )
+        for step in one.steps
+    ]
+    ticks = [Tick(y(value), f"{value:.4g}") for value in round_numbers(low, top)]
+    return Chart(tuple(dots), tuple(bars), tuple(marks), tuple(ticks), (one.points[0].run, one.points[-1].run))
+
+
+def round_numbers(low: float, top: float, most: int = 5) -> list[float]:
+    """At most so many of 1, 2 or 5 times a power of ten, between the two."""
+    raw = (top - low) / most
+    power = 10.0 ** floor(log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
+    return [place * step for place in range(ceil(low / step), floor(top / step) + 1)]
+
+
+def write_page(path: Path, found: Sequence[Timed], runs: Sequence[Run]) -> None:
+    """One self-contained HTML file. UsageError where it cannot be written."""
+    environment = Environment(
+        loader=FileSystemLoader(templates()),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    ordered = sorted(found, key=lambda one: (one.regression is None, not one.steps, not one.enough))
+    series = [(one, chart(one)) for one in ordered if one.points]
+    size = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "bottom": HEIGHT - BOTTOM}
+    text = environment.get_template("bench.html.j2").render(series=series, runs=runs, size=size)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,74 @@
+"""How long cases took, by target and class of machines: for shards, deadlines, and limits of time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Connection, and_, select
+
+from bitgate.lab.history.query import Run
+from bitgate.lab.history.schema import cases, jobs, machines, verdicts
+from bitgate.results.record import Key, Outcome, Stamp, Verdict
+
+
+@dataclass(frozen=True)
+class Duration:
+    """``samples``: seconds, the newest last, a run each (``runs``): the median where a run had several."""
+
+    target: str
+    machine: str
+    """The class of machines: what the device is called."""
+    case: str
+    family: str
+    instance: str
+    fill: str
+    samples: tuple[float, ...]
+    runs: tuple[Run, ...]
+
+    @property
+    def median(self) -> float:
+        return round(median(self.samples), 5)
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile, by nearest rank: the largest where there are fewer than 20."""
+        return sorted(self.samples)[ceil(0.95 * len(self.samples)) - 1]
+
+    def as_json(self) -> dict[str, Any]:
+        said = {name: value for name, value in vars(self).items() if name not in ("samples", "runs")}
+        return said | {"runs": len(self.samples), "median": self.median, "p95": self.p95}
+
+
+def durations(connection: Connection, runs: Sequence[Run], target: str = "") -> Iterator[Duration]:
+    """Of what was compared: a case that crashed took no time worth knowing."""
+    wanted = [jobs.c.run_id.in_([run.number for run in runs]), verdicts.c.compared]
+    if target:
+        wanted.append(verdicts.c.target == target)
+    key = (cases.c.case, cases.c.kernel, cases.c.instance, cases.c.fill)
+    asked = (
+        select(verdicts.c.target, machines.c.device, *key, jobs.c.run_id, verdicts.c.seconds)
+        .select_from(verdicts.join(jobs).join(cases).join(machines))
+        .where(and_(*wanted))
+        .execution_options(yield_per=10_000)
+    )
+    taken: dict[tuple[str, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for *place, run, seconds in connection.execute(asked):
+        taken[tuple(place)][run].append(seconds)
+    for (where, machine, case, family, instance, fill), by_run in sorted(taken.items()):
+        ran = tuple(run for run in runs if run.number in by_run)
+        samples = tuple(round(median(by_run[run.number]), 5) for run in ran)
+        yield Duration(where, machine, case, family, instance, fill, samples, ran)
+
+
+def as_verdicts(found: Iterable[Duration]) -> Iterator[Verdict]:
+    """What tables of durations are made of."""
+    for one in found:
+        key = Key(one.case, one.family, one.instance, (), one.fill, 0, "forward", one.target)
+        for run, seconds in zip(one.runs, one.samples, strict=True):
+            stamp = Stamp(run.name, 1, run.started)
+            yield Verdict(key, Outcome.PASS, device_name=one.machine, seconds={"total": seconds}, run=stamp)

@@ -1,0 +1,145 @@
+"""Cases that answer differently on the same bits, machines that spoil the answers of others, nights gone wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from bitgate.lab.history import query
+from bitgate.lab.history.query import Case, Run
+from bitgate.lab.history.root_cause import Cause, Deviation, Kind, blamed, sick
+from bitgate.lab.history.series import Series
+from bitgate.results.record import UNKNOWN, Outcome
+
+
+@dataclass(frozen=True)
+class FlakyCase:
+    """``nodes``: its deviations on each machine, those with the most first."""
+
+    case: Case
+    cause: Cause
+    nodes: tuple[tuple[str, int], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.case.as_json(), **self.cause.as_json(), "nodes": dict(self.nodes)}
+
+
+SPOILS, LOSES = "spoils answers", "loses answers"
+"""Why a machine is bad: its answers deviate, or there are none (INFRA, LOST)."""
+
+
+@dataclass(frozen=True)
+class BadMachine:
+    node: str
+    why: str
+    cause: Cause
+
+    def as_json(self) -> dict[str, Any]:
+        return {"node": self.node, "why": self.why, **self.cause.as_json()}
+
+
+@dataclass(frozen=True)
+class BadNight:
+    """Many cases of one kernel family deviated in one run: a bug that lived for a night, say."""
+
+    run: Run
+    target: str
+    family: str
+    cause: Cause
+
+    def as_json(self) -> dict[str, Any]:
+        return {"run": self.run.name, "target": self.target, "kernel": self.family, **self.cause.as_json()}
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Of the runs looked at. ``lone``: deviations for which nobody in particular is held to answer."""
+
+    cases: tuple[FlakyCase, ...]
+    machines: tuple[BadMachine, ...]
+    nights: tuple[BadNight, ...]
+    answers: int
+    lone: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "answers": self.answers,
+            "lone": self.lone,
+            "cases": [one.as_json() for one in self.cases],
+            "machines": [one.as_json() for one in self.machines],
+            "nights": [one.as_json() for one in self.nights],
+        }
+
+    @property
+    def flaky(self) -> set[tuple[int, str]]:
+        return {(one.case.number, one.case.target) for one in self.cases}
+
+    @property
+    def spoilers(self) -> set[str]:
+        """Machines whose answers are not to be trusted."""
+        return {one.node for one in self.machines if one.why == SPOILS}
+
+
+def blame(connection: Connection, runs: Sequence[Run], target: str = "") -> Blame:
+    mixed: dict[tuple[int, str], tuple[Case, Series]] = {}
+    for case, told in query.series(connection, runs, target=target, mixed_only=True):
+        mixed[case.number, case.target] = case, Series.of(told)
+    deviations = [one for case, found in mixed.values() for one in _deviations(case, found)]
+    outcomes = query.counts_of_machines(connection, runs, target)
+    answered = {node: sum(n for outcome, n in of.items() if not _lost(outcome)) for node, of in outcomes.items()}
+    counts: dict[Kind, Mapping[Any, int]] = {
+        Kind.CASE: query.counts_of_cases(connection, runs, target),
+        Kind.MACHINE: answered,
+        Kind.NIGHT: query.counts_of_nights(connection, runs, target),
+    }
+    causes = blamed(deviations, counts)
+    on = _nodes(deviations)
+    lost = Counter({node: sum(n for outcome, n in of.items() if _is_infra(outcome)) for node, of in outcomes.items()})
+    gone = sick(Counter({node: n for node, n in lost.items() if n}), {n: answered[n] + lost[n] for n in outcomes})
+    by_number = {run.number: run for run in runs}
+    nights = [BadNight(by_number[c.name[0]], c.name[1], c.name[2], c) for c in _of(causes, Kind.NIGHT)]
+    flaky = [FlakyCase(mixed[c.name][0], c, on[c.name]) for c in _of(causes, Kind.CASE)]
+    return Blame(
+        cases=tuple(flaky),
+        machines=(
+            *(BadMachine(str(cause.name), SPOILS, cause) for cause in _of(causes, Kind.MACHINE)),
+            *(BadMachine(str(cause.name), LOSES, cause) for cause in gone),
+        ),
+        nights=tuple(nights),
+        answers=sum(answered.values()),
+        lone=max(0, round(len(deviations) - sum(cause.explained for cause in causes))),
+    )
+
+
+def _deviations(case: Case, found: Series) -> Iterable[Deviation]:
+    for place in found.deviations:
+        answer = found.answers[place]
+        yield Deviation(
+            case=(case.number, case.target),
+            machine=None if answer.node == UNKNOWN else answer.node,
+            night=(answer.run, case.target, case.family),
+            certain=found.is_certain(place),
+        )
+
+
+def _nodes(deviations: Iterable[Deviation]) -> dict[object, tuple[tuple[str, int], ...]]:
+    found: dict[object, Counter[str]] = {}
+    for one in deviations:
+        found.setdefault(one.case, Counter())[str(one.machine or UNKNOWN)] += 1
+    return {case: tuple(sorted(nodes.items(), key=lambda item: (-item[1], item[0]))) for case, nodes in found.items()}
+
+
+def _of(causes: Iterable[Cause], kind: Kind) -> list[Cause]:
+    return [cause for cause in causes if cause.kind is kind]
+
+
+def _lost(outcome: str) -> bool:
+    return Outcome(outcome).is_unanswered
+
+
+def _is_infra(outcome: str) -> bool:
+    return Outcome(outcome) in (Outcome.INFRA, Outcome.LOST)

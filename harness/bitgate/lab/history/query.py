@@ -1,0 +1,270 @@
+"""What commands ask of a history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NoReturn
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
+
+from bitgate.core.errors import UsageError, meant
+from bitgate.lab.history.schema import builds, cases, jobs, machines, runs, verdicts
+from bitgate.lab.history.series import Answer
+from bitgate.results.record import Outcome
+
+_TOGETHER = 10_000
+"""Rows fetched at a time."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """``targets``: verdicts of each; ``red`` and ``unanswered`` are counts of verdicts, attempts included."""
+
+    number: int
+    name: str
+    started: str
+    ended: str
+    tier: str = ""
+    commits: tuple[str, ...] = ()
+    targets: tuple[tuple[str, int], ...] = ()
+    red: int = 0
+    unanswered: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        said = {name: value for name, value in vars(self).items() if name != "number"}
+        return said | {"targets": dict(self.targets), "commits": list(self.commits)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One key of a case on a target, asked by one test."""
+
+    number: int
+    case: str
+    kernel: str
+    """``family.instance``."""
+    options: str
+    fill: str
+    seed: int
+    schedule: str
+    test: str
+    target: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Without the target: the same on all of them."""
+        return self.case, self.kernel, self.options, self.fill, str(self.seed), self.schedule, self.test
+
+    @property
+    def family(self) -> str:
+        return self.kernel.partition(".")[0]
+
+    @property
+    def words(self) -> str:
+        """The kernel, and what of the key is not as always."""
+        options = [f"{name}={value}" for name, value in json.loads(self.options).items()]
+        odd = [self.fill] * (self.fill != "exact") + [f"seed {self.seed}"] * (self.seed != 0)
+        return " ".join([self.kernel, *options, *odd, *[self.schedule] * (self.schedule != "forward")])
+
+    def as_json(self) -> dict[str, Any]:
+        family, _, instance = self.kernel.partition(".")
+        return {
+            "case": self.case,
+            "kernel": family,
+            "instance": instance,
+            "options": json.loads(self.options),
+            "fill": self.fill,
+            "seed": self.seed,
+            "schedule": self.schedule,
+            "target": self.target,
+            "test": self.test,
+        }
+
+
+def last_runs(connection: Connection, count: int) -> list[Run]:
+    """The last so many runs, the oldest first. UsageError if there is none at all."""
+    newest = select(runs).order_by(runs.c.started.desc(), runs.c.id.desc()).limit(count)
+    found = [Run(row.id, row.name, row.started, row.ended) for row in connection.execute(newest)]
+    if not found:
+        raise UsageError("the history is empty: `bitgate history ingest FILE...` reads records into it")
+    return found[::-1]
+
+
+def told(connection: Connection, chosen: Sequence[Run]) -> list[Run]:
+    """The same with what their verdicts amount to."""
+    unanswered = [outcome.value for outcome in Outcome if outcome.is_unanswered]
+    said = verdicts.join(jobs).join(builds)
+    counts = (
+        select(
+            jobs.c.run_id,
+            verdicts.c.target,
+            builds.c.commit,
+            func.max(verdicts.c.tier).label("tier"),
+            func.count().label("verdicts"),
+            func.sum(case((verdicts.c.green, 0), else_=1)).label("red"),
+            func.sum(case((verdicts.c.outcome.in_(unanswered), 1), else_=0)).label("unanswered"),
+        )
+        .select_from(said)
+        .where(_of_runs(chosen))
+        .group_by(jobs.c.run_id, verdicts.c.target, builds.c.commit)
+        .order_by(jobs.c.run_id, verdicts.c.target, builds.c.commit)
+    )
+    rows = {number: list(group) for number, group in groupby(connection.execute(counts), lambda row: row.run_id)}
+    return [_told(run, rows.get(run.number, [])) for run in chosen]
+
+
+def _told(run: Run, rows: Sequence[Any]) -> Run:
+    targets: dict[str, int] = {}
+    for row in rows:
+        targets[row.target] = targets.get(row.target, 0) + row.verdicts
+    return Run(
+        run.number,
+        run.name,
+        run.started,
+        run.ended,
+        max((row.tier for row in rows), default=""),
+        tuple(dict.fromkeys(row.commit for row in rows)),
+        tuple(targets.items()),
+        sum(row.red for row in rows),
+        sum(row.unanswered for row in rows),
+    )
+
+
+def run_named(connection: Connection, name: str) -> Run | None:
+    row = connection.execute(select(runs).where(runs.c.name == name)).one_or_none()
+    return Run(row.id, row.name, row.started, row.ended) if row else None
+
+
+def series(
+    connection: Connection,
+    chosen: Sequence[Run],
+    *,
+    name: str = "",
+    target: str = "",
+    mixed_only: bool = False,
+) -> Iterator[tuple[Case, list[Answer]]]:
+    """Every case on every target with its verdicts in the chosen runs, in the order of time.
+
+    ``mixed_only``: those alone that were red at least once.
+    """
+    wanted = [_of_runs(chosen), *_where(name, target)]
+    if mixed_only:
+        red = _red_pairs(wanted)
+        wanted.append(and_(verdicts.c.case_id == red.c.case_id, verdicts.c.target == red.c.target))
+    asked = (
+        select(*_CASE, *_ANSWER)
+        .select_from(verdicts.join(jobs).join(cases).join(machines).join(builds))
+        .where(*wanted)
+        .order_by(verdicts.c.case_id, verdicts.c.target, verdicts.c.time, verdicts.c.id)
+        .execution_options(yield_per=_TOGETHER)
+    )
+    width = len(_CASE)
+    for _, rows in groupby(connection.execute(asked), lambda row: (row[0], row[width - 1])):
+        group = [tuple(row) for row in rows]
+        yield _case(group[0][:width]), [_answer(row[width:]) for row in group]
+
+
+def _case(row: Sequence[Any]) -> Case:
+    number, name, kernel, instance, *rest = row
+    return Case(number, name, f"{kernel}.{instance}", *rest)
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+
+
+def _answer(row: Sequence[Any]) -> Answer:
+    time, run, node, build, commit, outcome, green, digest, seconds = row
+    return Answer(time, run, node, build, commit, _OUTCOMES[outcome], bool(green), digest, seconds)
+
+
+OF_CASE = (
+    cases.c.id,
+    cases.c.case,
+    cases.c.kernel,
+    cases.c.instance,
+    cases.c.options,
+    cases.c.fill,
+    cases.c.seed,
+    cases.c.schedule,
+    cases.c.test,
+)
+"""A case without its target, which is its verdict's or its sample's."""
+_CASE = (*OF_CASE, verdicts.c.target)
+_ANSWER = (
+    verdicts.c.time,
+    jobs.c.run_id,
+    machines.c.host,
+    builds.c.build,
+    builds.c.commit,
+    verdicts.c.outcome,
+    verdicts.c.green,
+    verdicts.c.digest,
+    verdicts.c.seconds,
+)
+
+
+def _red_pairs(wanted: Sequence[ColumnElement[bool]]) -> Any:
+    red = or_(verdicts.c.green.is_(False), verdicts.c.outcome == Outcome.KNOWN_BUG.value)
+    joined = verdicts.join(jobs).join(cases)
+    pairs = select(verdicts.c.case_id, verdicts.c.target).select_from(joined).where(red, *wanted).distinct()
+    return pairs.subquery("red")
+
+
+def _of_runs(chosen: Sequence[Run]) -> ColumnElement[bool]:
+    return jobs.c.run_id.in_([run.number for run in chosen])
+
+
+def _where(name: str, target: str) -> list[ColumnElement[bool]]:
+    """``name`` is a case id; empty ones ask for all."""
+    found = []
+    if name:
+        found.append(cases.c.case == name)
+    if target:
+        found.append(verdicts.c.target == target)
+    return found
+
+
+def has_case(connection: Connection, name: str) -> bool:
+    return connection.execute(select(cases.c.id).where(cases.c.case == name).limit(1)).first() is not None
+
+
+def nearest(connection: Connection, name: str) -> NoReturn:
+    """UsageError about a case that no record has, with the nearest one that some has."""
+    known = connection.scalars(select(cases.c.case).distinct())
+    raise UsageError(f"no record of {name:.200} is in the history{meant(name, known, 0.6)}")
+
+
+def counts_of_machines(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[str, dict[str, int]]:
+    """By machine: verdicts of each outcome."""
+    found: dict[str, dict[str, int]] = {}
+    asked = _counting(chosen, target, machines.c.host, verdicts.c.outcome)
+    for host, outcome, count in connection.execute(asked):
+        found.setdefault(host, {})[outcome] = count
+    return found
+
+
+def counts_of_nights(
+    connection: Connection, chosen: Sequence[Run], target: str = ""
+) -> dict[tuple[int, str, str], int]:
+    """Answers by run, target and kernel family."""
+    asked = _counting(chosen, target, jobs.c.run_id, verdicts.c.target, cases.c.kernel)
+    return {(row[0], row[1], row[2]): row[3] for row in connection.execute(asked.where(_answered()))}
+
+
+def counts_of_cases(connection: Connection, chosen: Sequence[Run], target: str = "") -> dict[tuple[int, str], int]:
+    """Answers by case and target."""
+    asked = _counting(chosen, target, verdicts.c.case_id, verdicts.c.target)
+    return {(row[0], row[1]): row[2] for row in connection.execute(asked.where(_answered()))}
+
+
+def _answered() -> ColumnElement[bool]:
+    return verdicts.c.outcome.not_in([outcome.value for outcome in Outcome if outcome.is_unanswered])
+
+
+def _counting(chosen: Sequence[Run], target: str, *by: ColumnElement[Any]) -> Select[Any]:
+    joined = verdicts.join(jobs).join(cases).join(machines)
+    wanted = [_of_runs(chosen), *_where("", target)]
+    return select(*by, func.count()).select_from(joined).where(*wanted).group_by(*by)

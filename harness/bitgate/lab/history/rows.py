@@ -1,0 +1,166 @@
+"""Lines into a history's tables: each once, in one transaction, its parts known by a hash of what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timezone
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert, select, update
+
+from bitgate.lab.history import schema
+from bitgate.lab.history.store import Store
+from bitgate.results.record import UNKNOWN, Key, Stamp
+
+CHUNK = 5000
+"""Rows of one statement."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one line of a file becomes. ``name`` is a hash of all that is stored of it: the same line is stored once.
+    ``rows`` lack the numbers of the other tables."""
+
+    run: Row
+    job: Row
+    case: Row
+    machine: Row
+    build: Row
+    name: str
+    time: str
+    rows: tuple[Row, ...]
+
+
+def stored(store: Store, table: Table, lines: Sequence[Line]) -> int:
+    """How many of the lines are new; all of them go in, or none."""
+    if not lines:
+        return 0
+    with store.writing() as connection:
+        runs = _numbered(connection, schema.runs, [line.run for line in lines])
+        jobs = _jobs(connection, runs, lines)
+        known = _known(connection, table, set(jobs.values()))
+        fresh = {line.name: line for line in lines if line.name not in known}
+        parts = {
+            name: _numbered(connection, of_part, [getattr(line, name) for line in fresh.values()])
+            for name, of_part in (("case", schema.cases), ("machine", schema.machines), ("build", schema.builds))
+        }
+        rows = []
+        for line in fresh.values():
+            numbers = {f"{name}_id": parts[name][getattr(line, name)["hash"]] for name in parts}
+            numbers["job_id"] = jobs[line.job["hash"]]
+            rows += [{**row, **numbers, "line": line.name} for row in line.rows]
+        for chunk in _chunks(rows):
+            connection.execute(insert(table), chunk)
+        _widen(connection, runs, lines)
+        return len(fresh)
+
+
+def run_and_job(stamp: Stamp) -> tuple[Row, Row]:
+    """The run that a stamp is of, and the start of bitgate, which has the run's name where its table has a number."""
+    run = hashed(name=stamp.id, started="", ended="")
+    return run, hashed(run=stamp.id, attempt=stamp.attempt, job=stamp.job, shard=stamp.shard)
+
+
+def machine_of(device: str, kind: str, platform: str, prints: Mapping[str, Any]) -> Row:
+    said = {name: prints.get(name, UNKNOWN) for name in ("host", "os", "driver", "runtime")}
+    return hashed(device=device, kind=kind, platform=platform, **said)
+
+
+def build_of(prints: Mapping[str, Any]) -> Row:
+    return hashed(**{name: prints.get(name, UNKNOWN) for name in ("build", "compiler", "commit")})
+
+
+def time_of(stamp: Stamp) -> str:
+    """As the tables have it, so that the order of texts is that of times."""
+    return stamp.instant.astimezone(timezone.utc).isoformat(timespec="microseconds")
+
+
+def case_of(key: Key, suite: str = "", test: str = "") -> Row:
+    return hashed(
+        case=key.case,
+        kernel=key.kernel,
+        instance=key.instance,
+        options=json.dumps(dict(key.options)) if key.options else "{}",
+        fill=key.fill,
+        seed=key.seed,
+        schedule=key.schedule,
+        suite=suite,
+        test=test,
+    )
+
+
+@lru_cache(maxsize=4096)
+def hashed(**values: Any) -> Row:
+    row = clean(**values)
+    return row | {"hash": hash_of(row.values())}
+
+
+def clean(**values: Any) -> Row:
+    return {name: value.replace("\0", "?") if isinstance(value, str) else value for name, value in values.items()}
+
+
+def hash_of(values: Iterable[Any]) -> str:
+    """Of values whose text is without NUL."""
+    return hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:32]
+
+
+def _jobs(connection: Connection, runs: Mapping[str, int], lines: Sequence[Line]) -> dict[str, int]:
+    """By the hash, which is made of the run's name instead of its number."""
+    starts = {line.job["hash"]: {**line.job, "run_id": runs[line.run["hash"]]} for line in lines}
+    return _numbered(connection, schema.jobs, [_without(job, "run") for job in starts.values()])
+
+
+def _without(row: Row, name: str) -> Row:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def _known(connection: Connection, table: Table, jobs: Iterable[int]) -> set[str]:
+    found: set[str] = set()
+    for chunk in _chunks(jobs):
+        asked = select(table.c.line).where(table.c.job_id.in_(chunk)).distinct()
+        found |= set(connection.scalars(asked))
+    return found
+
+
+def _numbered(connection: Connection, table: Table, rows: Iterable[Row]) -> dict[str, int]:
+    """The numbers of rows by their hash; those that are not there yet are added."""
+    wanted = {row["hash"]: row for row in rows}
+    found = _numbers(connection, table, wanted)
+    fresh = [row for name, row in wanted.items() if name not in found]
+    for chunk in _chunks(fresh):
+        connection.execute(insert(table), chunk)
+    return found | _numbers(connection, table, [row["hash"] for row in fresh])
+
+
+def _numbers(connection: Connection, table: Table, hashes: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in _chunks(hashes):
+        rows = connection.execute(select(table.c.hash, table.c.id).where(table.c.hash.in_(chunk)))
+        found |= {row.hash: row.id for row in rows}
+    return found
+
+
+def _widen(connection: Connection, runs: Mapping[str, int], lines: Sequence[Line]) -> None:
+    """The span of each run from its first line to its last."""
+    times: dict[str, list[str]] = {}
+    for line in lines:
+        times.setdefault(line.run["hash"], []).append(line.time)
+    table = schema.runs
+    for name, found in times.items():
+        mine = table.c.id == runs[name]
+        started, ended = connection.execute(select(table.c.started, table.c.ended).where(mine)).one()
+        first, last = min(filter(None, [started, *found])), max([ended, *found])
+        connection.execute(update(table).where(mine).values(started=first, ended=last))
+
+
+def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

@@ -1,0 +1,119 @@
+"""The failures of a run, held against what was known before: new, known, fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from bitgate.lab.history import query
+from bitgate.lab.history.query import Run
+from bitgate.results.record import Key, Outcome, Verdict
+from bitgate.results.report.ledger import Entry, Ledger, Night, read_night
+from bitgate.results.report.summary import Cause, summarise
+
+Asked = tuple[Key, str]
+"""A key, and the test that asked for it."""
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a case answered last. ``green``: nothing was wrong with it."""
+
+    outcome: Outcome
+    green: bool
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class Triage:
+    """``new``: red now and not so before, or in another way, or never seen before; ``known``: red before in the same
+    way; ``fixed``: cases that were red and are green, with how they ended before."""
+
+    new: tuple[Cause, ...]
+    known: tuple[Cause, ...]
+    fixed: tuple[tuple[Verdict, Before], ...]
+    findings: tuple[str, ...]
+    """What is wrong with the run itself: that is of this run alone, and red."""
+    compared: int
+    unseen: int
+    """New failures of cases that nobody has asked for before."""
+    against: str
+
+    @property
+    def exit_code(self) -> int:
+        if self.new or self.findings:
+            return 1
+        return 0 if self.compared else 3
+
+
+def of_record(paths: Sequence[Path]) -> dict[Asked, Before]:
+    """What another run answered. UsageError as for any reader of results."""
+    return {
+        (entry.verdict.key, entry.verdict.test): Before(entry.verdict.outcome, entry.verdict.green)
+        for entry in _entries(read_night(paths))
+        if not entry.verdict.outcome.is_unanswered
+    }
+
+
+def of_history(connection: Connection, runs: Sequence[Run], but: Iterable[str]) -> dict[Asked, Before]:
+    """The last answers of the history, but for those of the run that is looked at."""
+    skipped = set(but)
+    earlier = [run for run in runs if run.name not in skipped]
+    names = {run.number: run.name for run in earlier}
+    found: dict[Asked, Before] = {}
+    for case, told in query.series(connection, earlier):
+        answers = [answer for answer in told if not answer.outcome.is_unanswered]
+        if answers:
+            last = answers[-1]
+            key = Key.of(case.as_json())
+            found[key, case.test] = Before(last.outcome, last.green, names[last.run])
+    return found
+
+
+def triage(night: Night, before: Mapping[Asked, Before], against: str) -> Triage:
+    ledgers = night.ledgers
+    red = [entry for entry in _entries(night) if not entry.verdict.green]
+    known = {(e.verdict.key, e.verdict.test) for e in red if _is_known(e.verdict, before.get(_asked(e.verdict)))}
+    mended = (entry.verdict for entry in _entries(night) if _is_well(entry.verdict))
+    fixed = [(verdict, was) for verdict in mended if (was := before.get(_asked(verdict))) and not was.green]
+    findings = [finding.sentence for finding in (*night.findings, *(f for one in ledgers for f in one.findings))]
+    return Triage(
+        new=_causes(ledgers, [entry for entry in red if _asked(entry.verdict) not in known]),
+        known=_causes(ledgers, [entry for entry in red if _asked(entry.verdict) in known]),
+        fixed=tuple(fixed),
+        findings=tuple(findings),
+        compared=sum(entry.verdict.compared for entry in _entries(night)),
+        unseen=sum(_asked(entry.verdict) not in before for entry in red),
+        against=against,
+    )
+
+
+def runs_of(night: Night) -> set[str]:
+    """The ids of the runs that a record is of."""
+    return {entry.verdict.run.id for entry in _entries(night) if entry.verdict.run}
+
+
+def _is_known(verdict: Verdict, was: Before | None) -> bool:
+    return was is not None and not was.green and was.outcome is verdict.outcome
+
+
+def _is_well(verdict: Verdict) -> bool:
+    return verdict.green and verdict.compared and verdict.outcome is not Outcome.KNOWN_BUG
+
+
+def _causes(ledgers: Sequence[Ledger], entries: Sequence[Entry]) -> tuple[Cause, ...]:
+    """As the summary of a report puts reds together."""
+    chosen = {id(entry) for entry in entries}
+    parts = [replace(one, entries=tuple(e for e in one.entries if id(e) in chosen), findings=()) for one in ledgers]
+    return summarise(parts).causes
+
+
+def _entries(night: Night) -> Iterable[Entry]:
+    return (entry for ledger in night.ledgers for entry in ledger.entries)
+
+
+def _asked(verdict: Verdict) -> Asked:
+    return verdict.key, verdict.test

@@ -1,0 +1,200 @@
+"""How an operation's results are judged: data, certificates, references and bounds.
+
+What is multilinear states its ``form``, and all else follows from that; what it overrides is a faster, or a tighter,
+way to the same. What is not states its fills with their reason, a ``Operation.reference``, and, for real numbers, a
+``bound``. Pure: the core makes data, sums and compares; here is only what it cannot know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.core.errors import UsageError
+from bitgate.model.accumulation import Accumulation
+from bitgate.model.dtype import Dtype
+from bitgate.model.elementwise import ELEMENTWISE, Elementwise
+from bitgate.model.fill import CORE_FILLS, Fill
+from bitgate.model.form import Array, Form
+from bitgate.model.host_tensor import HostTensor
+from bitgate.model.measure import Measuring
+
+if TYPE_CHECKING:
+    from bitgate.model.problem import Problem
+
+Index = tuple[int, ...]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Values = Callable[[str, NDArray[np.uint64]], Ints]
+"""``values(role, index)``: an operand's integers at flat logical indices."""
+
+
+class Weights(Protocol):
+    """The weight of a result's cell (g, row, channel, place...): a factor of (g, channel) times one of the rest."""
+
+    def of_channel(self, index: NDArray[Any], /) -> Ints:
+        """``index`` counts (g, channel)."""
+
+    def of_place(self, index: NDArray[Any], /) -> Ints:
+        """``index`` counts (g, row, place)."""
+
+
+class Exactness:
+    """What the core asks before it compares a result. ``problem`` is of the operation's own type."""
+
+    def form(self, problem: Any) -> Form | None:
+        """The maths without rounding, if it is multilinear in the operands."""
+        return None
+
+    # ---- data
+
+    own_fills: tuple[str, ...] = ()
+    """Names of fills that only this operation has, so that a case table may name them."""
+
+    def fills(self, problem: Any) -> tuple[Fill, ...]:
+        """The data that make sense for a problem, the one that is taken unless another is asked for first."""
+        return CORE_FILLS if self.form(problem) is not None else ()
+
+    def operands(self, problem: Any) -> tuple[str, ...]:
+        """Roles whose elements are multiplied, or summed; the rest of what is read are operands of the epilogue."""
+        return _form(self, problem).operands
+
+    def operation_of(self, problem: Any, operand: str) -> Elementwise:
+        """What an operand goes through before it is multiplied."""
+        return ELEMENTWISE["pass"]
+
+    def multiplicand(self, problem: Any, operand: str) -> Dtype:
+        """The type that an operand is rounded to before it is multiplied."""
+        dtype: Dtype = problem.tensors[operand].dtype
+        return dtype
+
+    def epilogue(self, problem: Any) -> Elementwise:
+        """What the sums go through before they are rounded to the result's type; it may read ``d0``."""
+        return ELEMENTWISE["pass"]
+
+    def terms(self, problem: Any) -> int:
+        """Largest number of products in one cell."""
+        return _terms(self, problem)
+
+    def slices(self, problem: Any) -> int:
+        """Parts that a sum is asked to be split into, so that as many partial sums meet in memory; -1: the kernel
+        chooses."""
+        return 1
+
+    def has_products(self, problem: Any) -> bool:
+        """Is any cell a sum of anything? If none is the result tells nothing of what a kernel sums."""
+        return self.terms(problem) > 0
+
+    def sparse_operand(self, problem: Any) -> str:
+        """The operand that zeros go to where sums would be too large: whose reduction indices more cells see."""
+        return self.operands(problem)[-1]
+
+    def endless_operand(self, problem: Any, seed: int) -> str:
+        """The operand that may hold NaN and infinities: the one that a border pads, if one does. Where the other holds
+        them, a kernel that multiplies the padding's zeros gives NaN and one that leaves them out does not. Where
+        nothing is padded each seed has another one, as a kernel may leave out what is multiplied by a zero."""
+        operands = self.operands(problem)
+        return operands[seed % len(operands)]
+
+    # ---- probes
+
+    def probed_operands(self, problem: Any) -> tuple[str, ...]:
+        """The operands in the order in which seeds put the ones of a probe into them."""
+        return self.operands(problem)
+
+    def shared_axes(self, problem: Any, operand: str) -> Index:
+        """Axes of an operand whose index the result has too: ones that differ in them meet no common cell."""
+        return _form(self, problem).shared_axes(operand)
+
+    def met(self, problem: Any, hot: str, one: Index, cell: Index) -> Index | None:
+        """The element of the other operand that a result cell multiplies with element ``one`` of ``hot``; None if the
+        cell is outside that element's receptive field."""
+        form = _form(self, problem)
+        at = dict(zip(form.axes[hot], one, strict=True))
+        for name, index in zip(form.axes[form.result], cell, strict=True):
+            if at.setdefault(name, index) != index:
+                return None
+        return tuple(at[name] for role in form.operands if role != hot for name in form.axes[role])
+
+    # ---- certificates
+
+    def largest_sum(self, problem: Any, measuring: Measuring) -> float | None:
+        """What no cell's sum of magnitudes exceeds, by what was measured of the operands; None: by the form."""
+        return None
+
+    def silent_indices(self, problem: Any, measuring: Measuring) -> tuple[int, int]:
+        """How many indices of the reduction meet no product that is not zero, of all."""
+        form = _form(self, problem)
+        heard = np.ones((), np.bool_)
+        for role in form.operands:
+            axes = tuple(form.axes[role].index(name) for name in form.summed)
+            heard = heard & _in_order(measuring(role, tuple(sorted(axes))).sums > 0, axes)
+        return int(heard.size - np.count_nonzero(heard)), heard.size
+
+    # ---- references
+
+    def exact(
+        self,
+        problem: Any,
+        inputs: Mapping[str, HostTensor],
+        results: Mapping[str, HostTensor],
+        dtype: np.dtype[Any],
+        threads: int,
+    ) -> bool:
+        """Write the results of integers of which ``dtype``, f32 or f64, holds every sum; ``inputs`` are the operands as
+        they are multiplied, and d0. False: the core applies the form, or the reference."""
+        return False
+
+    states_order = False
+    """Is there an order of summation that naive kernels keep? If so ``ordered_sums`` gives it."""
+
+    def ordered_sums(self, problem: Any, arrays: Mapping[str, Array], accumulator: Dtype, threads: int) -> Array | None:
+        """The sums of operands, in logical order, in the order that the operation states for naive kernels, with
+        explicit fma in the accumulator's type (i32 wraps). None: there is none."""
+        return None
+
+    def bound(
+        self, problem: Any, inputs: Mapping[str, Array], accumulation: Accumulation
+    ) -> Mapping[str, NDArray[np.float64]] | None:
+        """How far each cell of each result may be from ``Operation.reference`` before it is rounded, where that follows
+        from no form; an output that it leaves out is compared by bits. None: no bound is stated, and real numbers
+        are compared with nothing."""
+        return None
+
+    def beside_padding(self, problem: Any, endless: Callable[[str], Array], threads: int) -> Mask | None:
+        """Cells with a term in the padding in which the other factor is NaN or infinite, so that they may be NaN as
+        well. ``endless(role)`` flags such elements, 1.0 or 0.0. None: there are none."""
+        return None
+
+    # ---- checksums
+
+    def checksum_cost(self, problem: Any) -> int | None:
+        """Operand cells that the other side of the checksum identity looks at; None: there is no identity."""
+        return None
+
+    def checksum(self, problem: Any, weights: Weights, values: Values) -> Iterator[int]:
+        """Parts of the sum, modulo 2^64, of the result under the weights, from the operands alone."""
+        raise UsageError(f"{problem.operation} states no checksum identity")
+
+
+def _form(exactness: Exactness, problem: Problem) -> Form:
+    form = exactness.form(problem)
+    if form is None:
+        raise UsageError(f"{problem.operation} is not multilinear: it has no sums to plan or to bound")
+    return form
+
+
+@lru_cache(maxsize=4096)
+def _terms(exactness: Exactness, problem: Problem) -> int:
+    lengths = {role: tensor.lengths for role, tensor in problem.tensors.items()}
+    return _form(exactness, problem).terms(lengths)
+
+
+def _in_order(flags: Mask, axes: Index) -> Mask:
+    """Flags whose axes are sorted, in the order of ``axes``."""
+    places = sorted(axes)
+    return np.asarray(np.transpose(flags, [places.index(axis) for axis in axes]) if axes else flags.all())

@@ -1,0 +1,58 @@
+"""How results of a sized operation are judged: by what its owner states of the maths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model.accumulation import Accumulation
+from bitgate.model.dtype import Dtype
+from bitgate.model.exactness import Exactness
+from bitgate.model.fill import CORE_FILLS, Fill
+from bitgate.model.form import Array, Form
+from bitgate.model.sized.problem import SizedProblem
+
+if TYPE_CHECKING:
+    from bitgate.model.sized.operation import Sized
+
+
+class SizedExactness(Exactness):
+    def __init__(self, operation: Sized) -> None:
+        self._operation = operation
+        self.own_fills = tuple(fill.name for fill in operation.fills)
+
+    def form(self, problem: SizedProblem) -> Form | None:
+        return self._operation.form(problem)
+
+    def fills(self, problem: SizedProblem) -> tuple[Fill, ...]:
+        """The core's, where there is a form, behind them the owner's, which go before a namesake of the core's. Of
+        what has no form and states a bound the core makes decimals, if all that is read are floats."""
+        own = self._operation.fills
+        if self.form(problem) is not None:
+            return (*(fill for fill in CORE_FILLS if fill.name not in self.own_fills), *own)
+        floats = all(problem.tensors[one.role].dtype.is_float for one in problem.stated if not one.is_written)
+        core = CORE_FILLS if self._operation.states_bound and floats else ()
+        return (*own, *(fill for fill in core if fill.name == "decimal" and fill.name not in self.own_fills))
+
+    def operands(self, problem: SizedProblem) -> tuple[str, ...]:
+        """Of what has no form all that is read."""
+        if self.form(problem) is not None:
+            return super().operands(problem)
+        return tuple(one.role for one in problem.stated if not one.is_written)
+
+    @property
+    def states_order(self) -> bool:  # type: ignore[override]
+        return self._operation.states_order
+
+    def ordered_sums(
+        self, problem: SizedProblem, arrays: Mapping[str, Array], accumulator: Dtype, threads: int
+    ) -> Array | None:
+        return self._operation.ordered(problem, arrays, accumulator)
+
+    def bound(
+        self, problem: SizedProblem, inputs: Mapping[str, Array], accumulation: Accumulation
+    ) -> Mapping[str, NDArray[np.float64]] | None:
+        return self._operation.bound(problem, inputs, accumulation)

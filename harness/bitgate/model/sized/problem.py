@@ -1,0 +1,91 @@
+"""A problem of an operation that states its sizes and tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from bitgate.model.gap import Gaps, settle_gaps
+from bitgate.model.plain_problem import PlainProblem
+from bitgate.model.problem import ProblemError
+from bitgate.model.registry import parse_case_id
+from bitgate.model.sized.schema import CHOICE, FLAG, LENGTH
+from bitgate.model.sized.stated_tensor import StatedTensor
+from bitgate.model.tensor import Tensor
+from bitgate.model.tensor_types import TensorTypes
+
+if TYPE_CHECKING:
+    from bitgate.model.sized.operation import Sized
+
+
+@dataclass(frozen=True)
+class SizedProblem(PlainProblem):
+    """``sizes`` is the operation's own dataclass. ProblemError says which size, or what the operation says against
+    them all."""
+
+    operation: Sized
+    dtypes: TensorTypes
+    sizes: Any
+    gap: bool = False
+    gaps: Gaps = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dtypes, TensorTypes):  # where types are changed by who knows three tensors only
+            object.__setattr__(self, "dtypes", TensorTypes.parse(str(self.dtypes)))
+        self.operation.schema.check(self.sizes)
+        if said := self.operation.check(self.sizes):
+            raise ProblemError(said)
+        settle_gaps(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has the same operation by name, not the same object."""
+        return parse_case_id, (self.operation.spell(self),)
+
+    @cached_property
+    def stated(self) -> tuple[StatedTensor, ...]:
+        """The tensors as the operation states them."""
+        return self.operation.stated_tensors(self.sizes)
+
+    @property
+    def gap_orders(self) -> dict[str, str]:
+        return {one.name: one.in_memory for one in self.stated}
+
+    @cached_property
+    def untyped(self) -> tuple[str, ...]:
+        """The roles of tensors whose type the problem says, in order."""
+        return tuple(one.role for one in self.stated if not one.dtype)
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """ProblemError unless there is one type, or one for each tensor that states none."""
+        free = self.untyped
+        if len(self.dtypes.names) not in (1, len(free)):
+            raise ProblemError(f"types {self.dtypes}: give one, or {len(free)} for {', '.join(free)}")
+        own = {role: self.dtypes.of(place) for place, role in enumerate(free)}
+        types = {one.role: own.get(one.role) or TensorTypes.parse(one.dtype).of(0) for one in self.stated}
+        return {one.role: one.laid_out(types[one.role], self.gap, self.gaps) for one in self.stated}
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(one.role for one in self.stated if one.is_written)
+
+    @cached_property
+    def attributes(self) -> dict[str, int | float | str | tuple[int, ...]]:
+        """What no tensor's lengths tell: flags that are true as 1, choices that are not the first as words, and lengths
+        whose name no axis bears."""
+        schema, axes = self.operation.schema, {name for one in self.stated for name in one.axes}
+        values = schema.plain(self.sizes)
+        attributes: dict[str, int | float | str | tuple[int, ...]] = {
+            size.name: values[size.name] for size in schema.of_kind(LENGTH) if size.name not in axes
+        }
+        attributes |= {size.name: 1 for size in schema.of_kind(FLAG) if values[size.name]}
+        chosen = {size.name: (values[size.name], size.words[0]) for size in schema.of_kind(CHOICE)}
+        return attributes | {name: word for name, (word, first) in chosen.items() if word != first}
+
+    @cached_property
+    def flops(self) -> int:
+        """Two for each point of all axes together: of a product of its operands that is what it takes."""
+        lengths = {name: length for one in self.stated for name, length in one.axes.items()}
+        return 2 * prod(lengths.values())

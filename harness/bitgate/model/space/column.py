@@ -1,0 +1,80 @@
+"""What a table of shapes often leaves out, and how a value of it is put into a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.model.dtype import DtypeSet
+from bitgate.model.elementwise import ELEMENTWISE, elementwise_named
+
+Put = Callable[[Any, str], Any]
+"""A problem, and a value as people write it -> the problem with that value. ValueError says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """``is_plain``: a table that does not speak of it means the plain operation on packed tensors; otherwise it is
+    unknown then, and its factors are left out, which is reported where ``is_reported``."""
+
+    put: Put
+    is_plain: bool = False
+    is_reported: bool = True
+
+
+def _dtypes(problem: Any, text: str) -> Any:
+    return replace(problem, dtypes=DtypeSet.parse(text))
+
+
+def _numd(problem: Any, text: str) -> Any:
+    by_count = {"0": "pass", "1": "nd1"}
+    if text not in by_count:
+        raise UsageError(f"--assume numd={text}: give 0 or 1")
+    return replace(problem, op=ELEMENTWISE[by_count[text]])
+
+
+def _gap(problem: Any, text: str) -> Any:
+    by_name = {"packed": False, "0": False, "strided": True, "1": True}
+    if text not in by_name:
+        raise UsageError(f"--assume gap={text}: give packed or strided")
+    return replace(problem, gap=by_name[text])
+
+
+def _split_k(problem: Any, text: str) -> Any:
+    return replace(problem, split_k=-1 if text == "auto" else int(text))
+
+
+def _layout(problem: Any, text: str) -> Any:
+    return replace(problem, layout=text)
+
+
+def _in_op(problem: Any, text: str) -> Any:
+    return replace(problem, in_op=elementwise_named(text))
+
+
+def _wei_op(problem: Any, text: str) -> Any:
+    return replace(problem, wei_op=elementwise_named(text))
+
+
+COMMON: dict[str, Column] = {
+    "dtypes": Column(_dtypes),
+    "layout": Column(_layout),
+    "numd": Column(_numd, is_plain=True, is_reported=False),
+    "gap": Column(_gap, is_plain=True, is_reported=False),
+    "split_k": Column(_split_k),
+    "in_op": Column(_in_op, is_reported=False),
+    "wei_op": Column(_wei_op, is_reported=False),
+}
+"""Columns of problems that have fields ``dtypes``, ``layout``, ``op``, ``gap``, ``split_k``, ``in_op``, ``wei_op``."""
+
+FIELD = {"numd": "op"}
+"""Where a column's name differs from the field's."""
+
+_COLUMN = {field: name for name, field in FIELD.items()}
+
+
+def column_of(field: str) -> str:
+    """The name of the column that gives a problem's field."""
+    return _COLUMN.get(field, field)

@@ -1,0 +1,202 @@
+"""Why bits can be compared: a rigorous bound on every sum, measured on the data, beside what the types hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil, erfc, floor, isfinite, log2, prod, sqrt
+
+import numpy as np
+
+from bitgate.model import Accumulation, Dtype, Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.model.measure import Measure, Measuring
+from bitgate.numerics import sampled
+from bitgate.numerics.factors import factors, gain_of
+from bitgate.numerics.fill import FillPlan, fill_named, make_tensor
+from bitgate.numerics.native import measure
+from bitgate.results.record.verdict import Certificate
+
+MEASURABLE = 64 << 20
+"""Bytes of a sparse operand that is made on the host only to be measured."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``value``: no cell's alpha * sum|a||b| + beta * |d| exceeds it; 0 if some are not finite.
+    ``integers``: all factors and d0 are. ``measures``: what was found of each tensor."""
+
+    value: int
+    integers: bool
+    measures: dict[str, Measure]
+
+
+def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
+    """The largest sum of magnitudes that one result cell can meet, through the epilogue; in integers, rounded up.
+
+    ``inputs`` are the operands as they are multiplied (factors.py), and d0.
+    """
+    return _bound(problem, lambda name, axes: measure(inputs[name], axes), inputs)
+
+
+def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
+    """``inputs``: the tensors, where they are at hand; else the range of each operand has to do."""
+    exactness = problem.operation.exactness
+    asked: dict[str, Measure] = {}
+
+    def remembered(name: str, axes: tuple[int, ...]) -> Measure:
+        found = measuring(name, axes)
+        asked.setdefault(name, found)
+        return found
+
+    sums = exactness.largest_sum(problem, remembered)
+    found = {name: asked.get(name) or measuring(name, ()) for name in exactness.operands(problem)}
+    if sums is None:
+        sums = _by_the_form(problem, found, inputs)
+    op = exactness.epilogue(problem)
+    bound = op.alpha * sums
+    if op.num_d:
+        found["d0"] = measuring("d0", ())
+        bound += max(1.0, op.beta) * found["d0"].largest
+    integers = all(m.fractions == 0 for m in found.values())
+    return Bound(ceil(bound) if isfinite(bound) else 0, integers, found)
+
+
+def _by_the_form(problem: Problem, found: Mapping[str, Measure], inputs: Mapping[str, HostTensor] | None) -> float:
+    exactness = problem.operation.exactness
+    form = exactness.form(problem)
+    if form is None or inputs is None or not all(isfinite(one.largest) for one in found.values()):
+        return exactness.terms(problem) * prod(one.largest for one in found.values())
+    return form.largest_sum({name: inputs[name].logical for name in found})
+
+
+def certify(problem: Problem, plan: FillPlan, inputs: dict[str, HostTensor], accumulation: Accumulation) -> Certificate:
+    """The certificate of a case's data under a kernel's accumulation contract."""
+    exactness = problem.operation.exactness
+    if exactness.form(problem) is None:
+        return _by_its_reason(problem, plan, inputs, accumulation)
+    inputs = factors(problem, inputs)
+    bound = measure_bound(problem, inputs)
+    cells = {name: inputs[name].tensor.elements for name in exactness.operands(problem)}
+    density = sum(bound.measures[name].nonzeros for name in cells) / sum(cells.values())
+    kept = prod(bound.measures[name].nonzeros / count for name, count in cells.items())
+    notes = [plan.note] if plan.note else []
+    if not bound.integers:
+        notes.append("data are not integers: no claim of exactness")
+    elif bound.value > accumulation.exact_range:
+        notes.append(f"sums may reach {bound.value}, exact only to {accumulation.exact_range}")
+    if any(bound.measures[name].nonzeros < count for name, count in cells.items()):
+        silent, indices = silent_indices(problem, inputs)
+        if silent:
+            notes.append(f"{silent} of {indices} reduction indices contribute nothing")
+    certificate = Certificate(
+        bound=bound.value,
+        exact_range=accumulation.exact_range,
+        density=density,
+        sensitivity=kept * _survival(problem, bound, kept),
+        holds=bound.integers and bound.value <= accumulation.exact_range,
+        note="; ".join(notes),
+    )
+    return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
+
+
+def _by_its_reason(
+    problem: Problem, plan: FillPlan, inputs: Mapping[str, HostTensor], accumulation: Accumulation
+) -> Certificate:
+    """Of data for which the operation itself answers: no sum is bounded, and what shows is measured by its reference.
+    UsageError if that refutes a claim of exact bits."""
+    fill = fill_named(problem, plan.fill)
+    if fill.exact:
+        sampled.check_claim(problem, inputs, accumulation, fill.name)
+    lost = sampled.losses(problem, inputs, plan.seed)
+    note = f"{fill.reason}; {lost.words}"
+    return Certificate(0, accumulation.exact_range, sampled.density(inputs), lost.sensitivity, fill.exact, note)
+
+
+def certify_plan(problem: Problem, plan: FillPlan, accumulation: Accumulation) -> Certificate:
+    """A certificate of integer data that nobody has made on the host: what the plan alone guarantees. Only an operand
+    that is sparse, so that its range says too little, is made and measured, if it is small."""
+    exactness = problem.operation.exactness
+    operands = exactness.operands(problem)
+
+    def measuring(name: str, axes: tuple[int, ...]) -> Measure:
+        tensor, fill = problem.tensors[name], plan.of(name)
+        if fill.density < 1 and tensor.bytes <= MEASURABLE:
+            return measure(factors(problem, {name: make_tensor(tensor, fill, plan.seed)})[name], axes)
+        kept = tuple(tensor.lengths[axis] for axis in axes)
+        largest = fill.range * (gain_of(problem, name) if name in operands else 1)
+        held = name not in operands or largest <= exactness.multiplicand(problem, name).exact_integer
+        sums = np.full(kept if axes else (0,), float(largest * (tensor.elements // prod(kept))))
+        return Measure(largest, round(tensor.elements * fill.density), 0 if held else tensor.elements, sums)
+
+    bound = _bound(problem, measuring)
+    kept = prod(plan.of(name).density for name in operands)
+    cells = {name: problem.tensors[name].elements for name in operands}
+    certificate = Certificate(
+        bound=bound.value,
+        exact_range=accumulation.exact_range,
+        density=sum(plan.of(name).density * count for name, count in cells.items()) / sum(cells.values()),
+        sensitivity=kept * _survival(problem, bound, kept),
+        holds=bound.integers and bound.value <= accumulation.exact_range,
+        note="; ".join([plan.note] * bool(plan.note) + ["by the plan, not measured"]),
+    )
+    return certificate if has_products(problem) else blind(certificate, NO_PRODUCT)
+
+
+def has_products(problem: Problem) -> bool:
+    """Is any cell of the result a sum of anything? What is no sum has no products, and is never blind for it."""
+    exactness = problem.operation.exactness
+    return exactness.form(problem) is None or exactness.has_products(problem)
+
+
+NO_PRODUCT = "no product exists: every tap of every position lies in the padding"
+ZERO_RESULT = "the expected result is zero in every cell: a kernel that only clears its result passes"
+
+
+def blind(certificate: Certificate, note: str) -> Certificate:
+    """The certificate of data whose result tells nothing of what a kernel sums."""
+    said = certificate.note if note in certificate.note else "; ".join(filter(None, (certificate.note, note)))
+    return replace(certificate, sensitivity=0.0, note=said)
+
+
+def silent_indices(problem: Problem, inputs: Mapping[str, HostTensor]) -> tuple[int, int]:
+    """How many indices of the reduction meet no product that is not zero, of all."""
+    return problem.operation.exactness.silent_indices(problem, lambda name, axes: measure(inputs[name], axes))
+
+
+def few_terms(problem: Problem, measuring: Measuring, found: Mapping[str, Measure]) -> float:
+    """A bound on sums of two operands with zeros: a cell meets no more of one than what shares the cell's own indices.
+    Infinite where neither has any."""
+    exactness = problem.operation.exactness
+    operands = exactness.operands(problem)
+    best = float("inf")
+    for name, other in zip(operands, reversed(operands), strict=True):
+        if found[name].nonzeros < problem.tensors[name].elements:
+            sums = measuring(name, exactness.shared_axes(problem, name)).sums
+            best = min(best, found[other].largest * float(sums.max()))
+    return best
+
+
+def _survival(problem: Problem, bound: Bound, kept: float) -> float:
+    """Estimated share of non-zero products whose loss changes the rounded output: those not small beside the spacing of
+    the output type at the typical size of a sum, in cells that do not saturate. ``kept``: share of products that are
+    not zero."""
+    exactness = problem.operation.exactness
+    first, *rest = (bound.measures[name].largest for name in exactness.operands(problem))
+    second = prod(rest)
+    if first == 0 or second == 0 or not isfinite(first * second):
+        return 0.0
+    sizes = (max(1.0, exactness.epilogue(problem).alpha) * first, second, kept * exactness.terms(problem))
+    return _visible(*sizes, problem.tensors[problem.result].dtype)
+
+
+@lru_cache(maxsize=4096)
+def _visible(first: float, second: float, terms: float, out: Dtype) -> float:
+    """The share for factors that are uniform up to ``first`` and ``second``, ``terms`` products a sum."""
+    # Sixteen typical sizes of each; integers are at least 1.
+    a, b = (np.ceil(largest * np.arange(1, 17) / 16) for largest in (first, second))
+    rms = sqrt(terms * float(np.mean(a**2)) * float(np.mean(b**2)))
+    spacing = 2.0 ** (floor(log2(max(rms, 1e-300))) - out.mantissa + 1) if out.is_float else 1.0
+    share = float(np.minimum(1.0, np.outer(a, b) / spacing).mean())
+    return share if out.is_float or rms == 0 else share * (1 - erfc(out.exact_integer / rms / sqrt(2)))

@@ -1,0 +1,62 @@
+"""How results of two operands that are multiplied and summed (operation/contraction.py) are judged: what the core asks
+of any operation, answered by the problem."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bitgate.model.contraction import Contraction
+from bitgate.model.dtype import Dtype
+from bitgate.model.elementwise import Elementwise
+from bitgate.model.exactness import Exactness
+from bitgate.model.host_tensor import HostTensor
+
+
+class ContractionExactness(Exactness):
+    """What convolution and GEMM share."""
+
+    states_order = True
+
+    def operands(self, problem: Contraction) -> tuple[str, ...]:
+        return problem.operands
+
+    def operation_of(self, problem: Contraction, operand: str) -> Elementwise:
+        return problem.operation_of(operand)
+
+    def multiplicand(self, problem: Contraction, operand: str) -> Dtype:
+        return problem.multiplicand(operand)
+
+    def epilogue(self, problem: Contraction) -> Elementwise:
+        return problem.op
+
+    def slices(self, problem: Contraction) -> int:
+        return problem.split_k
+
+    def probed_operands(self, problem: Contraction) -> tuple[str, ...]:
+        """Even seeds put the ones into x, dy or A, odd seeds into w or B (of bwd_weight into dy)."""
+        return tuple(sorted(problem.operands, key=lambda name: name == "wei"))
+
+    # ---- references
+
+    @staticmethod
+    @abstractmethod
+    def write_exact(
+        problem: Any, inputs: Mapping[str, HostTensor], result: HostTensor, dtype: np.dtype[Any], threads: int
+    ) -> None:
+        """Store the result of integers of which ``dtype`` holds every sum; ``inputs`` are the operands as they are
+        multiplied, and d0."""
+
+    def exact(
+        self,
+        problem: Contraction,
+        inputs: Mapping[str, HostTensor],
+        results: Mapping[str, HostTensor],
+        dtype: np.dtype[Any],
+        threads: int,
+    ) -> bool:
+        self.write_exact(problem, inputs, results[problem.result], dtype, threads)
+        return True

@@ -1,0 +1,44 @@
+"""Tensors as matrices that BLAS takes: in place where they lie in memory like that, else packed by native code."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import native
+from bitgate.numerics.native import PartView, TensorView, WindowView
+
+ONE_PLACE = WindowView.identity(())
+"""The window of images of a single cell, as of a tensor (g, n, c)."""
+
+
+def as_matrix(host: HostTensor, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """[g][n * cells][channels] of (g, n, channels, cells...) as a view, if the type is the GEMM's and channels lie side
+    by side in even rows."""
+    tensor = host.tensor
+    g, n, c = tensor.lengths[:3]
+    rows = [(n, tensor.strides[1]), *zip(tensor.lengths[3:], tensor.strides[3:], strict=True)]
+    rows = [(length, stride) for length, stride in rows if length > 1] or [(1, c)]
+    even = all(outer[1] == inner[1] * inner[0] for outer, inner in pairwise(rows))
+    pitch = rows[-1][1]
+    if host.storage.dtype != dtype or (c > 1 and tensor.strides[2] != 1) or not even or pitch < c:
+        return None
+    item = dtype.itemsize
+    shape = (g, prod(length for length, _ in rows), c)
+    return as_strided(host.storage, shape, (tensor.strides[0] * item, pitch * item, item))
+
+
+def matrices(host: HostTensor, dtype: np.dtype[Any], threads: int) -> NDArray[Any]:
+    """[g][rows][columns] of a tensor of three axes, with columns side by side; a copy where they are not."""
+    found = as_matrix(host, dtype)
+    if found is None:
+        g, rows, _ = host.tensor.lengths
+        found = np.empty(host.tensor.lengths, dtype)
+        native.gather(TensorView.of(host), ONE_PLACE, PartView(0, g, 0, rows), found, threads)
+    return found

@@ -1,0 +1,291 @@
+// The state of the process as bytes: looked at before and after each call of a library, and compared
+// (bitgate/worker/state.py names the sections and says what a difference means). Two looks at an unchanged
+// process are equal byte for byte; nothing is allocated but what opendir takes.
+#include <cfenv>
+#include <clocale>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <initializer_list>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+extern char** environ;
+
+namespace {
+
+// Each section is a 32-bit length and as many bytes. What does not fit is counted, not written.
+class Sections {
+public:
+  Sections(uint8_t* begin, int64_t room) : out(begin), capacity(room) {}
+
+  void open() {
+    start = length;
+    put(uint32_t{0});
+  }
+  void close() {
+    const auto bytes = static_cast<uint32_t>(length - start - 4);
+    if (start + 4 <= capacity)
+      std::memcpy(out + start, &bytes, 4);
+  }
+  template <class T> void put(const T& value) { put(&value, sizeof value); }
+  void put(const void* data, size_t bytes) {
+    if (length + static_cast<int64_t>(bytes) <= capacity)
+      std::memcpy(out + length, data, bytes);
+    length += static_cast<int64_t>(bytes);
+  }
+  template <class Write> void section(Write write) {
+    open();
+    write();
+    close();
+  }
+
+  int64_t length = 0;
+
+private:
+  uint8_t* out;
+  int64_t capacity, start = 0;
+};
+
+template <class Each> void each_number(const char* folder, Each each) {
+  DIR* const directory = ::opendir(folder);
+  if (!directory)
+    return;
+  const int own = ::dirfd(directory);
+  while (const dirent* const entry = ::readdir(directory))
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+      if (const int number = std::atoi(entry->d_name); number != own)
+        each(number);
+  ::closedir(directory);
+}
+
+void put_file(Sections& out, const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return;
+  char buffer[1024];
+  for (ssize_t got; (got = ::read(file, buffer, sizeof buffer)) > 0;)
+    out.put(buffer, static_cast<size_t>(got));
+  ::close(file);
+}
+
+// The numbers in a folder of /proc/self as they were last listed: to list them takes longer than to look at
+// each of them, and on a GPU they are many. Where the system tells how many there are, as many as these, if
+// these are all there, are these. Not for several threads.
+class Known {
+public:
+  // `put_one` writes what is to be told of a number, and says whether it is there; `count_in` tells how many
+  // there are by the folder's status.
+  template <class Put, class Count> void put(Sections& out, const char* folder, Put put_one, Count count_in) {
+    const int64_t begin = out.length;
+    struct stat status = {};
+    if (count >= 0 && ::stat(folder, &status) == 0 && count_in(status) == count) {
+      int place = 0;
+      while (place < count && put_one(number[place]))
+        ++place;
+      if (place == count)
+        return;
+      out.length = begin;
+    }
+    int found = 0;
+    each_number(folder, [&](int one) {
+      if (put_one(one) && found++ < most)
+        number[found - 1] = one;
+    });
+    count = found <= most ? found : -1;
+  }
+
+  // Are there as many as when they were last listed? No, where the system does not tell.
+  template <class Count> bool are_as_many(const char* folder, Count count_in) const {
+    struct stat status = {};
+    return count >= 0 && ::stat(folder, &status) == 0 && count_in(status) == count;
+  }
+
+private:
+  static constexpr int most = 4096;
+  int number[most];
+  int64_t count = -1; // too many to remember, or never listed
+};
+
+Known descriptors, threads;
+
+// The size is how many are open since Linux 6.2, before it is 0.
+int64_t descriptors_in(const struct stat& folder) {
+  return static_cast<int64_t>(folder.st_size);
+}
+int64_t threads_in(const struct stat& folder) {
+  return static_cast<int64_t>(folder.st_nlink) - 2;
+}
+
+bool has_children() {
+  siginfo_t info = {};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+// x87's control word and MXCSR, without the flags that any arithmetic sets.
+struct FpEnvironment {
+  uint32_t control, csr;
+  bool operator==(const FpEnvironment&) const = default;
+};
+
+FpEnvironment fp_environment() {
+  std::fenv_t environment;
+  ::fegetenv(&environment);
+  uint16_t control;
+  std::memcpy(&control, &environment, sizeof control);
+  return {control, _mm_getcsr() & ~0x3fu};
+}
+
+// Of the last snapshot, what costs nothing to look at again. An entry of the environment that is set anew is
+// another string.
+struct Last {
+  static constexpr int most = 1024;
+  const char* entry[most];
+  int entries = -1; // none taken yet, or too many to remember
+  FpEnvironment fp = {};
+  bool children = false;
+
+  void take(const FpEnvironment& now, bool has) {
+    fp = now, children = has, entries = 0;
+    for (char** one = environ; one && *one && entries <= most; ++one, ++entries)
+      if (entries < most)
+        entry[entries] = *one;
+    entries = entries <= most ? entries : -1;
+  }
+
+  bool has_this_environment() const {
+    int place = 0;
+    char** one = environ;
+    for (; one && *one && place < entries && entry[place] == *one; ++one)
+      ++place;
+    return place == entries && !(one && *one);
+  }
+} last;
+
+} // namespace
+
+// Writes at most `capacity` bytes; returns how many there are.
+extern "C" __attribute__((visibility("default"))) int64_t bitgate_process_state(uint8_t* data,
+                                                                                int64_t capacity) {
+  Sections out(data, capacity);
+  const FpEnvironment fp = fp_environment();
+  const bool children = has_children();
+  last.take(fp, children);
+  out.section([&] { out.put(fp); }); // fp_environment
+  out.section([&] {                  // signal_handlers, for signals 1 to 64
+    for (int number = 1; number <= 64; ++number) {
+      struct sigaction action = {};
+      uint64_t address = 0;
+      if (::sigaction(number, nullptr, &action) == 0)
+        std::memcpy(&address, &action, sizeof address);
+      out.put(address);
+    }
+  });
+  out.section([&] { // signal_mask
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    out.put(&mask, 8);
+  });
+  out.section([&] { // alternate_stack
+    stack_t stack = {};
+    ::sigaltstack(nullptr, &stack);
+    out.put(stack.ss_sp);
+  });
+  out.section([&] { // working_directory
+    char path[4096];
+    if (::getcwd(path, sizeof path))
+      out.put(path, std::strlen(path));
+  });
+  out.section([&] { // environment
+    for (char** entry = environ; entry && *entry; ++entry)
+      out.put(*entry, std::strlen(*entry) + 1);
+  });
+  out.section([&] { // umask
+    const mode_t mask = ::umask(077);
+    ::umask(mask);
+    out.put(static_cast<uint32_t>(mask));
+  });
+  out.section([&] { // limits
+    for (int which = 0; which < RLIM_NLIMITS; ++which) {
+      rlimit limit = {};
+      ::getrlimit(static_cast<__rlimit_resource_t>(which), &limit);
+      out.put(static_cast<uint64_t>(limit.rlim_cur));
+      out.put(static_cast<uint64_t>(limit.rlim_max));
+    }
+  });
+  out.section([&] { // timers: which of the three are armed, then those of timer_create
+    for (const auto which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+      itimerval timer = {};
+      ::getitimer(which, &timer);
+      out.put(static_cast<uint8_t>(timer.it_value.tv_sec || timer.it_value.tv_usec));
+    }
+    put_file(out, "/proc/self/timers");
+  });
+  out.section([&] { out.put(static_cast<int32_t>(::getpriority(PRIO_PROCESS, 0))); }); // priority
+  out.section([&] {                                                                    // affinity
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ::sched_getaffinity(0, sizeof cores, &cores);
+    out.put(cores);
+  });
+  out.section([&] { // locale
+    if (const char* const name = std::setlocale(LC_ALL, nullptr))
+      out.put(name, std::strlen(name));
+  });
+  out.section([&] { // process_flags: dumpable, the signal at the parent's death
+    int at_death = 0;
+    ::prctl(PR_GET_PDEATHSIG, &at_death, 0, 0, 0);
+    out.put(static_cast<uint32_t>(::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)));
+    out.put(static_cast<uint32_t>(at_death));
+  });
+  out.section([&] { // subprocesses
+    if (children)
+      each_number("/proc/self/task", [&](int task) {
+        char path[64];
+        std::snprintf(path, sizeof path, "/proc/self/task/%d/children", task);
+        put_file(out, path);
+      });
+  });
+  out.section([&] { // threads
+    const pid_t process = ::getpid();
+    const auto put_one = [&](int task) {
+      out.put(static_cast<uint32_t>(task));
+      return ::syscall(SYS_tgkill, process, task, 0) == 0;
+    };
+    threads.put(out, "/proc/self/task", put_one, threads_in);
+  });
+  out.section([&] { // descriptors: number, device, inode
+    const auto put_one = [&](int number) {
+      struct stat status = {};
+      if (::fstat(number, &status) != 0)
+        return false;
+      out.put(static_cast<uint64_t>(number));
+      out.put(static_cast<uint64_t>(status.st_dev));
+      out.put(static_cast<uint64_t>(status.st_ino));
+      return true;
+    };
+    descriptors.put(out, "/proc/self/fd", put_one, descriptors_in);
+  });
+  return out.length;
+}
+
+// Is what the harness itself may have changed since the last snapshot as it was then: numbers of threads and
+// descriptors, the environment, the floating-point environment? 0 where that cannot be told, or where there
+// are children, which are not counted.
+extern "C" __attribute__((visibility("default"))) int32_t bitgate_process_state_holds() {
+  return last.entries >= 0 && fp_environment() == last.fp && last.has_this_environment() && !last.children &&
+         !has_children() && threads.are_as_many("/proc/self/task", threads_in) &&
+         descriptors.are_as_many("/proc/self/fd", descriptors_in);
+}

@@ -1,0 +1,104 @@
+"""The ``probe`` fill: one-hot inputs, whose result shows the receptive field of single elements and nothing else.
+
+One operand is zero but for ones that share no result cell: one for each tuple of indices that it has in common with the
+result, (g, n) of an activation, (g, k) of a filter, (batch, m) of a matrix. The other operand holds distinct positive
+integers. So a result cell is zero or one element of the other operand: what reached a cell outside the receptive field,
+its value tells.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model import Accumulation, Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import counter
+from bitgate.numerics.factors import gain_of
+
+Index = tuple[int, ...]
+
+_MOST = 2**24
+"""More distinct values than this name no cell better."""
+
+
+def plan_probe(problem: Problem, accumulation: Accumulation, seed: int, d_range: int = 0) -> tuple[str, dict[str, int]]:
+    """The operand that gets the ones, and how many distinct values each operand holds: one of them many, where there
+    are more than two the rest one.
+
+    Seeds take turns with the operands. ``d_range``: the largest |d0|.
+    """
+    order = problem.operation.exactness.probed_operands(problem)
+    hot = order[seed % len(order)]
+    values = dict.fromkeys(order, 1)
+    for other in [name for name in order if name != hot][:1]:
+        values[other] = _distinct_values(problem, accumulation, other, d_range)
+    return hot, values
+
+
+def product_of_ones(problem: Problem) -> int:
+    """What the product of ones is, once their operations have scaled them."""
+    return prod(gain_of(problem, name) for name in problem.operation.exactness.operands(problem))
+
+
+def make_hot(problem: Problem, name: str, seed: int) -> HostTensor:
+    """1 at each of ``ones``, 0 elsewhere."""
+    host = HostTensor.empty(problem.tensors[name])
+    host.bits[...] = 0
+    host.logical[tuple(ones(problem, name, seed).T)] = np.ones((), host.storage.dtype)
+    return host
+
+
+def make_distinct(problem: Problem, name: str, values: int, seed: int) -> HostTensor:
+    """1 to ``values`` in logical order, over and over; the seed chooses where it starts."""
+    host = HostTensor.empty(problem.tensors[name])
+    numbers = 1 + (np.arange(host.tensor.elements, dtype=np.int64) + seed) % values
+    host.logical[...] = numbers.reshape(host.tensor.lengths).astype(host.storage.dtype)
+    return host
+
+
+def ones(problem: Problem, name: str, seed: int) -> NDArray[np.int64]:
+    """The logical indices of the ones, one a row: one for each tuple of the shared axes; along the others anywhere,
+    along those that only this operand has (positions of an image, taps) at an edge every other time, since edges are
+    where kernels go wrong."""
+    exactness = problem.operation.exactness
+    form = exactness.form(problem)
+    lengths = problem.tensors[name].lengths
+    shared = exactness.shared_axes(problem, name)
+    with_edges = form.own_axes(name) if form is not None else ()
+    sizes = [lengths[axis] for axis in shared]
+    tuples: NDArray[Any] = np.indices(sizes).reshape(len(shared), prod(sizes))
+    columns: list[NDArray[Any]] = []
+    start = counter.stream(seed, "probe")
+    for axis, length in enumerate(lengths):
+        if axis in shared:
+            columns.append(tuples[shared.index(axis)])
+            continue
+        words = counter.words(start, np.arange(tuples.shape[1], dtype=np.uint64) + np.uint64(axis << 40))
+        anywhere = (words >> np.uint64(8)) % np.uint64(length)
+        at_edge = np.where(words & np.uint64(1), np.uint64(length - 1), np.uint64(0))
+        columns.append(np.where((words & np.uint64(2) != 0) & (axis in with_edges), at_edge, anywhere))
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _distinct_values(problem: Problem, accumulation: Accumulation, other: str, d_range: int) -> int:
+    """How many integers from 1 up survive every type on the way: a prime, so that no stride of a layout hits the same
+    value again soon."""
+    exactness, tensors = problem.operation.exactness, problem.tensors
+    op = exactness.epilogue(problem)
+    behind = min(accumulation.exact_range, tensors[problem.result].dtype.exact_integer)
+    room = (behind - int(op.beta or 1) * d_range) // int(op.alpha) // product_of_ones(problem)
+    factor = exactness.multiplicand(problem, other).exact_integer // gain_of(problem, other)
+    held = min(tensors[other].dtype.exact_integer, factor, _MOST)
+    return _prime_up_to(max(1, min(held, room)))
+
+
+def _prime_up_to(limit: int) -> int:
+    """The largest prime that is not above ``limit``; 1 if there is none."""
+    for candidate in range(limit, 1, -1):
+        if all(candidate % divisor for divisor in range(2, int(candidate**0.5) + 1)):
+            return candidate
+    return 1

@@ -1,0 +1,91 @@
+"""The ordered reference: each cell's sum in the order that its operation states, with explicit fma, so that it equals
+the naive kernels bit for bit on any finite data.
+
+Operands are first what they are multiplied as (factors.py). acc = fma(a, b, acc) from +0 in the accumulator's type: f64
+if any tensor is f64, i32 (wrapping) if all operands are integers, else f32.
+
+Then the epilogue, in the accumulator's type, in f64 where that is i32: scale v = alpha * v; bias and nd1 v = v + d;
+bilinear v = alpha * v, then v = fma(beta, d, v); relu v = 0 if v < 0 else v, so that NaN and -0 stay. Then one rounding
+to nearest even (rounding.py).
+
+Nothing here is shared with the exact reference but the numbers: packing and rounding are numpy's, the sums are
+native/ordered.cpp's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.model import DTYPES, Dtype, Problem
+from bitgate.model.form import Array
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics import native
+from bitgate.numerics.factors import factors
+from bitgate.numerics.rounding import rounded
+
+
+def accumulator_of(problem: Problem) -> Dtype:
+    """The type that sums: stated in the module's text."""
+    tensors = problem.tensors
+    if any(tensor.dtype.name == "f64" for tensor in tensors.values()):
+        return DTYPES["f64"]
+    if not any(tensors[name].dtype.is_float for name in problem.operation.exactness.operands(problem)):
+        return DTYPES["i32"]
+    return DTYPES["f32"]
+
+
+def ordered_reference(problem: Problem, inputs: dict[str, HostTensor], threads: int | None = None) -> HostTensor:
+    """The result of ``problem``; gaps hold GAP_PATTERN. UsageError if its operation states no order."""
+    accumulator = accumulator_of(problem)
+    cells = {name: host.logical for name, host in factors(problem, inputs).items()}
+    sums = problem.operation.exactness.ordered_sums(problem, cells, accumulator, _threads(threads))
+    if sums is None:
+        sums = _in_any_order(problem, cells, accumulator)
+    if problem.operation.exactness.epilogue(problem).code != 0:
+        sums = sums.astype(np.float64) if accumulator.name == "i32" else sums
+        sums = through_epilogue(problem, sums, cells, threads)
+    result = HostTensor.empty(problem.tensors[problem.result])
+    result.logical[...] = rounded(sums, result.tensor.dtype)
+    return result
+
+
+def _in_any_order(problem: Problem, cells: Mapping[str, Array], accumulator: Dtype) -> Array:
+    """Of integers, whose sums wrap to the same bits in every order. UsageError for other numbers."""
+    form = problem.operation.exactness.form(problem)
+    if form is None or accumulator.name != "i32":
+        raise UsageError(f"{problem.operation} states no order of summation: leave the ordered reference out")
+    with np.errstate(over="ignore"):
+        return form.apply({name: cells[name].astype(np.int64) for name in form.operands}).astype(np.int32)
+
+
+def sums(problem: Problem, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
+    """The sums of any numbers in the operands' places, in f64 and in logical order: in the stated order, where there is
+    one."""
+    exactness = problem.operation.exactness
+    found = exactness.ordered_sums(problem, arrays, DTYPES["f64"], _threads(threads))
+    if found is not None:
+        return found
+    form = exactness.form(problem)
+    assert form is not None
+    with np.errstate(invalid="ignore", over="ignore"):
+        return form.apply({name: np.asarray(arrays[name], np.float64) for name in form.operands})
+
+
+def through_epilogue(problem: Problem, sums: Array, arrays: Mapping[str, Array], threads: int | None = None) -> Array:
+    """What the epilogue makes of ``sums``, which it may overwrite, and of ``arrays["d0"]``, in their type: f32, f64."""
+    op = problem.operation.exactness.epilogue(problem)
+    if op.code == 0:
+        return sums
+    values = np.ascontiguousarray(sums)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        d = np.ascontiguousarray(arrays["d0"].astype(values.dtype)) if op.num_d else None
+    native.ordered_op(op, values, d, _threads(threads))
+    return values
+
+
+def _threads(threads: int | None) -> int:
+    return paths.threads() if threads is None else threads

@@ -1,6 +1,0 @@
-"""Batched GEMM with an epilogue."""
-
-from bitgate.operations.gemm.operation import OPERATIONS
-from bitgate.operations.gemm.problem import GEMM_LAYOUTS, GemmProblem, gemm_problem
-
-__all__ = ["GEMM_LAYOUTS", "OPERATIONS", "GemmProblem", "gemm_problem"]

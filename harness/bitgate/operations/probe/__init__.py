@@ -1,6 +1,0 @@
-"""Probes of the platform: they compute nothing, and measure what every kernel takes for granted."""
-
-from bitgate.operations.probe.operation import OPERATIONS
-from bitgate.operations.probe.problem import ProbeProblem, Subject
-
-__all__ = ["OPERATIONS", "ProbeProblem", "Subject"]

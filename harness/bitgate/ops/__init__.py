@@ -1,0 +1,1 @@
+"""The operations that bitgate knows, one folder each; nothing outside imports one by name (bitgate.model)."""

@@ -1,0 +1,71 @@
+"""What is said of results of a convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bitgate.kernel.declaration import Instance
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.model.insight import Insight
+from bitgate.ops.convolution import drawing, trace
+from bitgate.ops.convolution.launches import launch_errors
+from bitgate.ops.convolution.laws import LAWS, passes
+from bitgate.ops.convolution.layout import input_letters, output_letters, weight_letters
+from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.convolution.rules import RULES
+
+NAMES: Mapping[Pass, Mapping[str, str]] = {
+    Pass.FWD: {"in": "x", "wei": "w", "out": "y"},
+    Pass.BWD_DATA: {"in": "dx", "wei": "w", "out": "dy"},
+    Pass.BWD_WEIGHT: {"in": "x", "wei": "dw", "out": "dy"},
+}
+
+
+class ConvolutionInsight(Insight):
+    """What is said of results of a convolution."""
+
+    rules = RULES
+    laws = LAWS
+
+    def names(self, problem: ConvProblem) -> Mapping[str, str]:
+        return NAMES[problem.direction]
+
+    def letters(self, problem: ConvProblem, role: str) -> str:
+        known = {"in": input_letters, "wei": weight_letters, "out": output_letters}
+        return known[role](problem.ndim) if role in known else problem.result_letters
+
+    def channel_axis(self, problem: ConvProblem) -> int:
+        """C of dx, K of y; of dw C."""
+        return 2
+
+    def neighbours(self, problem: ConvProblem) -> Sequence[int]:
+        """All but groups and images (or K of dw): those have rules of their own."""
+        return range(2, 3 + problem.ndim)
+
+    def adds_to_result(self, problem: ConvProblem) -> bool:
+        """Slices of a split reduction meet in the result."""
+        return problem.split_k > 1
+
+    def companions(self, problem: ConvProblem) -> tuple[ConvProblem, ...]:
+        return passes(problem)
+
+    def launch_errors(self, problem: ConvProblem, record: DispatchRecord) -> list[str]:
+        return launch_errors(problem, record) if problem.direction is Pass.BWD_DATA else []
+
+    def tensor_lines(self, problem: ConvProblem) -> list[str]:
+        return trace.tensor_lines(problem)
+
+    def launch_lines(
+        self, problem: ConvProblem, instance: Instance, record: DispatchRecord, launches: int
+    ) -> list[list[str]]:
+        return trace.descriptors(problem, instance, record, launches) if problem.direction is Pass.BWD_DATA else []
+
+    def derived(self, problem: ConvProblem) -> tuple[str, ...]:
+        return (f"output {'x'.join(map(str, problem.output))}",)
+
+    def groups(self, problem: ConvProblem) -> tuple[str, ...]:
+        """With strides the sub-GEMMs of backward data are several, and rows are read with gaps."""
+        return problem.operation.name, str(problem.dtypes), "stride > 1" if problem.strided else "stride 1"
+
+    def picture(self, problem: ConvProblem) -> str:
+        return drawing.picture(problem)

@@ -1,0 +1,90 @@
+"""Only cells whose window reaches over the border of the image are wrong: a padding or bounds check."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model.finding import Finding, Role
+from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.convolution.rules.positions import wrong_positions
+from bitgate.verify.diagnose.scene import Scene, along
+from bitgate.verify.diagnose.words import join
+
+MOST = 0.9
+"""If more cells than this are border cells anyway, that the wrong ones are says nothing."""
+
+
+def border(scene: Scene[ConvProblem]) -> Finding | None:
+    low, high = edges(scene.problem)
+    reach = [a | b for a, b in zip(low, high, strict=True)]
+    grid = _any(reach)
+    if grid.mean() > MOST or not grid.any():
+        return None
+    wrong = wrong_positions(scene) > 0
+    if (wrong & ~grid).any() or scene.by_chance(float(grid.mean()), int(np.count_nonzero(wrong))):
+        return None
+    names = _names(scene)
+    sides = _sides(wrong, low, high, names)
+    axes = [name for name, flags in zip(names, reach, strict=True) if flags.any()]
+    evidence = {"axes": axes, "sides": sides, "border_share": round(float(grid.mean()), 4)}
+    if len(sides) == 1 and len(sides) < 2 * len(axes):
+        text = f"only where the window reaches over the {sides[0]} border"
+        return Finding("pad_side", Role.PLACE, 0.85, text, evidence, frozenset({"border"}))
+    return Finding("border", Role.PLACE, 0.8, f"only where the window reaches over the border ({join(axes)})", evidence)
+
+
+def edges(problem: ConvProblem) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]]:
+    """For each axis of the result's spatial part: does a tap fall below the first cell, above the last one?"""
+    both = [_EDGES[problem.direction](problem, axis) for axis in range(problem.ndim)]
+    return [low for low, _ in both], [high for _, high in both]
+
+
+def _fwd(problem: ConvProblem, axis: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    first = np.arange(problem.output[axis]) * problem.stride[axis] - problem.left_pad[axis]
+    last = first + (problem.filter[axis] - 1) * problem.dilation[axis]
+    return first < 0, last >= problem.input[axis]
+
+
+def _bwd_data(problem: ConvProblem, axis: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    taps = np.arange(problem.filter[axis]) * problem.dilation[axis]
+    at = np.arange(problem.input[axis])[:, None] + problem.left_pad[axis] - taps
+    o = at // problem.stride[axis]
+    mine = at % problem.stride[axis] == 0
+    return (mine & (o < 0)).any(axis=1), (mine & (o >= problem.output[axis])).any(axis=1)
+
+
+def _bwd_weight(problem: ConvProblem, axis: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    first = np.arange(problem.filter[axis]) * problem.dilation[axis] - problem.left_pad[axis]
+    last = first + (problem.output[axis] - 1) * problem.stride[axis]
+    return first < 0, last >= problem.input[axis]
+
+
+_EDGES = {Pass.FWD: _fwd, Pass.BWD_DATA: _bwd_data, Pass.BWD_WEIGHT: _bwd_weight}
+
+
+def _names(scene: Scene[ConvProblem]) -> str:
+    return scene.letters[3:]
+
+
+def _any(flags: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Cells of the grid for which any axis is flagged."""
+    grid = np.zeros([f.size for f in flags], bool)
+    for axis, mine in enumerate(flags):
+        grid = grid | along(mine, axis, grid.ndim)
+    return grid
+
+
+def _sides(
+    wrong: NDArray[np.bool_], low: list[NDArray[np.bool_]], high: list[NDArray[np.bool_]], names: str
+) -> list[str]:
+    """The fewest sides that cover every wrong cell: one if one does, else all that have wrong cells."""
+    sides: list[str] = []
+    for axis, name in enumerate(names):
+        for word, flags in (("low", low[axis]), ("high", high[axis])):
+            reach = along(flags, axis, wrong.ndim)
+            if (wrong & reach).any():
+                if not (wrong & ~reach).any():
+                    return [f"{word} {name}"]
+                sides.append(f"{word} {name}")
+    return sides

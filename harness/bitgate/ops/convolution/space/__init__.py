@@ -1,0 +1,131 @@
+"""The problems that a convolution has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from bitgate.model import DtypeSet, Operation
+from bitgate.model.space import Bend, Domains, Space
+from bitgate.model.space.column import Column
+from bitgate.model.space.contraction import with_operand_operation
+from bitgate.model.space.factor import Codes, Factor
+from bitgate.model.space.neighbour import Nearby
+from bitgate.model.space.planting import Plantable
+from bitgate.model.space.problem_property import Property
+from bitgate.model.space.threshold import Threshold
+from bitgate.ops.convolution.problem import ConvProblem, Pass
+from bitgate.ops.convolution.space import rows
+from bitgate.ops.convolution.space.batch import Batch
+
+
+class ConvolutionSpace(Space):
+    """Of one pass. What tables say stands in ``rows``; all else is loaded when it is asked for."""
+
+    axes = rows.AXES
+    shape = rows.SHAPE
+    lengths = rows.LENGTHS
+    layouts: Mapping[str, int] = rows.LAYOUTS
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        direction = Pass(operation.name)
+        self.direction = direction
+        self.leads = direction is Pass.BWD_DATA
+        self.salt = direction.code
+
+    @property
+    def properties(self) -> Mapping[str, Property]:
+        return rows.PROPERTIES
+
+    def keywords(self, problem: ConvProblem) -> tuple[str, ...]:
+        return rows.keywords(problem)
+
+    def layouts_of(self, problem: ConvProblem) -> str:
+        return f"{problem.layout} {problem.wei_layout}"
+
+    def dimensions(self, shape: str) -> int:
+        return rows.dimensions(shape)
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        from bitgate.ops.convolution.space.factors import FACTORS
+
+        return FACTORS[self.direction]
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        from bitgate.ops.convolution.space.columns import COLUMNS
+
+        return COLUMNS
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        from bitgate.ops.convolution.space.thresholds import THRESHOLDS
+
+        return THRESHOLDS
+
+    @property
+    def plantable(self) -> tuple[Plantable, ...]:
+        from bitgate.ops.convolution.space.planting import PLANTABLE
+
+        return PLANTABLE
+
+    def batch(self, problems: Sequence[ConvProblem]) -> Batch:
+        return Batch.from_problems(problems)
+
+    def domains(
+        self, counted: frozenset[str], assumed: Mapping[str, tuple[str, ...]], rows: Sequence[ConvProblem]
+    ) -> Domains:
+        from bitgate.ops.convolution.space.columns import domains
+
+        return domains(self.direction, counted, assumed, rows)
+
+    def witnesses(self, domains: Domains) -> Batch:
+        from bitgate.ops.convolution.space.pool import witnesses
+
+        return witnesses(self.direction, domains)
+
+    def everyday(self, domains: Domains) -> Batch:
+        from bitgate.ops.convolution.space.field import field
+
+        return field(self.direction, domains)
+
+    def candidates(self, seed: Sequence[int], size: int, layouts: Sequence[str], distribution: str) -> Batch:
+        from bitgate.ops.convolution.space.distributions import candidates
+
+        return candidates(self.direction, seed, size, layouts, distribution)
+
+    def finer(self, batch: Batch) -> Codes:
+        from bitgate.ops.convolution.space.distributions import axis_classes
+
+        return axis_classes(batch)
+
+    def varied(self, problem: ConvProblem, dtypes: Sequence[DtypeSet], rng: np.random.Generator) -> ConvProblem:
+        varied: ConvProblem = with_operand_operation(super().varied(problem, dtypes, rng), rng)
+        return varied
+
+    def operands(self, problem: ConvProblem) -> tuple[str, ...]:
+        return problem.operands
+
+    def bends(self, layouts: Sequence[str]) -> tuple[Bend, ...]:
+        from bitgate.ops.convolution.space.distributions import BENDS
+
+        return BENDS
+
+    def smaller(self, problem: ConvProblem) -> Iterator[ConvProblem]:
+        from bitgate.ops.convolution.space.smaller import smaller
+
+        return smaller(problem)
+
+    def oddness(self, problem: ConvProblem) -> tuple[int, int]:
+        from bitgate.ops.convolution.space.smaller import oddness
+
+        return oddness(problem)
+
+    def nearby(self, problem: ConvProblem) -> Iterator[Nearby]:
+        from bitgate.ops.convolution.space.smaller import nearby
+
+        return nearby(problem)

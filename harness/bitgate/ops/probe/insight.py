@@ -1,0 +1,19 @@
+"""What is said of a probe: its findings."""
+
+from __future__ import annotations
+
+from bitgate.kernel.runner import LibraryRunner
+from bitgate.model.insight import Insight
+from bitgate.model.measurement import Measurement
+from bitgate.ops.probe.problem import ProbeProblem
+from bitgate.runtime.device import Device
+from bitgate.runtime.probe import PROBES, Measured, Workbench
+
+
+class ProbeInsight(Insight):
+    """What is said of a probe."""
+
+    def measurement(
+        self, problem: ProbeProblem, instance: str, device: Device, runner: LibraryRunner
+    ) -> Measurement | None:
+        return Measured(Workbench(device, runner.library), PROBES[instance])

@@ -1,0 +1,192 @@
+"""Result events: one JSON object a line, one line a verdict, written in one write so that a crash loses none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.untrusted import LONGEST_LINE, OddInput, parse_json, read_bytes
+from bitgate.results.record.key import Key
+from bitgate.results.record.line import Line, check_types
+from bitgate.results.record.outcome import Outcome
+from bitgate.results.record.stamp import Stamp
+from bitgate.results.record.verdict import Certificate, Diagnosis, Verdict
+
+SCHEMA = 1
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+AS_THEY_ARE = frozenset(field.name for field in fields(Verdict)) & set(Line.__struct_fields__) - {
+    *("certificate", "diagnosis", "known_bug", "run")
+}
+"""Fields of a verdict that stand in its line under the same name, as they are."""
+
+
+class RecordError(ValueError):
+    """A results file that cannot be read; the message names file and line."""
+
+
+def to_event(verdict: Verdict) -> dict[str, Any]:
+    """The JSON object of a verdict, with the keys that docs/results.md lists."""
+    key, certificate, diagnosis = verdict.key, verdict.certificate, verdict.diagnosis
+    event: dict[str, Any] = {
+        "schema": SCHEMA,
+        "plan": verdict.plan,
+        "suite": verdict.suite,
+        "test": verdict.test,
+        **key.fields(),
+        "human": verdict.human,
+        "platform": verdict.platform,
+        "device": {"kind": verdict.device_kind, "name": verdict.device_name},
+        "tier": verdict.tier,
+        "verdict": verdict.outcome.value,
+        "expected": verdict.expected,
+        "green": verdict.green,
+        "compared": verdict.compared,
+        "reason": verdict.reason,
+        "digest": verdict.digest,
+        "reference": verdict.reference,
+        "certificate": None if certificate is None else dict(vars(certificate)),
+        "error": verdict.error,
+        "dispatch": verdict.dispatch,
+        "seconds": {name: round(value, 6) for name, value in verdict.seconds.items()},
+        "diagnosis": None
+        if diagnosis is None
+        else {"kinds": list(diagnosis.kinds), "sentence": diagnosis.sentence, "evidence": diagnosis.evidence},
+        "repro": verdict.repro,
+        "foreign": verdict.foreign,
+        "fingerprint": verdict.fingerprint,
+        "row": verdict.row,
+        "run": None if verdict.run is None else dict(vars(verdict.run)),
+    }
+    # Only where there is something to say: most lines of a record have neither.
+    event |= {name: value for name in ("view", "known_bug") if (value := getattr(verdict, name))}
+    return event
+
+
+def from_event(event: dict[str, Any]) -> Verdict:
+    """The verdict of an event. Raises RecordError if a key is missing, of the wrong type, or outside its closed set."""
+    try:
+        if event["schema"] != SCHEMA:
+            raise RecordError(f"schema {event['schema']!r:.40} is not {SCHEMA}: written by another version of bitgate")
+        check_types(event)
+        certificate = event["certificate"]
+        diagnosis = event["diagnosis"]
+        return Verdict(
+            **{name: event[name] for name in AS_THEY_ARE if name in event},
+            key=Key.of(event),
+            outcome=Outcome(event["verdict"]),
+            device_kind=event["device"]["kind"],
+            device_name=event["device"]["name"],
+            certificate=None if certificate is None else Certificate(**certificate),
+            diagnosis=None
+            if diagnosis is None
+            else Diagnosis(tuple(diagnosis["kinds"]), diagnosis["sentence"], diagnosis["evidence"]),
+            shows=bool(event.get("compared", True)) or event["verdict"] != Outcome.PASS,
+            known_bug=_known_bug(event),
+            run=_stamp(event.get("run")),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"not a result event: {type(error).__name__}: {error}") from None
+    except RecordError:
+        raise
+    except ValueError as error:
+        raise RecordError(str(error)) from None
+
+
+def _known_bug(event: dict[str, Any]) -> dict[str, str]:
+    """The ledger's entry. A KNOWN_BUG is green, so it must say which bug, how it failed, and until when that holds."""
+    entry = {str(name): str(value) for name, value in event.get("known_bug", {}).items()}
+    ended = Outcome(entry.get("outcome", Outcome.KNOWN_BUG))  # a ValueError for what is no outcome
+    if Outcome(event["verdict"]) is not Outcome.KNOWN_BUG:
+        return entry
+    if lacking := [name for name in ("ticket", "owner", "expires", "outcome") if not entry.get(name)]:
+        raise RecordError(f"it says KNOWN_BUG, and not by which entry of a ledger: {', '.join(lacking)} is missing")
+    if ended in (Outcome.PASS, Outcome.KNOWN_BUG):
+        raise RecordError(f"it says KNOWN_BUG, and that the case ended in {ended}, which is no failure")
+    ran = str((event.get("run") or {}).get("time", ""))[:10]
+    if ran > entry["expires"]:
+        raise RecordError(f"it says KNOWN_BUG by an entry that had expired ({entry['expires']}) when it ran ({ran})")
+    return entry
+
+
+def _stamp(run: dict[str, Any] | None) -> Stamp | None:
+    if run is None:
+        return None
+    stamp = Stamp(run["id"], run["attempt"], run["time"], run.get("job", ""), run.get("shard", ""))
+    _ = stamp.instant  # a time that is none puts nothing in order
+    return stamp
+
+
+def append(path: Path, verdict: Verdict) -> None:
+    """Append one event in one write, at once; concurrent writers on one file do not interleave (O_APPEND)."""
+    append_line(path, (json.dumps(to_event(verdict), separators=(",", ":")) + "\n").encode())
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """The whole line or nothing of it. OSError where that cannot be written."""
+    try:
+        descriptor = os.open(path, _APPENDING, 0o644)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, _APPENDING, 0o644)
+    try:
+        try:
+            written = os.write(descriptor, line)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            written = 0
+        if written != len(line):
+            _take_back(descriptor, written)
+            raise OSError(f"{path}: the disk is full; free space and run again with --resume")
+    finally:
+        os.close(descriptor)
+
+
+def _take_back(descriptor: int, written: int) -> None:
+    """Remove a part of a line from the end of the file, unless somebody has appended behind it already."""
+    end = os.lseek(descriptor, 0, os.SEEK_CUR)
+    if os.fstat(descriptor).st_size == end:
+        os.ftruncate(descriptor, end - written)
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that is no verdict. ``cut``: the last one, without its end, as a crash or a full disk leaves it."""
+
+    number: int
+    why: str
+    cut: bool = False
+
+
+def scan(path: Path) -> Iterator[Verdict | BadLine]:
+    """Every line of a results file. RecordError for a file that cannot be read at all."""
+    try:
+        data = read_bytes(path)
+    except OddInput as error:
+        raise RecordError(f"{path}: {error}") from None
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    for number, line in enumerate(lines, 1):
+        try:
+            if len(line) > LONGEST_LINE:
+                raise OddInput(f"a line of {len(line)} bytes: at most {LONGEST_LINE} are read")
+            yield from_event(parse_json(line))
+        except (OddInput, RecordError) as error:
+            yield BadLine(number, str(error))
+    if tail:
+        yield BadLine(len(lines) + 1, "the line is cut: its writer died, or the disk was full", cut=True)
+
+
+def read(path: Path) -> Iterator[Verdict]:
+    """The verdicts of a results file of our own. A last line cut by a crash is dropped, and its case counts as not
+    recorded; any other bad line is a RecordError."""
+    for found in scan(path):
+        if isinstance(found, Verdict):
+            yield found
+        elif not found.cut:
+            raise RecordError(f"{path}:{found.number}: {found.why}")

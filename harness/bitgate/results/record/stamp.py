@@ -1,0 +1,65 @@
+"""Which run, which attempt at it, and when: what tells attempts apart and puts them in order, wherever files lie."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from bitgate.core.errors import UsageError
+
+# Who says so: the user, then GitHub, GitLab and Jenkins.
+RUN_VARIABLES = ("BITGATE_RUN_ID", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG")
+ATTEMPT_VARIABLES = ("BITGATE_RUN_ATTEMPT", "GITHUB_RUN_ATTEMPT")
+
+_HANDED_DOWN = "BITGATE_STAMP"
+"""From the process that answers for a run to its workers."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """``id`` is the CI system's, shared by all jobs of a run; ``attempt`` counts from 1. ``job`` is one start of
+    bitgate, ``shard`` the ``2/6`` that it ran, if it ran one; both are empty in records of others."""
+
+    id: str
+    attempt: int
+    time: str
+    """UTC, ISO 8601, of the verdict."""
+    job: str = ""
+    shard: str = ""
+
+    @property
+    def instant(self) -> datetime:
+        """``time``. ValueError if it is none, or has no zone."""
+        # Python 3.10 knows no Z.
+        found = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", self.time))
+        if found.tzinfo is None:
+            raise ValueError(f"time {self.time} has no zone; write UTC")
+        return found.astimezone(timezone.utc)
+
+    def now(self) -> Stamp:
+        now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+        return Stamp(self.id, self.attempt, now, self.job, self.shard)
+
+
+def begin(shard: str = "", environment: Mapping[str, str] = os.environ) -> Stamp:
+    """The stamp of a run that starts now. Without a CI system that names it, the run gets an id of its own."""
+    job = secrets.token_hex(8)
+    run = next((value for name in RUN_VARIABLES if (value := environment.get(name))), f"local-{job}")
+    stated = next((value for name in ATTEMPT_VARIABLES if (value := environment.get(name))), "1")
+    if not re.fullmatch(r"[1-9]\d{0,8}", stated):
+        raise UsageError(f"{' or '.join(ATTEMPT_VARIABLES)} is {stated!r}: give a number from 1 up")
+    return Stamp(run[:200], int(stated), "", job, shard).now()
+
+
+def hand_down(stamp: Stamp) -> None:
+    """Leave the stamp for workers, which inherit the environment."""
+    os.environ[_HANDED_DOWN] = "\n".join([stamp.id, str(stamp.attempt), stamp.job, stamp.shard])
+
+
+def handed_down() -> Stamp:
+    run, attempt, job, shard = os.environ[_HANDED_DOWN].split("\n")
+    return Stamp(run, int(attempt), "", job, shard).now()

@@ -1,0 +1,147 @@
+"""Attempts at one case, put in order by what they say of themselves, and the one answer that they amount to."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from bitgate.results.record import Diagnosis, Outcome, Verdict, to_event
+
+_EVER = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The final verdict on one key and test. ``earlier``: outcomes of the attempts before it, oldest first."""
+
+    verdict: Verdict
+    earlier: tuple[Outcome, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """True if an attempt before this one ended otherwise: the same bits went in, so that is a finding itself."""
+        return any(outcome is not self.verdict.outcome for outcome in self.earlier)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """``job`` gave the last verdict; ``rivals`` are jobs of which none says that it came later."""
+
+    entry: Entry
+    job: int
+    rivals: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Try:
+    """A verdict and where it stands. ``job`` is equal for files that one job wrote, or went on writing."""
+
+    verdict: Verdict
+    job: int
+    line: int
+
+
+def settle(tries: Sequence[Try]) -> Settled:
+    """What all attempts at one case amount to."""
+    if len(tries) == 1:
+        return Settled(Entry(tries[0].verdict), tries[0].job, frozenset())
+    once = _once(tries)
+    rivals = _rivals(once)
+    ordered = _ordered(once)
+    verdicts = [attempt.verdict for attempt in ordered]
+    final = _of_one_mind(verdicts)
+    entry = Entry(final, tuple(verdict.outcome for verdict in verdicts[:-1]))
+    return Settled(entry, ordered[-1].job, rivals)
+
+
+def _once(tries: Sequence[Try]) -> list[Try]:
+    """Without copies: what one job wrote at one time it wrote once, in however many files it stands. What answers
+    otherwise is no copy, whatever its stamp says."""
+    seen: dict[object, Try] = {}
+    for number, one in enumerate(tries):
+        stamp = one.verdict.run
+        copied = (stamp, one.job, one.verdict.green, *_answer(one.verdict))
+        seen.setdefault(copied if stamp and stamp.job else number, one)
+    return list(seen.values())
+
+
+def _rivals(tries: Sequence[Try]) -> frozenset[int]:
+    jobs: dict[int, set[int]] = defaultdict(set)
+    for one in tries:
+        jobs[one.job].add(one.verdict.run.attempt if one.verdict.run else 0)
+    if len(jobs) < 2:
+        return frozenset()
+    ids = {one.verdict.run.id if one.verdict.run else None for one in tries}
+    counted = sum(len(attempts) for attempts in jobs.values())
+    in_order = len(ids) == 1 and None not in ids and len(set().union(*jobs.values())) == counted
+    return frozenset() if in_order else frozenset(jobs)
+
+
+def _ordered(tries: Sequence[Try]) -> list[Try]:
+    """By run, attempt and time; lines of before there were stamps come first, as they stand in their file."""
+    begun: dict[str, datetime] = {}
+    for one in tries:
+        if stamp := one.verdict.run:
+            begun[stamp.id] = min(stamp.instant, begun.get(stamp.id, stamp.instant))
+
+    def place(one: Try) -> tuple[Any, ...]:
+        stamp = one.verdict.run
+        age = (begun[stamp.id], stamp.id, stamp.attempt, stamp.instant) if stamp else (_EVER, "", 0, _EVER)
+        # Where all that is equal, neither the order of files nor their names may decide.
+        return (*age, one.line, json.dumps(to_event(one.verdict), sort_keys=True, default=str))
+
+    return sorted(tries, key=place)
+
+
+def _of_one_mind(verdicts: Sequence[Verdict]) -> Verdict:
+    """The last verdict; NONDETERMINISTIC if it is green and one build has answered otherwise before. An attempt that
+    did not run takes no finding back, a green one no answer."""
+    final = verdicts[-1]
+    answers = [verdict for verdict in verdicts if not verdict.outcome.is_unanswered]
+    if final.outcome.is_unanswered and answers and not answers[-1].green:
+        return answers[-1]
+    if not final.green or not answers:
+        return final
+    last = answers[-1]
+    same = [verdict for verdict in answers if _is_comparable(verdict, last)]
+    if len({_answer(verdict) for verdict in same}) == 1:
+        return final if last.green else last
+    reason = f"the answer changed between attempts of one build: {', then '.join(map(_words, same))}"
+    return replace(last, outcome=Outcome.NONDETERMINISTIC, reason=reason, diagnosis=Diagnosis(("race",), reason, {}))
+
+
+def _is_comparable(verdict: Verdict, last: Verdict) -> bool:
+    """Of one build; and in another run, which a person started, a test may have changed, which is no word about bits:
+    then what only the test found is left out."""
+    if verdict.fingerprint.get("build") != last.fingerprint.get("build"):
+        return False
+    same_run = verdict.run and last.run and verdict.run.id == last.run.id
+    return bool(same_run) or not verdict.reason.startswith("the verdict alone was PASS, but ")
+
+
+def _answer(verdict: Verdict) -> tuple[Outcome, str]:
+    return verdict.outcome, verdict.digest if verdict.outcome is Outcome.PASS else ""
+
+
+def _words(verdict: Verdict) -> str:
+    attempt = f" in attempt {verdict.run.attempt}" if verdict.run else ""
+    return f"{verdict.outcome}{attempt}" + (f" ({verdict.digest})" if verdict.outcome is Outcome.PASS else "")
+
+
+def jobs_of(files: Iterable[frozenset[tuple[str, str]]]) -> list[int]:
+    """For each file a number, equal for files that hold verdicts of one job: a copy, or a record that went on."""
+    numbers: list[int] = []
+    owner: dict[tuple[str, str], int] = {}
+    for number, jobs in enumerate(files):
+        known = sorted({owner[job] for job in jobs if job in owner})
+        mine = known[0] if known else number
+        for other in known[1:]:  # this file links two that seemed to be of different jobs
+            numbers = [mine if old == other else old for old in numbers]
+            owner = {job: mine if old == other else old for job, old in owner.items()}
+        numbers.append(mine)
+        owner |= dict.fromkeys(jobs, mine)
+    return numbers

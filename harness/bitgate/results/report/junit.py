@@ -1,0 +1,301 @@
+"""JUnit from a ledger: which element and type a verdict becomes, and what the suites say about the machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+from junitparser.junitparser import Attr, FinalResult, FloatAttr
+
+from bitgate.results.record import UNKNOWN, Verdict
+from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.ledger import Entry, Ledger
+from bitgate.results.report.missing_target import Absent
+from bitgate.results.report.names import TestName, test_names
+from bitgate.results.report.result import Result, result_of
+from bitgate.results.report.run_finding import KINDS, RunFinding
+from bitgate.results.report.text import capped, legal, one_line
+
+ELEMENTS: dict[str, type[FinalResult]] = {"failure": Failure, "error": Error, "skipped": Skipped}
+
+BUDGET = 8 * 1024 * 1024
+"""Bytes of explanations and output in one document: dashboards take 30 MB a file, and names alone are 200 bytes a test.
+Past it a red case keeps its message and place; the rest is in the record."""
+NAME = 400
+MESSAGE = 300
+EXPLANATION = 8 * 1024
+
+# From a verdict's fingerprint to the names that dashboards know; what is not listed appears as fingerprint.<name>.
+FINGERPRINT_PROPERTIES: dict[str, str] = {
+    "gpu": "gpu.name",
+    "driver": "driver.version",
+    "runtime": "runtime.version",
+    "commit": "vcs.commit",
+    "compiler": "build.compiler",
+    "build": "build.digest",
+    "host": "host.name",
+    "os": "host.os",
+}
+VERSIONS = {"rocm.version": r"ROCm (\S+)", "hip.version": r"HIP (\S+)", "cuda.version": r"CUDA (\S+)"}
+"""Of the runtime, where it names them."""
+
+# What continuous integration tells by its environment: GitHub's names, then GitLab's and Jenkins'.
+ENVIRONMENT_PROPERTIES: dict[str, tuple[str, ...]] = {
+    "vcs.commit": ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
+    "vcs.branch": ("GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "GIT_BRANCH"),
+    "run.id": ("GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_NUMBER"),
+    "run.attempt": ("GITHUB_RUN_ATTEMPT",),
+    "run.trigger": ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE"),
+}
+
+
+class _Seconds(FloatAttr):
+    """Fixed point with three decimals: a reader that knows no exponents takes 1e-05 for a day, and Jenkins refuses a
+    fourth decimal."""
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        Attr.__set__(self, instance, f"{value if isfinite(value) and value > 0 else 0:.3f}")
+
+
+class Case(TestCase):
+    time = _Seconds()
+
+
+class Suite(TestSuite):
+    time = _Seconds()
+    testcase = Case
+
+
+class Document(JUnitXml):
+    """A ``testsuites`` element; the schema knows no ``skipped`` on it."""
+
+    time = _Seconds()
+    testsuite = Suite
+
+    def update_statistics(self) -> None:
+        super().update_statistics()  # type: ignore[no-untyped-call]
+        self._elem.attrib.pop("skipped", None)
+
+
+class Budget:
+    """Bytes of text that a document still has room for."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def takes(self, text: str) -> bool:
+        self.left -= len(text.encode())
+        return self.left >= 0
+
+
+def document(ledger: Ledger, budget: int = BUDGET) -> Document:
+    """One testsuite a suite of the ledger. A ledger that compared nothing gets an error of its own: it must be red."""
+    names = test_names([entry.verdict for entry in ledger.entries])
+    groups: dict[str, list[tuple[TestName, Entry]]] = {}
+    for name, entry in zip(names, ledger.entries, strict=True):
+        groups.setdefault(name.suite, []).append((name, entry))
+    xml = Document("bitgate")
+    room = Budget(budget)
+    for suite_name, members in groups.items():
+        xml.add_testsuite(_suite(suite_name, ledger, members, room))
+    if not any(entry.verdict.compared for entry in ledger.entries):
+        xml.add_testsuite(_nothing_compared(ledger))
+    if ledger.findings:
+        xml.add_testsuite(_about_the_run(ledger.target, ledger.started, ledger.findings))
+    xml.update_statistics()
+    return xml
+
+
+def merged(files: Iterable[Path], findings: Sequence[RunFinding] = (), absent: Sequence[Absent] = ()) -> Document:
+    """The suites of several JUnit files in one document, in order; what is wrong with the whole run, and which targets
+    had no machine."""
+    xml = Document("bitgate")
+    for file in files:
+        for suite in Document.fromfile(str(file)):
+            xml.add_testsuite(suite)
+    if findings:
+        xml.add_testsuite(_about_the_run("night", "", findings))
+    for one in absent:
+        xml.add_testsuite(_did_not_run(one))
+    xml.update_statistics()
+    return xml
+
+
+def write(xml: Document, path: Path) -> None:
+    """Write in one move, so that a reader never meets half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    ElementTree.indent(xml._elem)
+    xml.write(str(part))
+    part.replace(path)
+
+
+def _suite(name: str, ledger: Ledger, members: list[tuple[TestName, Entry]], room: Budget) -> Suite:
+    suite = Suite(name)
+    suite.timestamp = ledger.started
+    verdicts = [entry.verdict for _, entry in members]
+    properties = _properties(ledger, verdicts)
+    suite.hostname = one_line(properties.get("host.name", UNKNOWN))
+    for key, value in properties.items():
+        suite.add_property(one_line(key), one_line(value))
+    if tables := Counter(table for verdict in verdicts if (table := verdict.row.rpartition(":")[0])):
+        # Jenkins' schema has a file for suites only. Readers that place a failure take it from here, and the line from
+        # the failure's text.
+        suite._elem.set("file", one_line(tables.most_common(1)[0][0]))
+    suite.add_testcases([_case(test_name, entry, room) for test_name, entry in members])
+    return suite
+
+
+def _properties(ledger: Ledger, verdicts: list[Verdict], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    first = verdicts[0]
+    shards = [shard.split("of") for shard in ledger.shards] or [["1", "1"]]
+    properties = {
+        "schema": "1",
+        "gpu.target": ledger.target,
+        "gpu.name": first.device_name,
+        "device.kind": first.device_kind,
+        "platform": first.platform,
+        "run.tier": ledger.tier,
+        "shard.index": ",".join(index for index, _ in shards),
+        "shard.count": shards[0][1],
+        "shard.plan": ledger.plan,
+        "rocm.version": "none",
+        "vcs.commit": UNKNOWN,
+    }
+    for name, variables in ENVIRONMENT_PROPERTIES.items():
+        properties[name] = next((v for v in map(environment.get, variables) if v), properties.get(name, ""))
+    for name, value in _fingerprint(verdicts).items():
+        if (name, value) == ("gpu", "none"):
+            continue  # the host has a device's name too, that of its CPU
+        properties[FINGERPRINT_PROPERTIES.get(name, f"fingerprint.{name}")] = value
+    for name, pattern in VERSIONS.items():
+        if match := re.search(pattern, properties.get("runtime.version", "")):
+            properties[name] = match[1].rstrip(",;")
+    return {name: value for name, value in properties.items() if value}
+
+
+def _fingerprint(verdicts: list[Verdict]) -> dict[str, str]:
+    """What the verdicts say of themselves, several values of one name side by side. UNKNOWN says nothing against what
+    the CI system says."""
+    seen: dict[str, dict[str, None]] = {}
+    for verdict in verdicts:
+        for name, value in verdict.fingerprint.items():
+            if value and value != UNKNOWN:
+                seen.setdefault(name, {})[value] = None
+    return {name: ", ".join(values) for name, values in seen.items()}
+
+
+def _case(name: TestName, entry: Entry, room: Budget) -> Case:
+    verdict = entry.verdict
+    seconds = verdict.seconds.get("total", sum(verdict.seconds.values()))
+    case = Case(capped_name(name.name), capped_name(name.classname), seconds)
+    result = result_of(verdict)
+    if result is None:
+        return case  # passed: the record has the rest
+    element = ELEMENTS[result.element](one_line(result.message, MESSAGE), one_line(result.type, NAME))
+    case.result = element
+    if result.element == "skipped":
+        return case
+    element.text = f" at {one_line(verdict.row)}" if verdict.row else ""
+    explanation = capped("\n".join(_explanation(verdict, result)), EXPLANATION)
+    if room.takes(explanation):
+        element.text = explanation
+    output = capped(legal(_system_out(entry)))
+    if room.takes(output):
+        case.system_out = output
+    return case
+
+
+def capped_name(text: str) -> str:
+    """Long names keep their end, where the kernel and the fill stand, and stay apart by a sum of all."""
+    clean = legal(text)
+    if len(clean) <= NAME:
+        return clean
+    return f"{clean[: NAME // 2]}_{zlib.crc32(text.encode(errors='replace')):08x}_{clean[-NAME // 4 :]}"
+
+
+def _explanation(verdict: Verdict, result: Result) -> Iterator[str]:
+    for line in (*result.lines, verdict.human, verdict.foreign):
+        if line:
+            yield one_line(line, 2000)
+    yield from (one_line(line) for line in cell_lines(verdict))
+    if verdict.repro:
+        yield f"repeat: {one_line(verdict.repro, 2000)}"
+    if verdict.row:
+        yield f" at {one_line(verdict.row)}"
+
+
+def _system_out(entry: Entry) -> str:
+    """``key=value`` lines: what a dashboard's search finds, and what a person needs to know beside the outcome."""
+    verdict = entry.verdict
+    key, certificate = verdict.key, verdict.certificate
+    pairs: dict[str, object] = {
+        "verdict": verdict.outcome,
+        "case": key.case,
+        "human": verdict.human,
+        "kernel": key.name,
+        "options": " ".join(f"{name}={value}" for name, value in key.options),
+        "fill": key.fill,
+        "seed": key.seed,
+        "schedule": key.schedule,
+        "reason": verdict.reason,
+        "reference": verdict.reference,
+        "digest": verdict.digest,
+        "certificate": f"bound {certificate.bound} of {certificate.exact_range}, density {certificate.density:.3g},"
+        f" sensitivity {'not measured' if certificate.sensitivity is None else f'{certificate.sensitivity:.3g}'}"
+        if certificate
+        else "",
+        **{f"error.{name}": f"{value:.3g}" for name, value in verdict.error.items()},
+        **{f"dispatch.{name}": value for name, value in verdict.dispatch.items()},
+        **{f"seconds.{name}": f"{value:.6f}" for name, value in verdict.seconds.items()},
+        "attempts": " ".join(map(str, (*entry.earlier, verdict.outcome))) if entry.earlier else "",
+        "repro": verdict.repro,
+        "foreign": verdict.foreign,
+    }
+    return "\n".join(f"{name}={one_line(value, 4000)}" for name, value in pairs.items() if value not in ("", None))
+
+
+def _suite_of_run(name: str, target: str, started: str = "") -> Suite:
+    suite = Suite(f"bitgate.run.{name}")
+    suite.timestamp = started or datetime.now(timezone.utc).isoformat(timespec="seconds")
+    suite.hostname = UNKNOWN
+    suite.add_property("gpu.target", one_line(target))
+    return suite
+
+
+def _did_not_run(absent: Absent) -> Suite:
+    suite = _suite_of_run(absent.target, absent.target)
+    case = Case("test_a_machine_was_there", f"bitgate.{absent.target}.run", 0.0)
+    case.result = Skipped(one_line(f"not run: {absent.reason}", MESSAGE), "no_machine")
+    suite.add_testcases([case])
+    return suite
+
+
+def _nothing_compared(ledger: Ledger) -> Suite:
+    suite = _suite_of_run(ledger.target, ledger.target, ledger.started)
+    case = Case("test_something_was_compared", f"bitgate.{ledger.target}.run", 0.0)
+    case.result = Error(
+        f"nothing was compared on {ledger.target}: a run that compares nothing proves nothing", "NothingCompared"
+    )
+    suite.add_testcases([case])
+    return suite
+
+
+def _about_the_run(where: str, started: str, findings: Sequence[RunFinding]) -> Suite:
+    suite = _suite_of_run(f"{where}.whole", where, started)
+    for number, finding in enumerate(findings, 1):
+        case = Case(f"test_run_is_whole[{finding.kind.lower()}_{number}]", f"bitgate.{where}.run", 0.0)
+        result = Error(one_line(finding.sentence, 4096), finding.kind)
+        result.text = KINDS[finding.kind]
+        case.result = result
+        suite.add_testcases([case])
+    return suite

@@ -1,0 +1,185 @@
+"""The ledger of one target: exactly one entry for everything planned or recorded, and how it came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bitgate.core.project import TIERS
+from bitgate.core.target_id import in_place_of
+from bitgate.results.plan import Plan, PlannedItem
+from bitgate.results.record import FINGERPRINT, UNKNOWN, DeviceOfRecord, Key, Outcome, Verdict, verdict_on
+from bitgate.results.report import completeness
+from bitgate.results.report.attempts import Entry, Settled, Try, jobs_of, settle
+from bitgate.results.report.run_finding import RunFinding, some
+from bitgate.results.report.source import PLAN, RESULTS, Source, find_sources
+from bitgate.results.run_plan import RunPlan
+
+__all__ = ["PLAN", "RESULTS", "Entry", "Ledger", "Night", "read_ledgers", "read_night"]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All entries of one target, in the order of the plan, then of the record; ``notes`` are for the reader."""
+
+    target: str
+    tier: str
+    entries: tuple[Entry, ...]
+    plan: str = ""
+    started: str = ""
+    shards: tuple[str, ...] = ()
+    """``<i>of<n>`` of every shard that went into it; empty if the run was not sharded."""
+    notes: tuple[str, ...] = ()
+    findings: tuple[RunFinding, ...] = ()
+    """What is wrong with the run on this target: red, whatever the entries say."""
+
+    @property
+    def has_results(self) -> bool:
+        return any(entry.verdict.outcome is not Outcome.LOST for entry in self.entries)
+
+
+@dataclass(frozen=True)
+class Night:
+    """All ledgers of a run, and what is wrong with it as a whole."""
+
+    ledgers: tuple[Ledger, ...]
+    findings: tuple[RunFinding, ...] = field(default=())
+    sources: tuple[Source, ...] = field(default=(), repr=False)
+    """What all that was read from."""
+
+    @property
+    def verdicts(self) -> Iterator[Verdict]:
+        """All that stand in the records, attempts before others included."""
+        return (verdict for source in self.sources for verdict in source.verdicts)
+
+
+def read_ledgers(paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False) -> tuple[Ledger, ...]:
+    """The ledgers of a night without a plan of its own."""
+    return read_night(paths, interrupted=interrupted, may_be_empty=may_be_empty).ledgers
+
+
+def read_night(
+    paths: Sequence[Path], *, interrupted: bool = False, may_be_empty: bool = False, plan: RunPlan | None = None
+) -> Night:
+    """One ledger a target from results files, or folders that hold them, in any order.
+
+    A plan beside a results file adds what it planned and nobody recorded: LOST, or NOT_RUN if the run was interrupted.
+    ``plan`` says so for all targets and shards, and then every result must be in it, too.
+    UsageError if a path does not exist, or holds no results and ``may_be_empty`` is not set.
+    """
+    sources = find_sources(paths, may_be_empty=may_be_empty or plan is not None)
+    jobs = jobs_of(source.jobs for source in sources)
+    homeless = [RunFinding("Unreadable", flaw) for source in sources if not source.targets for flaw in source.flaws]
+    targets = {target for source in sources for target in source.targets} | set(plan.targets if plan else ())
+    return Night(
+        tuple(_ledger(target, sources, jobs, interrupted, plan) for target in sorted(targets)),
+        (*homeless, *completeness.of_night(sources, plan)),
+        sources,
+    )
+
+
+def _ledger(
+    target: str, every: Sequence[Source], jobs: Sequence[int], interrupted: bool, whole: RunPlan | None
+) -> Ledger:
+    sources = [source for source in every if target in source.targets]
+    own = [(source, job) for source, job in zip(every, jobs, strict=True) if target in source.targets]
+    verdicts = [verdict for source in sources for verdict in source.verdicts if verdict.key.target == target]
+    plans = list(whole.of(target)) if whole else [s.plan for s in sources if s.plan and s.plan.target == target]
+    settled = _settled(target, own)
+    recorded = [one.entry for one in settled]
+    missing = _missing(plans, {entry.verdict.key for entry in recorded}, verdicts, interrupted)
+    place = {planned.key: number for number, planned in enumerate(p for plan in plans for p in plan.cases)}
+    entries = sorted((*recorded, *missing), key=lambda entry: place.get(entry.verdict.key, len(place)))
+    findings, notes = completeness.of_target(target, sources, settled, verdicts, whole)
+    return Ledger(
+        target=target,
+        tier=_tier(plans, verdicts),
+        entries=tuple(entries),
+        plan=whole.id if whole else " ".join(dict.fromkeys(plan.id for plan in plans)),
+        started=min((source.started for source in sources), default=whole.created if whole else ""),
+        shards=tuple(sorted({f"{s.shard.index}of{s.shard.count}" for s in sources if s.shard})),
+        notes=(*_stand_in(target), *notes, *(note for source in sources for note in _strays(source))),
+        findings=(*_duplicated(target, own, settled), *findings),
+    )
+
+
+def _tier(plans: Sequence[Plan], verdicts: Sequence[Verdict]) -> str:
+    """Of a record without its plan the tier that contains those of its cases: each names the smallest it is in."""
+    planned = next((plan.tier for plan in plans if plan.tier), "")
+    named = [verdict.tier for verdict in verdicts if verdict.tier]
+    return planned or next((tier for tier in reversed(TIERS) if tier in named), named[0] if named else "")
+
+
+def _settled(target: str, own: Sequence[tuple[Source, int]]) -> list[Settled]:
+    # The same key asked by two tests is two entries: each test is a row of its own in every dashboard.
+    attempts: dict[tuple[Key, str], list[Try]] = {}
+    for source, job in own:
+        for line, verdict in enumerate(source.verdicts):
+            if verdict.key.target == target:
+                attempts.setdefault((verdict.key, verdict.test), []).append(Try(verdict, job, line))
+    return [settle(tries) for tries in attempts.values()]
+
+
+def _duplicated(target: str, own: Sequence[tuple[Source, int]], settled: Sequence[Settled]) -> Iterable[RunFinding]:
+    rivals: dict[frozenset[int], list[str]] = {}
+    for one in settled:
+        if one.rivals:
+            rivals.setdefault(one.rivals, []).append(one.entry.verdict.key.case)
+    for between, cases in rivals.items():
+        files = some(source.file for source, job in own if job in between)
+        yield RunFinding(
+            "Duplicated",
+            f"{target}: {len(cases)} cases were run by {len(between)} jobs that do not say which is the later attempt"
+            f" ({files}), the first is {min(cases)}: give the results of one of them",
+            target,
+        )
+
+
+def _stand_in(target: str) -> Iterable[str]:
+    if other := in_place_of(target):
+        yield f"{target}: the host ran these in the place of {other}; they say nothing about {other}"
+
+
+def _strays(source: Source) -> Iterable[str]:
+    planned = {item.key for item in source.plan.cases} if source.plan else set()
+    strays = [verdict for verdict in source.verdicts if source.plan and verdict.key not in planned]
+    if strays:
+        yield f"{source.file}: {len(strays)} results are not in the plan beside it, the first is {strays[0].key.case}"
+
+
+def _missing(
+    plans: Iterable[Plan], recorded: set[Key], verdicts: Sequence[Verdict], interrupted: bool
+) -> Iterable[Entry]:
+    lost = {
+        (planned.key, planned.test): (planned, plan)
+        for plan in plans
+        for planned in plan.cases
+        if planned.key not in recorded
+    }
+    sibling = verdicts[-1] if verdicts else None
+    return [Entry(_unrecorded(planned, plan, sibling, interrupted)) for planned, plan in lost.values()]
+
+
+def _unrecorded(planned: PlannedItem, plan: Plan, sibling: Verdict | None, interrupted: bool) -> Verdict:
+    """The verdict on a planned key without a record; its device is the one that its siblings ran on."""
+    key = planned.key
+    where = f" in shard {plan.shard}" if plan.shard else ""
+    outcome, reason = (
+        (Outcome.NOT_RUN, "the run was interrupted before this case")
+        if interrupted
+        else (
+            Outcome.LOST,
+            f"planned{where}, but no result was found: the worker died, or its results file did not arrive",
+        )
+    )
+    return verdict_on(
+        planned,
+        DeviceOfRecord.of(sibling) if sibling else DeviceOfRecord(),
+        outcome,
+        reason,
+        tier=planned.tier or plan.tier,
+        plan=plan.id,
+        fingerprint=dict.fromkeys(FINGERPRINT, UNKNOWN),
+        repro=f"bitgate verify {key.case} --kernel '{key.name}' --target {key.target}",
+    )

@@ -1,0 +1,60 @@
+"""What a verdict becomes in a report: the element, type and message of JUnit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bitgate.results.record import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Result:
+    """``element`` is failure, error or skipped; ``lines`` tell more than ``message`` does."""
+
+    element: str
+    type: str
+    message: str
+    lines: tuple[str, ...] = ()
+
+
+# The more telling type, where the reason names it.
+REASON_TYPES: tuple[tuple[Outcome, str, str], ...] = (
+    (Outcome.CRASHED, r"\b(SIG[A-Z]{3,})\b", r"WorkerCrash.\1"),
+    (Outcome.INFRA, r"(?i)\bout of memory\b", "HostOom"),
+    (Outcome.INFRA, r"(?i)\bdisk\b", "HostDisk"),
+    (Outcome.INFRA, r"\bstored digest\b", "StoredDigest"),
+    (Outcome.NOT_RUN, r"(?i)\binterrupted\b", "Interrupted"),
+)
+
+
+def result_of(verdict: Verdict) -> Result | None:
+    """None for what passed."""
+    if not verdict.green:
+        facts = verdict.outcome.facts
+        return Result(facts.element, _telling_type(verdict) or facts.type, sentence_of(verdict), tuple(_lines(verdict)))
+    kind = verdict.outcome.facts.skipped
+    return Result("skipped", kind, sentence_of(verdict)) if kind else None
+
+
+def sentence_of(verdict: Verdict) -> str:
+    """What is wrong, in one sentence. Where a ledger of known bugs has to do with it, the reason tells more."""
+    diagnosed = verdict.diagnosis.sentence if verdict.diagnosis else ""
+    said = (verdict.reason, diagnosed) if verdict.known_bug else (diagnosed, verdict.reason)
+    return next((text for text in said if text.strip()), verdict.outcome.meaning)
+
+
+def _telling_type(verdict: Verdict) -> str:
+    if verdict.known_bug and verdict.outcome is not Outcome.KNOWN_BUG:
+        return "KnownBug"
+    for outcome, pattern, kind in REASON_TYPES:
+        if verdict.outcome is outcome and (match := re.search(pattern, verdict.reason)):
+            return match.expand(kind)
+    return ""
+
+
+def _lines(verdict: Verdict) -> list[str]:
+    sentences = [f"{verdict.outcome}: {verdict.outcome.meaning}", verdict.reason]
+    if verdict.diagnosis:
+        sentences.append(f"{', '.join(map(str, verdict.diagnosis.kinds))}: {verdict.diagnosis.sentence}")
+    return sentences

@@ -1,0 +1,140 @@
+"""Shards: a plan's cases on several machines. Which case goes where follows from the plan alone, so that every machine
+finds the same parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+from math import ceil
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from bitgate.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bitgate.results.plan import PlannedItem
+
+MOST = 1000
+
+GRAIN = 10
+"""A problem that takes longer than this part of a shard is cut."""
+LEAST_WEIGHT = 1000
+"""Microseconds: what a case takes that only has to be refused."""
+PROBES = "probe_"
+"""Cases of the operation ``probe`` rest on one another: none says anything once another is red, so they are not cut."""
+
+ShardText = Annotated[str, msgspec.Meta(pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?\Z")]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The ``index``-th of ``count``, from 1."""
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    @property
+    def folder(self) -> str:
+        return f"s{self.index}of{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """``2/6``. UsageError for anything else."""
+        found = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+        if not found or not int(found[1]) <= int(found[2]) <= MOST:
+            raise UsageError(f"shard {text!r:.40}: write I/N with 1 <= I <= N <= {MOST}, as in 2/6")
+        return cls(int(found[1]), int(found[2]))
+
+    @classmethod
+    def of_folder(cls, name: str) -> Shard | None:
+        """The shard whose results lie in a folder of this name; None if it is not called like one."""
+        found = re.fullmatch(r"s(\d{1,4})of(\d{1,4})", name)
+        try:
+            return cls.parse(f"{found[1]}/{found[2]}") if found else None
+        except UsageError:
+            return None
+
+
+def split(items: Iterable[PlannedItem], count: int) -> tuple[tuple[PlannedItem, ...], ...]:
+    """The cases of each shard, in the plan's order, whatever order that is: the dearest problem first, each to the
+    shard that has least so far. All tests of one problem go together, which then makes its inputs and references once,
+    unless it takes more than a ``GRAIN``-th of a shard: then it is cut. So the longest shard is no longer than the mean
+    and a ``GRAIN``-th of it, or than the mean and the longest case.
+
+    UsageError if there are fewer problems, those that were cut counted as their pieces, than shards: an empty shard
+    compares nothing.
+    """
+    cases = list(items)
+    pieces = _pieces(cases, count)
+    if len(pieces) < count:
+        raise UsageError(f"{count} shards for {len(pieces)} problems: one would compare nothing; ask for fewer")
+    loads = [(0, index) for index in range(count)]
+    place: dict[str, int] = {}
+    for piece in sorted(pieces, key=lambda piece: (-piece.weight, piece.ids)):
+        load, least = loads[0]
+        heapreplace(loads, (load + piece.weight, least))
+        place |= dict.fromkeys(piece.ids, least)
+    return _parts(cases, [place[item.id] for item in cases], count)
+
+
+def count_for(items: Sequence[PlannedItem], shard_seconds: float, setup_seconds: float) -> int:
+    """How many shards there must be for each to take ``shard_seconds`` on one worker, of which every one spends
+    ``setup_seconds`` before its first case. UsageError if no time is left for cases, or it takes too many shards."""
+    if shard_seconds <= setup_seconds:
+        raise UsageError(
+            f"--shard-seconds {shard_seconds:g}: the set-up of a shard alone takes {setup_seconds:g} s; ask for more"
+        )
+    count = max(1, ceil(sum(map(_weight, items)) / 1e6 / (shard_seconds - setup_seconds)))
+    if count > MOST:
+        raise UsageError(f"--shard-seconds {shard_seconds:g}: {count} shards, more than {MOST}; ask for longer ones")
+    while count > 1 and (pieces := len(_pieces(items, count))) < count:
+        count = max(1, pieces)
+    return count
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What goes to one shard together: a problem's cases, or some of them. ``weight`` in microseconds: whole numbers,
+    whose sum is the same in any order."""
+
+    weight: int
+    ids: tuple[str, ...]
+
+
+def _weight(item: PlannedItem) -> int:
+    """A case of no estimate weighs a little, or all of them would go to one shard."""
+    return max(round(item.seconds * 1e6), LEAST_WEIGHT)
+
+
+def _pieces(cases: Sequence[PlannedItem], count: int) -> list[_Piece]:
+    problems: dict[str, list[PlannedItem]] = {}
+    for item in cases:
+        problems.setdefault(item.key.case, []).append(item)
+    most = sum(map(_weight, cases)) / count / GRAIN
+    return [piece for problem in problems.values() for piece in _cut(problem, most)]
+
+
+def _cut(problem: Iterable[PlannedItem], most: float) -> Iterator[_Piece]:
+    """Pieces of at most this weight, of one case or of probes: of one fill while they can be, which shares its data."""
+    weight, ids = 0, list[str]()
+    for item in sorted(problem, key=lambda item: (item.key.fill, item.id)):
+        own = _weight(item)
+        if ids and weight + own > most and not item.key.case.startswith(PROBES):
+            yield _Piece(weight, tuple(ids))
+            weight, ids = 0, []
+        weight += own
+        ids.append(item.id)
+    yield _Piece(weight, tuple(ids))
+
+
+def _parts(cases: Sequence[PlannedItem], places: Sequence[int], count: int) -> tuple[tuple[PlannedItem, ...], ...]:
+    parts: list[list[PlannedItem]] = [[] for _ in range(count)]
+    for item, place in zip(cases, places, strict=True):
+        parts[place].append(item)
+    return tuple(map(tuple, parts))

@@ -1,0 +1,220 @@
+"""Device memory of one tensor, with guards around it that show a write out of bounds."""
+
+from __future__ import annotations
+
+from ctypes import memmove
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bitgate.runtime.errors import HipError, check
+
+if TYPE_CHECKING:
+    from bitgate.runtime.device import Device
+
+GUARD_BYTES = 4096
+CANARY = 0xC5
+_GRAIN = 256
+"""Both guards begin on this boundary, so that their fill and the allocation keep the device's natural alignment."""
+SMALL = 1 << 20
+"""Up to here a call costs more than the bytes of the guards, or of what is between them."""
+
+
+@dataclass(frozen=True)
+class GuardDamage:
+    """The first byte outside a buffer that was written; ``offset`` is in bytes from the buffer's begin."""
+
+    buffer: str
+    offset: int
+    size: int
+
+    @property
+    def text(self) -> str:
+        if self.offset < 0:
+            return f"byte {-self.offset} before buffer {self.buffer} was written"
+        return f"byte {self.offset - self.size} past the end of buffer {self.buffer} ({self.size} bytes) was written"
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What was found in and beside a buffer of a GPU; ``content`` is there for small ones only."""
+
+    damage: GuardDamage | None
+    content: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+
+
+class Buffer:
+    """``bytes`` of device memory at ``pointer``. Free it, or use it in a ``with``. HipError where a HIP call fails."""
+
+    def __init__(
+        self,
+        device: Device,
+        size: int,
+        name: str,
+        alignment: int,
+        placement: str,
+        guarded: bool = True,
+        *,
+        base: int = 0,
+    ) -> None:
+        """``base``: where ``extent_of`` the size is for it on a GPU, of memory that its owner gives back."""
+        if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
+            raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
+        if placement not in ("right", "left"):
+            raise ValueError(f"placement '{placement}': right or left")
+        self.bytes = size
+        self.name = name
+        self._device = device
+        self._hip: Any = device.hip
+        self._damaged = False
+        if device.host is not None:
+            self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name)
+            device.host.lend(self._base, True)
+        else:
+            self._allocate_with_zones(alignment, placement, base)
+            if guarded:
+                self._make_guards()
+
+    def upload(self, source: np.ndarray[Any, Any]) -> None:
+        """Copy a contiguous array of exactly this size to the device."""
+        self._copy(self.pointer, address_of(source, self.bytes), self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+
+    def put(self, source: np.ndarray[Any, Any]) -> None:
+        """The same for a buffer that was taken without guards: with these, in one copy where that costs less."""
+        if self._device.host is None and self._extent <= SMALL:
+            address = address_of(source, self.bytes)
+            whole = np.full(self._extent, CANARY, np.uint8)
+            at = self.pointer - self._base
+            memmove(whole.ctypes.data + at, address, self.bytes)
+            self._copy_all(self._base, whole.ctypes.data, self._hip.hipMemcpyKind.hipMemcpyHostToDevice)
+            return
+        if self._device.host is None:
+            self._make_guards()
+        self.upload(source)
+
+    def look(self) -> Look:
+        """``check_guards`` of a GPU's buffer, and the content of a small one, which takes no more. Work must have
+        ended."""
+        if self._extent > SMALL:
+            return Look(self.check_guards())
+        whole = np.empty(self._extent, np.uint8)
+        self._copy_all(whole.ctypes.data, self._base, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+        return self.look_at(whole)
+
+    def look_at(self, whole: np.ndarray[Any, np.dtype[np.uint8]]) -> Look:
+        """The same of what was copied from it and its guards."""
+        at = self.pointer - self._base
+        content = whole[at : at + self.bytes]
+        damage = self._damage_in(whole[:at], self._base) or self._damage_in(
+            whole[at + self.bytes :], self.pointer + self.bytes
+        )
+        self._damaged = damage is not None
+        return Look(damage, content)
+
+    def download(self, target: np.ndarray[Any, Any]) -> None:
+        """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
+        self._copy(address_of(target, self.bytes), self.pointer, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+
+    def fill(self, byte: int) -> None:
+        """Set every byte."""
+        if self.bytes:
+            check(self._hip.hipMemset(self.pointer, byte, self.bytes), "hipMemset")
+
+    def check_guards(self) -> GuardDamage | None:
+        """The first write outside the buffer, None if there was none. Work must have ended."""
+        damage = self._find_damage()
+        self._damaged = damage is not None
+        return damage
+
+    def free(self) -> None:
+        """Give the memory back; a second call does nothing.
+
+        The host looks at its canaries once more: damage that ``check_guards`` has not reported is a HipError.
+        """
+        if self._base:
+            base, self._base, self.pointer = self._base, 0, 0
+            if self._device.host is None:
+                if self._owns:
+                    self._device.pool.give(base, self._extent)
+                return
+            self._device.host.lend(base, False)
+            result = self._hip.hipFree(base)
+            if self._damaged:
+                self._hip.hipGetLastError()
+            else:
+                check(result, "hipFree")
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.free()
+        except HipError:
+            if error is None:
+                raise
+
+    def _allocate_with_zones(self, alignment: int, placement: str, base: int) -> None:
+        self._extent = extent_of(self.bytes)
+        inner = self._extent - 2 * GUARD_BYTES
+        self._owns = not base
+        self._base = base or self._device.pool.take(self._extent)
+        slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
+        self.pointer = self._base + GUARD_BYTES + slack
+
+    def _make_guards(self) -> None:
+        whole = (self._base, self._base + self._extent)
+        for begin, end in [whole] if self._extent <= SMALL else self.zones():
+            check(self._hip.hipMemset(begin, CANARY, end - begin), "hipMemset")
+
+    def _find_damage(self) -> GuardDamage | None:
+        if self._device.host is not None:
+            offset = self._device.host.damaged_at(self.pointer)
+            return None if offset is None else GuardDamage(self.name, offset, self.bytes)
+        for begin, end in self.zones():
+            zone = np.empty(end - begin, np.uint8)
+            check(
+                self._hip.hipMemcpy(
+                    zone.ctypes.data, begin, zone.nbytes, self._hip.hipMemcpyKind.hipMemcpyDeviceToHost
+                ),
+                "hipMemcpy",
+            )
+            if damage := self._damage_in(zone, begin):
+                return damage
+        return None
+
+    def _damage_in(self, zone: np.ndarray[Any, np.dtype[np.uint8]], begin: int) -> GuardDamage | None:
+        wrong = np.flatnonzero(zone != CANARY)
+        if not wrong.size:
+            return None
+        # Before the buffer the byte nearest to it is the telling one, behind it the first.
+        at = int(wrong[-1] if begin < self.pointer else wrong[0])
+        return GuardDamage(self.name, begin + at - self.pointer, self.bytes)
+
+    def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(begin, end) of the guards before and behind the buffer on a GPU: their bytes hold CANARY."""
+        return (self._base, self.pointer), (self.pointer + self.bytes, self._base + self._extent)
+
+    def _copy_all(self, target: int, source: int, kind: Any) -> None:
+        """Guards and what is between them."""
+        check(self._hip.hipMemcpy(target, source, self._extent, kind), "hipMemcpy")
+
+    def _copy(self, target: int, source: int, kind: Any) -> None:
+        if self.bytes:
+            check(self._hip.hipMemcpy(target, source, self.bytes, kind), "hipMemcpy")
+
+
+def extent_of(size: int) -> int:
+    """Bytes that a buffer takes on a GPU with its guards."""
+    return -(-size // _GRAIN) * _GRAIN + 2 * GUARD_BYTES
+
+
+def address_of(array: np.ndarray[Any, Any], size: int) -> int:
+    """Of a contiguous array of so many bytes."""
+    if array.nbytes != size or not array.flags.c_contiguous:
+        raise ValueError(f"the array has {array.nbytes} bytes (contiguous: {array.flags.c_contiguous}), want {size}")
+    return int(array.ctypes.data)

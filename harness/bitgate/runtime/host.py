@@ -1,0 +1,257 @@
+"""The extensions of the host's HIP runtime (kernels/platforms/host/include/bitgate_host.h) in ctypes."""
+
+from __future__ import annotations
+
+import re
+from ctypes import (
+    CDLL,
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    create_string_buffer,
+)
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bitgate.core.errors import UsageError
+from bitgate.runtime.c_functions import functions_of
+from bitgate.runtime.errors import hip_error
+from bitgate.runtime.source_lines import with_source_lines
+
+PLACEMENTS = {"right": 0, "left": 1}
+SCHEDULES = {"forward": 0, "reverse": 1, "random": 2, "lockstep": 3}
+"""``forward`` and ``reverse`` run a wave to its next barrier before another starts, and are each other's opposite;
+``lockstep`` takes all waves from wave operation to wave operation side by side; ``random`` shuffles all threads."""
+SCHEDULE_WORDS = "forward, reverse, lockstep or random:N"
+SCHEDULE_PATTERN = r"forward|reverse|lockstep|race|random:\d+"
+
+RACE = "race"
+"""Where a case states its schedule: the kernels' other flavour, which tells of each access; threads forward, then in
+reverse, as without it."""
+
+FAULT_KINDS = (
+    "none",
+    "global_memory",
+    "lds",
+    "null",
+    "wild",
+    "stack_overflow",
+    "arithmetic",
+    "trap",
+    "assert",
+    "missed_barrier",
+    "divergent_wave_op",
+    "lds_canary",
+    "global_canary",
+    "lds_misuse",
+    "exception",
+    "host_pointer",
+    "fp_environment",
+    "race",
+    "spin",
+)
+"""``enum BitgateHostFaultKind`` by value."""
+
+
+@dataclass(frozen=True)
+class DeviceFault:
+    """Why a kernel on the host was ended: who did what where. ``text`` says all of it in one sentence.
+
+    ``offset`` and ``buffer_size`` are bytes, the offset from the buffer's begin. ``is_write`` is None if unknown.
+    """
+
+    kind: str
+    error: int
+    text: str
+    kernel: str
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    is_write: bool | None
+    address: int
+    offset: int
+    buffer: str
+    buffer_size: int
+
+
+class _CFault(Structure):
+    _fields_: ClassVar[Any] = [
+        ("kind", c_int),
+        ("error", c_int),
+        ("is_write", c_int),
+        ("block", c_uint32 * 3),
+        ("thread", c_uint32 * 3),
+        ("address", c_uint64),
+        ("offset", c_int64),
+        ("buffer_size", c_uint64),
+        ("kernel", c_char * 128),
+        ("buffer", c_char * 64),
+        ("text", c_char * 768),
+    ]
+
+
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "bitgateHostSetThreads": (c_int, [c_uint]),
+    "bitgateHostGetThreads": (c_uint, []),
+    "bitgateHostSetWaveSize": (c_int, [c_uint]),
+    "bitgateHostSetComputeUnits": (c_int, [c_uint]),
+    "bitgateHostSetOccupancy": (c_int, [c_uint]),
+    "bitgateHostSetTotalMemory": (c_int, [c_size_t]),
+    "bitgateHostSetSchedule": (c_int, [c_int, c_uint64]),
+    "bitgateHostSetSpinLimit": (c_int, [c_double]),
+    "bitgateHostSetPlacement": (c_int, [c_int]),
+    "bitgateHostSetPoison": (c_int, [c_int]),
+    "bitgateHostSetPoisonByte": (c_int, [c_uint]),
+    "bitgateHostSetStreamMode": (c_int, [c_int]),
+    "bitgateHostResetSettings": (c_int, []),
+    "bitgateHostMalloc": (c_int, [POINTER(c_void_p), c_size_t, c_size_t, c_int]),
+    "bitgateHostNameBuffer": (c_int, [c_void_p, c_char_p]),
+    "bitgateHostLendBuffer": (c_int, [c_void_p, c_int]),
+    "bitgateHostCheckCanary": (c_int, [c_void_p, POINTER(c_int64)]),
+    "bitgateHostLastFaultInfo": (c_int, [POINTER(_CFault)]),
+    "bitgateHostClearFault": (None, []),
+    "bitgateHostIncidents": (c_uint64, []),
+    "bitgateHostIncident": (c_int, [c_uint64, POINTER(_CFault)]),
+    "bitgateHostLendStream": (c_int, [c_void_p, c_int]),
+    "bitgateHostWorkInFlight": (c_uint64, [c_void_p, c_char_p, c_size_t]),
+}
+
+
+class HostRuntime:
+    """Settings, memory and faults of the loaded host runtime. Settings hold for work launched afterwards."""
+
+    def __init__(self, path: Path, handle: CDLL) -> None:
+        self.path = path
+        self._functions = functions_of(handle, path, "host", _FUNCTIONS)
+        self._text = create_string_buffer(256)
+
+    def set_threads(self, count: int) -> None:
+        """CPU threads that run blocks; 0: BITGATE_THREADS, else the cores."""
+        self._call("bitgateHostSetThreads", count)
+
+    @property
+    def threads(self) -> int:
+        return int(self._functions["bitgateHostGetThreads"]())
+
+    def set_wave_size(self, lanes: int) -> None:
+        """32 or 64."""
+        self._call("bitgateHostSetWaveSize", lanes)
+
+    def set_compute_units(self, count: int) -> None:
+        self._call("bitgateHostSetComputeUnits", count)
+
+    def set_occupancy(self, blocks: int) -> None:
+        """Blocks a compute unit, 0: computed from threads and LDS."""
+        self._call("bitgateHostSetOccupancy", blocks)
+
+    def set_total_memory(self, count: int) -> None:
+        """Bytes of device memory, 0: the machine's."""
+        self._call("bitgateHostSetTotalMemory", count)
+
+    def set_schedule(self, text: str) -> None:
+        """``forward``, ``reverse``, ``lockstep`` or ``random:N``."""
+        kind, seed = parse_schedule(text)
+        self._call("bitgateHostSetSchedule", SCHEDULES[kind], seed)
+
+    def set_poison_byte(self, byte: int) -> None:
+        """What fills LDS and new memory, 0xFF by default."""
+        self._call("bitgateHostSetPoisonByte", byte)
+
+    def set_spin_limit(self, seconds: float) -> None:
+        """Processor time that a thread may run without reaching a barrier or its end; 0: the default."""
+        self._call("bitgateHostSetSpinLimit", seconds)
+
+    def reset(self) -> None:
+        """All settings as they were when the library was loaded."""
+        self._call("bitgateHostResetSettings")
+
+    def malloc(self, size: int, alignment: int, placement: str, name: str) -> int:
+        """Device memory between guard pages, poisoned; HipError if there is none left."""
+        pointer = c_void_p()
+        self._call("bitgateHostMalloc", byref(pointer), size, alignment, PLACEMENTS[placement])
+        self._functions["bitgateHostNameBuffer"](pointer, name.encode()[:63])
+        return pointer.value or 0
+
+    def lend(self, pointer: int, lent: bool) -> None:
+        """While a buffer is lent, hipFree refuses it."""
+        self._call("bitgateHostLendBuffer", pointer, int(lent))
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        """While a stream is lent, hipStreamDestroy refuses it."""
+        self._call("bitgateHostLendStream", stream, int(lent))
+
+    def damaged_at(self, pointer: int) -> int | None:
+        """Where the slack around a buffer was written, in bytes from its begin; None if it was not."""
+        offset = c_int64()
+        code = self._functions["bitgateHostCheckCanary"](pointer, byref(offset))
+        return offset.value if code else None
+
+    def fault(self) -> DeviceFault | None:
+        """The last fault since ``clear_fault``."""
+        value = _CFault()
+        return _fault(value) if self._functions["bitgateHostLastFaultInfo"](byref(value)) else None
+
+    def clear_fault(self) -> None:
+        self._functions["bitgateHostClearFault"]()
+
+    def incidents(self) -> int:
+        """How many faults and failed calls there were since the library was loaded: nothing takes one off."""
+        return int(self._functions["bitgateHostIncidents"]())
+
+    def incidents_since(self, number: int) -> list[DeviceFault]:
+        """Those after the first ``number``, as far as they are kept."""
+        found = []
+        for place in range(number, self.incidents()):
+            value = _CFault()
+            if self._functions["bitgateHostIncident"](place, byref(value)) == 0:
+                found.append(_fault(value))
+        return found
+
+    def work_in_flight(self, but: int) -> tuple[int, str]:
+        """Pieces of work that other streams than ``but`` have not done, and the first of them in words."""
+        text = self._text
+        count = self._functions["bitgateHostWorkInFlight"](but, text, len(text))
+        return int(count), text.value.decode(errors="replace") if count else ""
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = self._functions[name](*arguments)
+        if code:
+            raise hip_error(code, name)
+
+
+def _fault(value: _CFault) -> DeviceFault:
+    kind = FAULT_KINDS[value.kind] if value.kind < len(FAULT_KINDS) else str(value.kind)
+    text = value.text.decode(errors="replace")
+    return DeviceFault(
+        kind=kind,
+        error=value.error,
+        text=with_source_lines(text) if kind == "race" else text,
+        kernel=value.kernel.decode(errors="replace"),
+        block=tuple(value.block),
+        thread=tuple(value.thread),
+        is_write=None if value.is_write < 0 else bool(value.is_write),
+        address=value.address,
+        offset=value.offset,
+        buffer=value.buffer.decode(errors="replace"),
+        buffer_size=value.buffer_size,
+    )
+
+
+def parse_schedule(text: str) -> tuple[str, int]:
+    """(kind, seed) of a schedule's spelling; UsageError if it is none."""
+    kind, colon, seed = text.partition(":")
+    if kind in SCHEDULES and kind != "random" and not colon:
+        return kind, 0
+    if kind == "random" and re.fullmatch(r"\d+", seed) and int(seed) < 2**64:
+        return kind, int(seed)
+    raise UsageError(f"schedule '{text}': give {SCHEDULE_WORDS}")

@@ -1,0 +1,142 @@
+"""What the runtime knows of a launch and the library did not tell: errors that it read and cleared, work that it did
+not wait for. Kept by our own runtimes (host, nvidia), where no HIP call takes anything off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import CDLL, POINTER, Structure, byref, c_char, c_char_p, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import create_string_buffer as text_buffer
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from bitgate.runtime.c_functions import functions_of
+from bitgate.runtime.host import DeviceFault, HostRuntime
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A kernel's fault, or a call whose work was not done, in one sentence; the address it was about, 0 if none;
+    ``fault`` has the place where the runtime knows it."""
+
+    text: str
+    address: int = 0
+    fault: DeviceFault | None = None
+
+
+class IncidentLedger(Protocol):
+    """One device's record of incidents."""
+
+    def mark(self) -> int:
+        """Where the record stands now."""
+
+    def since(self, mark: int) -> Sequence[Incident]:
+        """What was added after the mark, the oldest first, as far as it is kept."""
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        """While a stream is lent, nobody but its owner can destroy it, where the runtime can see to that."""
+
+    def in_flight(self, stream: int) -> str:
+        """Work on other streams than this one that nobody has waited for, in words; empty if there is none, or nobody
+        can tell. To be asked before anything waits for the device."""
+
+
+class HostLedger:
+    """The host runtime sees every stream and every call."""
+
+    def __init__(self, host: HostRuntime) -> None:
+        self._host = host
+
+    def mark(self) -> int:
+        return self._host.incidents()
+
+    def since(self, mark: int) -> Sequence[Incident]:
+        return [Incident(fault.text, fault.address, fault) for fault in self._host.incidents_since(mark)]
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        self._host.lend_stream(stream, lent)
+
+    def in_flight(self, stream: int) -> str:
+        return _in_words(*self._host.work_in_flight(stream))
+
+
+class _CIncident(Structure):
+    _fields_: ClassVar[Any] = [
+        ("error", c_int),
+        ("reserved", c_int),
+        ("address", c_uint64),
+        ("text", c_char * 240),
+    ]
+
+
+_NVIDIA: dict[str, tuple[Any, list[Any]]] = {
+    "bitgateNvidiaIncidents": (c_uint64, []),
+    "bitgateNvidiaIncident": (c_int, [c_uint64, POINTER(_CIncident)]),
+    "bitgateNvidiaLendStream": (c_int, [c_void_p, c_int]),
+    "bitgateNvidiaWorkInFlight": (c_uint64, [c_void_p, c_char_p, c_size_t]),
+}
+
+
+class NvidiaLedger:
+    """Our runtime over CUDA sees what goes through HIP: calls of CUDA itself it does not."""
+
+    def __init__(self, path: str, handle: CDLL) -> None:
+        self._functions = functions_of(handle, path, "nvidia", _NVIDIA)
+        self._text = text_buffer(128)
+
+    def mark(self) -> int:
+        return int(self._functions["bitgateNvidiaIncidents"]())
+
+    def since(self, mark: int) -> Sequence[Incident]:
+        found = []
+        for place in range(mark, self.mark()):
+            value = _CIncident()
+            if self._functions["bitgateNvidiaIncident"](place, byref(value)) == 0:
+                found.append(Incident(value.text.decode(errors="replace"), value.address))
+        return found
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        self._functions["bitgateNvidiaLendStream"](stream, int(lent))
+
+    def in_flight(self, stream: int) -> str:
+        text = self._text
+        count = self._functions["bitgateNvidiaWorkInFlight"](stream, text, len(text))
+        return _in_words(count, text.value.decode(errors="replace")) if count else ""
+
+
+def left_behind(hip: Any) -> str:
+    """The error that some call left for whoever asks next, in words, and taken; empty if there is none."""
+    code = hip.hipPeekAtLastError()
+    error = code[0] if isinstance(code, tuple) else code
+    if error == hip.hipError_t.hipSuccess:
+        return ""
+    hip.hipGetLastError()
+    if error == hip.hipError_t.hipErrorNotReady:
+        return ""
+    return f"{error.name} was left behind, of a call that the library did not look at"
+
+
+class HipLedger:
+    """ROCm's own runtime keeps one error, and forgets it as soon as it is read: what a library reads is not seen, and
+    of streams only the null stream can be asked."""
+
+    def __init__(self, hip: Any) -> None:
+        self._hip = hip
+
+    def mark(self) -> int:
+        self._hip.hipGetLastError()
+        return 0
+
+    def since(self, mark: int) -> Sequence[Incident]:
+        left = left_behind(self._hip)
+        return [Incident(left)] if left else []
+
+    def lend_stream(self, stream: int, lent: bool) -> None:
+        return  # nothing stands between the library and ROCm
+
+    def in_flight(self, stream: int) -> str:
+        code = self._hip.hipStreamQuery(None)[0]
+        return "work on the null stream" if code == self._hip.hipError_t.hipErrorNotReady else ""
+
+
+def _in_words(count: int, first: str) -> str:
+    return f"{first} and {count - 1} more" if count > 1 else first if count else ""

@@ -1,0 +1,31 @@
+"""Probes of the platform: is what every kernel takes for granted true of this target?
+
+Each probe is a function of a Workbench that yields a Deviation for each thing that is not as declared. The kernels
+behind it are the instances of kernels/platform_probe; data and judgement are here, in one place for all platforms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bitgate.runtime.probe.accumulators import accumulators
+from bitgate.runtime.probe.device import atomics, lds, wave
+from bitgate.runtime.probe.lanes import lanes
+from bitgate.runtime.probe.measured import Measured, Probe, sentence_of
+from bitgate.runtime.probe.subnormals import subnormals
+from bitgate.runtime.probe.workbench import Deviation, Fragment, Workbench
+
+PROBES: Mapping[str, Probe] = {
+    "wave": wave,
+    "lds": lds,
+    "atomics": atomics,
+    "lanes": lanes,
+    "accumulators": accumulators,
+    "subnormals": subnormals,
+}
+"""By instance of the family ``platform_probe``."""
+
+NEEDS = {"lanes": ("wave",), "accumulators": ("lanes",), "subnormals": ("lanes",)}
+"""Probes that say nothing new once another one is red."""
+
+__all__ = ["NEEDS", "PROBES", "Deviation", "Fragment", "Measured", "Workbench", "sentence_of"]

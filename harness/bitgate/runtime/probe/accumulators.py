@@ -1,0 +1,121 @@
+"""How far sums are exact: 2^p + 1 is summed for every p below the range that a fragment declares. And whether operands
+are multiplied with all their bits.
+
+The two terms meet in three ways, since hardware may align the products of one instruction differently from the sums of
+two: side by side in one multiplication, the large one first, the small one first; each way with both signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, log2
+
+import numpy as np
+
+from bitgate.model import Dtype
+from bitgate.numerics.rounding import largest
+from bitgate.runtime.probe.workbench import Deviation, Fragment, Tiles, Workbench
+
+MOST_EXPONENT = 30
+"""Of an operand's power of two, where its type has larger ones."""
+
+LONG = 32
+"""Multiplications."""
+
+WAYS = ("in one multiplication", "the large one first", "the small one first")
+
+
+@dataclass(frozen=True)
+class _Term:
+    """2^power as ``repeats`` multiplications in which ``lit`` values of k carry 2^a x 2^b."""
+
+    a: int
+    b: int
+    lit: int
+    repeats: int
+
+
+def accumulators(bench: Workbench) -> Iterator[Deviation]:
+    """A finding for each fragment whose sums are exact for fewer integers than it declares."""
+    measured: dict[str, int] = {}
+    for fragment in bench.fragments():
+        if said := _operands(bench, fragment):
+            yield Deviation(said, fragment.name)
+        said, measured[fragment.name] = _measure(bench, fragment)
+        if said:
+            yield Deviation(said, fragment.name)
+    bench.found["exact_range"] = measured
+
+
+def _operands(bench: Workbench, fragment: Fragment) -> str:
+    """The largest integer with all bits of an operand's type, times 1: xf32 and its like have fewer."""
+    for operand, dtype in (("A", fragment.a), ("B", fragment.b)):
+        value = min(dtype.exact_integer - dtype.is_float, fragment.exact_range)
+        a = np.zeros((1, 1, fragment.m, fragment.k))
+        b = np.zeros((1, 1, fragment.k, fragment.n))
+        a[..., 0], b[..., 0, :] = (value, 1) if operand == "A" else (1, value)
+        sums = bench.sums(fragment, a, b).astype(np.float64)
+        wrong = sums[sums != value]
+        if wrong.size:
+            return (
+                f"elements of {operand} are multiplied with fewer bits than {dtype} has: {value} became {wrong[0]:.17g}"
+            )
+    return ""
+
+
+def _measure(bench: Workbench, fragment: Fragment) -> tuple[str, int]:
+    """What is wrong, and the measured range: every integer up to it is a sum that comes out."""
+    powers = [p for p in range(1, 63) if 2**p + 1 <= fragment.exact_range]
+    blocks = [(p, way, sign) for p in powers for way in WAYS for sign in (1, -1)]
+    blocks = [block for block in blocks if _is_worth_it(fragment, *block)]
+    a = np.zeros((len(blocks), 2, fragment.m, fragment.k))
+    b = np.zeros((len(blocks), 2, fragment.k, fragment.n))
+    repeats = np.ones((len(blocks), 2), np.int32)
+    for index, (p, way, sign) in enumerate(blocks):
+        large = _term(fragment, p)
+        if way == WAYS[0]:
+            _light(a[index, 0], b[index, 0], large, sign)
+            a[index, 0, :, -1], b[index, 0, -1] = sign, 1
+            continue
+        first, second = (0, 1) if way == WAYS[1] else (1, 0)
+        _light(a[index, first], b[index, first], large, sign)
+        repeats[index, first] = large.repeats
+        a[index, second, :, 0], b[index, second, 0] = sign, 1
+    found = bench.sums(fragment, a, b, repeats).astype(np.float64)
+    for index, (p, way, sign) in enumerate(blocks):
+        expected = sign * (2.0**p + 1)
+        wrong = found[index][found[index] != expected]
+        if wrong.size:
+            words = f"2^{p} + 1 = {2**p + 1}, {way}, came out as {abs(wrong[0]):.17g}"
+            return f"sums are exact up to {2**p} only, it declares {fragment.exact_range}: {words}", 2**p
+    return "", min(fragment.exact_range, 2 ** (powers[-1] + 1))
+
+
+def _is_worth_it(fragment: Fragment, power: int, way: str, sign: int) -> bool:
+    """One product holds a power only up to what its operands hold; sums that take long are tried one way."""
+    if _term(fragment, power).repeats > LONG:
+        return way == WAYS[1] and sign == 1
+    return way != WAYS[0] or power <= sum(_exponents(fragment))
+
+
+def _exponents(fragment: Fragment) -> tuple[int, int]:
+    return _exponent(fragment.a), _exponent(fragment.b)
+
+
+def _exponent(dtype: Dtype) -> int:
+    """The largest power of two that an operand may hold."""
+    return min(MOST_EXPONENT, floor(log2(largest(dtype))))
+
+
+def _term(fragment: Fragment, power: int) -> _Term:
+    most_a, most_b = _exponents(fragment)
+    a = min(most_a, power)
+    b = min(most_b, power - a)
+    rest = 2 ** (power - a - b)
+    lit = min(fragment.k, rest)
+    return _Term(a, b, lit, rest // lit)
+
+
+def _light(a: Tiles, b: Tiles, term: _Term, sign: int) -> None:
+    a[:, : term.lit], b[: term.lit] = sign * 2.0**term.a, 2.0**term.b

@@ -1,0 +1,94 @@
+"""A HIP program on the host runtime, started as it would start anywhere, and what the runtime has seen of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bitgate.core.errors import UsageError
+from bitgate.runtime.host import SCHEDULES, parse_schedule
+from bitgate.runtime.source_lines import line_of
+
+VARIABLE = "BITGATE_EXEC"
+"""To the library that is loaded before the program: where it reports, the schedule, its seed, lanes of a wave."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """``code`` is the program's own, negative for the signal that ended it. ``incidents`` are sentences of the latest
+    ones, ``count`` is of all; ``waiting``: work that nobody waited for, in words, empty if there is none. ``told``: did
+    it come to an ordinary end, so that the runtime could tell? ``out``: what it printed, where that was caught."""
+
+    schedule: str
+    code: int
+    count: int
+    incidents: tuple[str, ...]
+    waiting: str
+    told: bool
+    out: bytes = b""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """How programs are run: with the runtime, and the library that watches."""
+
+    runtime: Path
+    watch: Path
+    wave: int
+
+    def run(self, command: Sequence[str], schedule: str, *, caught: bool) -> Ended:
+        """One run. UsageError if the program cannot be started."""
+        kind, seed = parse_schedule(schedule)
+        with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as out:
+            asked = f"{report.fileno()} {SCHEDULES[kind]} {seed} {self.wave}"
+            process = self._start(command, asked, report.fileno(), out.fileno() if caught else None)
+            code = _wait(process)
+            report.seek(0)
+            out.seek(0)
+            said = report.read().decode(errors="replace").splitlines()
+            return _ended(schedule, code, said, command[0], out.read())
+
+    def _start(self, command: Sequence[str], asked: str, report: int, out: int | None) -> subprocess.Popen[bytes]:
+        searched = os.pathsep.join(filter(None, (str(self.runtime.parent), os.environ.get("LD_LIBRARY_PATH"))))
+        preloaded = " ".join(filter(None, (str(self.watch), os.environ.get("LD_PRELOAD"))))
+        more = {VARIABLE: asked, "LD_LIBRARY_PATH": searched, "LD_PRELOAD": preloaded}
+        try:
+            return subprocess.Popen(command, env={**os.environ, **more}, pass_fds=(report,), stdout=out)
+        except OSError as error:
+            hint = "" if os.sep in command[0] else f"; one of this folder is ./{command[0]}"
+            raise UsageError(f"{command[0]}: cannot be started: {error.strerror}{hint}") from None
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Its code. It has the terminal, so that Ctrl-C is its own; it does not outlive this."""
+    try:
+        return process.wait()
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+
+
+def _ended(schedule: str, code: int, said: Sequence[str], program: str, out: bytes) -> Ended:
+    told = [line.split(" ", 1) for line in said if " " in line]
+    counts = [int(text) for word, text in told if word == "incidents"]
+    incidents = tuple(_with_lines(text, program) for word, text in told if word == "incident")
+    waiting = "; ".join(text for word, text in told if word == "first")
+    return Ended(schedule, code, sum(counts), incidents, waiting, bool(counts), out)
+
+
+def _with_lines(text: str, program: str) -> str:
+    """``folder/program+0x12ab`` becomes ``mine.hip:14``, where there are addr2line and debug information."""
+    path = Path(shutil.which(program) or program).resolve()
+    place = re.compile(rf"(?:[\w.+-]+/)*{re.escape(path.name)}\+0x([0-9a-f]+)")
+    return place.sub(lambda found: line_of(path, found[1]) or found[0], text)

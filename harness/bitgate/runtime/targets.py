@@ -1,0 +1,164 @@
+"""Targets: what kernels are built for and run on. ``host`` is always there; GPUs are asked for."""
+
+from __future__ import annotations
+
+import os
+import platform as machine
+import re
+import sys
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from bitgate.core.architecture import ARCHITECTURES
+from bitgate.core.errors import UsageError
+from bitgate.core.target_id import runs_on, target_id
+from bitgate.kernel.build import artefacts
+from bitgate.kernel.build.flags import ARCHITECTURE
+from bitgate.kernel.build.rocm import find_rocm_runtime
+from bitgate.kernel.build.toolchain import find_cuda_compiler
+from bitgate.runtime import kfd, nvidia
+
+HOST_CPU_FLAGS = ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
+"""What /proc/cpuinfo lists on a CPU that runs x86-64-v3 code."""
+
+_FORCED = "ROCM_BOOTSTRAP_FORCE_GFX_ARCH"
+_DISABLED = "ROCM_BOOTSTRAP_DISABLE_DETECTION"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``name`` is a TargetId's. ``obstacle``: why nothing can run on it, if so."""
+
+    name: str
+    platform: str
+    kind: Literal["hardware", "cpu"]
+    device_name: str
+    obstacle: str = ""
+
+
+def present() -> list[Target]:
+    """The targets of this machine, GPUs first. UsageError if a forced target is unknown."""
+    return [*_amd(), *_nvidia(), _host()]
+
+
+def best() -> Target:
+    """A GPU that can run kernels if there is one, else the host. UsageError if not even the host can."""
+    targets = present()
+    for target in targets:
+        if not target.obstacle:
+            return target
+    raise UsageError("; ".join(f"{target.name}: {target.obstacle}" for target in targets))
+
+
+def named(name: str) -> Target:
+    """The target of that name, on a device on which its code runs: a generic one is there with any of its members.
+    UsageError says what there is, or what stands in the way."""
+    wanted, targets = target_id(name), present()
+    for target in targets:
+        if runs_on(wanted.name, target.name):
+            if target.obstacle:
+                raise UsageError(f"{target.name} is present, but {target.obstacle}")
+            return replace(target, name=wanted.name)
+    found = ", ".join(dict.fromkeys(target.name for target in targets))
+    if wanted.platform == "nvidia" and (outer := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        found += f", with CUDA_VISIBLE_DEVICES={outer!r}"
+    if wanted.platform == "amd" and (why := unseen()):
+        raise UsageError(f"{name} is not present on this machine (found: {found}), but {why}")
+    compile_hint = f"compile for it with bitgate compile --target {name}, or " if wanted.platform == "amd" else ""
+    raise UsageError(f"{name} is not present on this machine (found: {found}); {compile_hint}run on host")
+
+
+def absent(name: str) -> Target:
+    """A target to plan for, present or not; nothing can run on it."""
+    wanted = target_id(name)
+    kind: Literal["hardware", "cpu"] = "cpu" if wanted.platform == "host" else "hardware"
+    return Target(wanted.name, wanted.platform, kind, "", "this is a plan only")
+
+
+def platform_of(name: str) -> str:
+    """``host``, ``amd`` or ``nvidia``, whether or not the target is present; UsageError with the nearest name."""
+    return target_id(name).platform
+
+
+def amd_names() -> list[str]:
+    """The target of every AMD GPU, in the order in which HIP counts them; several of one kind have one name. UsageError
+    if a forced target is unknown."""
+    if sys.platform == "linux" and not os.environ.get(_FORCED):
+        return kfd.driver().names if os.environ.get(_DISABLED) != "1" else []
+    try:
+        from rocm_bootstrap import detect_gpus
+    except ImportError:
+        return []
+    try:
+        return [gpu.target.name for gpu in detect_gpus()]
+    except ValueError as error:  # it names no target
+        raise UsageError(f"{_FORCED}: {error}") from None
+    except OSError:
+        return []
+
+
+def unseen() -> str:
+    """Why AMD GPUs of this machine are no targets, in one line; empty if nothing hints at any."""
+    told_otherwise = sys.platform != "linux" or os.environ.get(_FORCED) or os.environ.get(_DISABLED) == "1"
+    return "" if told_otherwise else kfd.unseen(kfd.driver())
+
+
+def _amd() -> list[Target]:
+    names = dict.fromkeys(amd_names())
+    obstacle = _rocm_obstacle() if names else ""
+    return [
+        Target(name, "amd", "hardware", f"AMD {name}", obstacle if name in ARCHITECTURES else _NO_ROW) for name in names
+    ]
+
+
+_NO_ROW = "this bitgate knows no such architecture: take a newer one, or add its row to bitgate/core/architecture.py"
+
+
+def _rocm_obstacle() -> str:
+    if why := kfd.obstacle(kfd.driver()):
+        return why
+    try:
+        find_rocm_runtime()
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _nvidia() -> list[Target]:
+    names = dict.fromkeys(nvidia.devices())
+    obstacle = _cuda_obstacle() if names else ""
+    return [Target(arch, "nvidia", "hardware", name, obstacle) for arch, name in names]
+
+
+def _cuda_obstacle() -> str:
+    if artefacts.is_configured():
+        return ""
+    try:
+        find_cuda_compiler()
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _host() -> Target:
+    name, flags = _cpu()
+    lacking = [flag for flag in HOST_CPU_FLAGS if flag not in flags]
+    obstacle = ""
+    if machine.machine() != "x86_64":
+        obstacle = f"the host platform needs an x86-64 CPU, this one is {machine.machine()}"
+    elif lacking:
+        obstacle = f"the host platform needs an {ARCHITECTURE} CPU, this one lacks {', '.join(lacking)}"
+    return Target("host", "host", "cpu", name, obstacle)
+
+
+@lru_cache(maxsize=1)
+def _cpu() -> tuple[str, frozenset[str]]:
+    """The CPU's name and feature flags."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return machine.processor() or "CPU", frozenset()
+    fields = dict(re.findall(r"^(model name|flags)\s*:\s*(.*)$", text, re.MULTILINE))
+    return fields.get("model name") or "CPU", frozenset(fields.get("flags", "").split())

@@ -1,0 +1,350 @@
+"""How long a case takes: what runs recorded where some did, else a pace fitted to what they recorded.
+
+Seconds are a machine's: they are kept apart by its class (CPU and cores, or GPU), as medians of the last runs, since
+one run on a busy machine says little. They order work and fill budgets, and never decide a verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from filelock import FileLock
+
+from bitgate.core import paths
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import Seconds
+from bitgate.kernel.cache.content import sha256
+from bitgate.model import Problem
+from bitgate.results.plan import PlannedItem
+from bitgate.results.record import Verdict
+from bitgate.results.time_limits import Length
+from bitgate.runtime.targets import Target
+
+_T = TypeVar("_T")
+_ENCODER = msgspec.json.Encoder()
+
+SCHEMA = 2
+
+RUNS = 7
+"""Kept of each case: the median of so few outlives a busy night, and forgets an old kernel in a week."""
+ENOUGH = 8
+"""Cases of a family in a run from which its pace can be told."""
+LARGE = 10
+"""One in so many is large: its FLOPs are what it takes its time for. The costs of a launch would spoil the others'."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a family's cases cost: seconds a case whatever its size, and seconds a FLOP."""
+
+    base: float
+    per_flop: float
+
+    def seconds(self, flops: int) -> float:
+        return self.base + flops * self.per_flop
+
+
+UNHEARD_OF = Pace(0.01, 2e-9)
+"""Before anything is recorded: the host's kernels on a common machine; it only orders work."""
+LATE = 0.95
+"""The share of runs in which a case was done by its ``late`` seconds."""
+LATE_IF_UNKNOWN = 3.0
+"""Times the estimate, where no run recorded the case."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """What is known on one class of machines: seconds by ``name``, paces by family; ``late``: the 95th percentile of
+    what the runs took."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    paces: Mapping[str, Pace] = field(default_factory=dict)
+    late: Mapping[str, float] = field(default_factory=dict)
+
+    def estimate(self, case: str, family: str, instance: str, fill: str, work: int) -> float:
+        recorded = self.seconds.get(name(case, family, instance, fill))
+        return self.paces.get(family, self._typical).seconds(work) if recorded is None else recorded
+
+    def length(self, items: Iterable[PlannedItem]) -> Length:
+        """How long these cases take on one worker: by what was recorded, else by their estimates."""
+        seconds = late = longest = 0.0
+        for item in items:
+            key = item.key
+            recorded = self.late.get(name(key.case, key.kernel, key.instance, key.fill))
+            seconds += item.seconds
+            late += max(item.seconds, LATE_IF_UNKNOWN * item.seconds if recorded is None else recorded)
+            longest = max(longest, item.seconds)
+        return Length(round(seconds, 3), round(late, 3), round(longest, 3))
+
+    @cached_property
+    def _typical(self) -> Pace:
+        return _middle(self.paces.values()) if self.paces else UNHEARD_OF
+
+
+class Later(Mapping[str, float]):
+    """A table that is made when somebody looks into it: most runs ask for none of ten thousand."""
+
+    def __init__(self, make: Callable[[], Mapping[str, float]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, float]:
+        return self._make()
+
+    def __getitem__(self, key: str) -> float:
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+@dataclass(frozen=True)
+class History:
+    """What the last runs on one class of machines recorded, the newest last."""
+
+    seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    paces: Mapping[str, tuple[Pace, ...]] = field(default_factory=dict)
+
+    @property
+    def durations(self) -> Durations:
+        seconds = {key: _median(samples) for key, samples in self.seconds.items()}
+        late = Later(lambda: {key: percentile(samples, LATE) for key, samples in self.seconds.items()})
+        return Durations(seconds, {family: _middle(paces) for family, paces in self.paces.items()}, late)
+
+
+def work_of(problem: Problem) -> int:
+    """What its time grows with: FLOPs, or bytes where they are more, as with strides as long as an image."""
+    return max(problem.flops, problem.bytes)
+
+
+def name(case: str, family: str, instance: str, fill: str) -> str:
+    return f"{case}__{family}_{instance}__{fill}"
+
+
+def machine_of(target: Target) -> str:
+    """The class of machines that the target is of: a GPU's name, or a CPU's with how many cores may be used."""
+    return f"{target.device_name}/{len(os.sched_getaffinity(0))}" if target.kind == "cpu" else target.device_name
+
+
+def load(target: str, machine: str = "", shelves: Sequence[Path] = ()) -> Durations:
+    """What was recorded for ``target``: on machines of this class, else on any other, here before what the suites of
+    these folders carry, those of the first before the others'."""
+    known = Durations()
+    files = (*map(_read, _carried_files(target, shelves)), _read(_own_file(target)))
+    for histories in files:
+        known = _over(known, _merged(_known(histories, but=machine)))
+    for histories in files:
+        if machine in histories:
+            known = _over(known, histories[machine].durations)
+    return known
+
+
+def stated(target: str, folder: Path, shelves: Sequence[Path]) -> Durations:
+    """What the table of this folder says of a target, of all machines, and what the suites carry where it is silent:
+    the same wherever it is asked. UsageError if there is no such folder, or its table is damaged: who names it means
+    it."""
+    path = folder / f"{target}.json"
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder of durations; `bitgate ci durations` writes one")
+    histories = _read(path)
+    if path.is_file() and not histories:
+        raise UsageError(f"{path}: no table of durations; write it anew with `bitgate ci durations`")
+    return _over(carried(target, shelves), _merged(_known(histories)))
+
+
+def carried(target: str, shelves: Sequence[Path]) -> Durations:
+    """What the suites of these folders carry, of all machines: the same wherever it is asked."""
+    known = Durations()
+    for file in _carried_files(target, shelves):
+        known = _over(known, _merged(_known(_read(file))))
+    return known
+
+
+def remember(target: str, machine: str, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> None:
+    """Note the seconds of a run in the cache; ``work`` by case, for the paces. Writes all or nothing."""
+    note(_own_file(target), machine, verdicts, work)
+
+
+def note(path: Path, machine: str, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> None:
+    """Add a run to the table in this file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(_lock_of(path)):
+        known = _read(path)
+        known[machine] = learn(known.get(machine, History()), verdicts, work)
+        draft = path.with_suffix(".draft")
+        draft.write_text(render(known))
+        draft.replace(path)
+
+
+def learn(known: History, verdicts: Iterable[Verdict], work: Mapping[str, int]) -> History:
+    """``known`` with one run more. Only what was compared counts: a case that crashed took no time worth knowing."""
+    taken: dict[str, list[float]] = defaultdict(list)
+    sizes: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for verdict in verdicts:
+        total, key = verdict.seconds.get("total"), verdict.key
+        if total is None or not verdict.compared:
+            continue
+        taken[name(key.case, key.kernel, key.instance, key.fill)].append(total)
+        if key.case in work:
+            sizes[key.kernel].append((max(1, work[key.case]), total))
+    seconds = dict(known.seconds)
+    for case, totals in taken.items():
+        seconds[case] = (*seconds.get(case, ()), round(median(totals), 5))[-RUNS:]
+    paces = dict(known.paces)
+    for family, cases in sizes.items():
+        if len(cases) >= ENOUGH or family not in paces:
+            paces[family] = (*paces.get(family, ()), fitted(cases))[-RUNS:]
+    return History(seconds, paces)
+
+
+def fitted(cases: Iterable[tuple[int, float]]) -> Pace:
+    """The pace behind (FLOPs, seconds): the large cases tell what a FLOP takes, the rest of the time is the base's."""
+    ordered = sorted(cases)
+    large = ordered[-max(1, len(ordered) // LARGE) :]
+    per_flop = float(f"{median(seconds / flops for flops, seconds in large):.3g}")
+    base = median(max(0.0, seconds - flops * per_flop) for flops, seconds in ordered)
+    return Pace(round(base, 6), per_flop)
+
+
+def render(machines: Mapping[str, History]) -> str:
+    """One line a case or family, so that a change of the file that the suites carry can be read."""
+    parts = []
+    for machine, history in sorted(machines.items()):
+        paces = {family: [[pace.base, pace.per_flop] for pace in history.paces[family]] for family in history.paces}
+        parts.append(f'{_json(machine)}: {{"paces": {_lines(paces)}, "seconds": {_lines(history.seconds)}}}')
+    return f'{{"schema": {SCHEMA}, "machines": {{\n' + ",\n".join(parts) + "\n}}\n"
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{_json(key)}: {_json(table[key])}" for key in sorted(table)) + "\n}"
+
+
+def _json(value: Any) -> str:
+    return _ENCODER.encode(value).decode()
+
+
+def percentile(samples: Sequence[float], share: float) -> float:
+    """The smallest of the samples that so large a share of them does not exceed: of seven the 95th percentile is the
+    largest."""
+    if len(samples) == 1:
+        return samples[0]
+    ordered = sorted(samples)
+    return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+
+def _middle(paces: Iterable[Pace]) -> Pace:
+    known = list(paces)
+    return Pace(median(pace.base for pace in known), median(pace.per_flop for pace in known))
+
+
+def _merged(machines: Iterable[Durations]) -> Durations:
+    """The medians over several classes of machines; of what is late, the latest."""
+    every = list(machines)
+    if len(every) == 1:
+        return every[0]
+    seconds: dict[str, list[float]] = defaultdict(list)
+    paces: dict[str, list[Pace]] = defaultdict(list)
+    for durations in every:
+        for key, value in durations.seconds.items():
+            seconds[key].append(value)
+        for family, pace in durations.paces.items():
+            paces[family].append(pace)
+    middle = {key: _median(values) for key, values in seconds.items()}
+    late = Later(lambda: _latest([durations.late for durations in every]))
+    return Durations(middle, {family: _middle(values) for family, values in paces.items()}, late)
+
+
+def _latest(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    late: dict[str, float] = {}
+    for table in tables:
+        for key, value in table.items():
+            late[key] = max(value, late.get(key, 0.0))
+    return late
+
+
+def _median(values: Sequence[float]) -> float:
+    return median(values) if len(values) > 1 else values[0]  # most are of one run, and there are ten thousands
+
+
+def _known(histories: Mapping[str, History], but: str | None = None) -> Iterator[Durations]:
+    return (history.durations for machine, history in histories.items() if machine != but)
+
+
+def _over(below: Durations, above: Durations) -> Durations:
+    late = Later(lambda: {**below.late, **above.late})
+    return Durations({**below.seconds, **above.seconds}, {**below.paces, **above.paces}, late)
+
+
+def _carried_files(target: str, shelves: Sequence[Path]) -> list[Path]:
+    """The last is the one that goes before the others."""
+    return [folder / "durations" / f"{target}.json" for folder in reversed(shelves)]
+
+
+def _own_file(target: str) -> Path:
+    return paths.cache_dir() / "durations" / f"{target}.json"
+
+
+def _lock_of(path: Path) -> Path:
+    """In the cache: a folder of tables is committed, and a lock beside them would be too."""
+    folder = paths.cache_dir() / "durations"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{path.stem}.{sha256(str(path.resolve()))[:8]}.lock"
+
+
+_Samples = Annotated[tuple[_T, ...], msgspec.Meta(min_length=1)]
+
+
+class _Machine(msgspec.Struct):
+    seconds: dict[str, _Samples[Seconds]]
+    paces: dict[str, _Samples[tuple[Seconds, Seconds]]]
+
+
+class _Schema(msgspec.Struct):
+    schema: int = 1
+
+
+class _Table(msgspec.Struct):
+    machines: dict[str, _Machine]
+    schema: int = 1
+
+
+def _read(path: Path) -> dict[str, History]:
+    """By class of machines; nothing of a file that an earlier version wrote, whose seconds held builds. A damaged one
+    is said to be one and ignored: durations order work and decide nothing."""
+    try:
+        table = _table(path.read_bytes())
+        return {name: _history(one) for name, one in table.machines.items()} if table else {}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        print(f"{path}: ignored, no table of durations ({error}); it is written anew", file=sys.stderr, flush=True)
+        return {}
+
+
+def _table(data: bytes) -> _Table | None:
+    """None: it is of another schema. ValueError for what is no table."""
+    try:
+        table = msgspec.json.decode(data, type=_Table)
+    except msgspec.ValidationError:
+        if msgspec.json.decode(data, type=_Schema).schema == SCHEMA:
+            raise
+        return None
+    return table if table.schema == SCHEMA else None
+
+
+def _history(machine: _Machine) -> History:
+    paces = {family: tuple(Pace(*pace) for pace in some) for family, some in machine.paces.items()}
+    return History(machine.seconds, paces)

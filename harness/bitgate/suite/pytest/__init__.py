@@ -1,0 +1,6 @@
+"""What a suite's test module imports, and the pytest hooks behind it."""
+
+from bitgate.suite.pytest.ask import cases, refused, verified
+from bitgate.suite.pytest.dispatch_assertion import SOME
+
+__all__ = ["SOME", "cases", "refused", "verified"]

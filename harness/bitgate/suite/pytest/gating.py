@@ -1,0 +1,390 @@
+"""The gate: verifies a planned case, puts its verdict on the record, and fails the test if it is red."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bitgate.kernel.build.overlay import quick_build
+from bitgate.kernel.declared import is_own
+from bitgate.results.record import Diagnosis, Outcome, Verdict, append
+from bitgate.results.report.cells import cell_lines
+from bitgate.results.report.result import sentence_of
+from bitgate.suite.planning import is_ours, row_of
+from bitgate.suite.pytest.blackbox import BlackBox
+from bitgate.suite.pytest.collecting import PARAMETER, planned_test
+from bitgate.suite.pytest.dispatch_assertion import assert_dispatch
+from bitgate.suite.pytest.own_fixtures import OwnFixtures
+from bitgate.suite.pytest.probe_gate import ProbeGate
+from bitgate.suite.pytest.record import build, stand_in
+from bitgate.suite.pytest.run import BROKEN, End, Run, as_pytest_error, progress
+from bitgate.suite.pytest.watchdog import Watchdog
+from bitgate.suite.row import Row
+from bitgate.verify.planned import PlannedCase
+from bitgate.worker.endable import Endable, Leaving
+
+if TYPE_CHECKING:  # the first verdict brings it in, not each collection
+    from bitgate.suite.pytest.abreast import Lanes, Question
+
+HUNG_STATUS = 86
+"""A worker that ends itself because a case hung."""
+
+Judge = Callable[[PlannedCase, Any], Verdict]
+"""From a planned case and a Session to its verdict; a function of a module that can be imported, since it is called
+in the process that kernels run in."""
+
+VERDICTS = pytest.StashKey[list[Verdict]]()
+RECORDED = pytest.StashKey[int]()
+"""How many of them are on the record."""
+
+LAST_TEST_SECONDS = 2.0
+"""For a test whose verdict is there to put it on the record behind a Ctrl-C."""
+
+MAY_NOT_RUN = ("skip", "skipif", "xfail")
+"""Marks of tests whose kernels may be kept from running: they do not begin ahead."""
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """KeyboardInterrupt in what takes longer. For the main thread."""
+    late = threading.Timer(seconds, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+
+
+def preparing(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
+    """What the end of the run needs is brought in while the processes of kernels have something to do."""
+    yield from islice(items, 1)
+    import_module("bitgate.results.report.render")
+    yield from items
+
+
+class Gating:
+    """Fixtures of a planned test, and the recording around it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.box = BlackBox(run.folder, run.worker)
+        self.probe_gate = ProbeGate(run)
+        self.watchdog = Watchdog(self._hung)
+        self.built: set[tuple[str, str]] = set()
+        # Known without pytest's ``request``, which costs a small case's time for each fixture that asks for it.
+        self.item: pytest.Item
+        self.next: pytest.Item | None = None
+        """The test that runs, and the one behind it."""
+        self._asked: dict[str, PlannedCase] = {}
+        """The cases of tests that run, or that were given to a process ahead: one object each, which knows what it
+        has computed of itself."""
+        self.lanes: Lanes | None = None
+        self._makers: dict[str, Callable[[PlannedCase], Any]] = {
+            "planned": self._planned,
+            "row": row_of,
+            "gate": self._gate,
+            "took": self._took,
+        }
+        self._ours = OwnFixtures(self, self._makers)
+        self.leaving: Leaving | None = None
+        """The processes of kernels, on their way out."""
+        self.here: list[str] = []
+        """Node ids of what is under way beside that."""
+        self.asking = threading.Lock()
+        """A test may ask from threads of its own: a process of kernels hears one question at a time."""
+
+    @pytest.fixture
+    def planned(self, bitgate_test: PlannedCase) -> PlannedCase:
+        """The planned case of this test."""
+        return self._planned(bitgate_test)
+
+    @pytest.fixture
+    def row(self, bitgate_test: PlannedCase) -> Row:
+        """The table's row behind the planned case."""
+        return row_of(bitgate_test)
+
+    @pytest.fixture
+    def gate(self, bitgate_test: PlannedCase) -> Callable[..., Verdict]:
+        """``gate(planned)`` -> the Verdict of the case, ``gate(planned, by=judge)`` that of another judge than
+        ``verify``; the test fails here if it is red."""
+
+        return self._gate(bitgate_test)
+
+    @pytest.fixture
+    def took(self, bitgate_test: PlannedCase) -> Callable[..., None]:
+        """``took(verdict, launches=1)``: the dispatch record says so, and what the row's ``dispatch`` states.
+
+        bitgate's rows and tests know how bitgate's own kernels come to their bits; a loaded kernel has ways of its own,
+        and is held to bits by them. An owner's rows hold any kernel."""
+
+        return self._took(bitgate_test)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """A test has what it asks of us without pytest's ado, which costs more than a small case: a definition, a
+        request and a way back for each fixture of each test."""
+        test = planned_test(item)
+        if test is not None and isinstance(item, pytest.Function):
+            item.funcargs[PARAMETER] = test
+            for name in self._ours.among(item):
+                item.funcargs[name] = self._makers[name](test)
+
+    def _planned(self, test: PlannedCase) -> PlannedCase:
+        return self._of_test(test, self.item.nodeid)
+
+    def _gate(self, test: PlannedCase) -> Callable[..., Verdict]:
+        item = self.item
+
+        def _gate(planned: PlannedCase, by: Judge | None = None) -> Verdict:
+            __tracebackhide__ = True
+            verdict = self._verdict(planned, test, item.nodeid, by)
+            item.stash.setdefault(VERDICTS, []).append(verdict)
+            if verdict.outcome is Outcome.NOT_RUN and (verdict.green or self.probe_gate.obstacle(test)):
+                pytest.skip(verdict.reason)  # expected; or the probe that is red has failed, and one line is enough
+            if verdict.outcome is Outcome.KNOWN_BUG:
+                pytest.skip(f"KNOWN_BUG: {verdict.reason}")
+            if not verdict.green:
+                pytest.fail(_in_words(verdict), pytrace=False)
+            return verdict
+
+        return _gate
+
+    def _took(self, test: PlannedCase) -> Callable[..., None]:
+        def _took(verdict: Verdict, **stated: Any) -> None:
+            family = self.run.setting.families.get(verdict.key.kernel)
+            if not is_ours(row_of(test)) or (family is not None and is_own(family)):
+                assert_dispatch(verdict, row_of(test), stated)
+
+        return _took
+
+    def _verdict(self, planned: PlannedCase, test: PlannedCase, node_id: str, by: Judge | None) -> Verdict:
+        if test.nobody:
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, test.nobody)
+        if obstacle := self.probe_gate.obstacle(test):
+            return stand_in(self.run, test, node_id, Outcome.NOT_RUN, obstacle)
+        return self.run.placed(self._judged(planned, test, by), test, node_id)
+
+    def _judged(self, planned: PlannedCase, test: PlannedCase, by: Judge | None) -> Verdict:
+        with self.asking, self.watchdog.resting():  # the deadline of a kernel is kept by the owner of its process
+            from bitgate.verify.process import BITS  # in here: the first case has no less time than the others
+
+            kernels = self.lanes or self.run.kernels
+            verdict = kernels.verify(planned, self.run.patience(test), by=_name_of(by) or BITS)
+            if self.lanes is not None:
+                self.lanes.keep_busy()
+                return verdict
+            following = None if self.next is None else self._expected(self.next)
+            if following and self.run.kernels.ahead(following.planned, following.seconds, by=following.by):
+                self._note_under_way(self.item, following.item)
+            return verdict
+
+    def _expected(self, item: pytest.Item) -> Question | None:
+        """What a test that comes will ask, as far as that is known."""
+        from bitgate.suite.pytest.abreast import Question
+        from bitgate.verify.process import BITS
+
+        test = planned_test(item)
+        if test is None or test.nobody or self.run.is_probe(test) or self.probe_gate.obstacle(test):
+            return None
+        if any(mark.name in MAY_NOT_RUN for mark in item.iter_markers()):
+            return None
+        planned = self._of_test(test, item.nodeid)
+        return Question(item, planned, self.run.patience(test), _name_of(_judge_of(item)) or BITS)
+
+    def _of_test(self, test: PlannedCase, node_id: str) -> PlannedCase:
+        if node_id not in self._asked:
+            self._asked[node_id] = test.asked_by_test(node_id, node_id in self.run.repeated)
+        return self._asked[node_id]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """No test asks any more. A GPU's driver takes its time over the end of a process: meanwhile reports are
+        written."""
+        self.leaving = Leaving(self._processes)
+
+    @property
+    def _processes(self) -> list[Endable]:
+        own: list[Endable] = [self.run.kernels] if "kernels" in vars(self.run) else []
+        return own + ([*self.lanes.processes] if self.lanes is not None else [])
+
+    def pytest_unconfigure(self) -> None:
+        if self.leaving is not None:
+            self.leaving.end()
+        for process in self._processes:
+            process.end()
+        if self.box.is_open:
+            self.box.remove()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Processes come up while tests are collected."""
+        if not self.run.processes or session.config.option.collectonly:
+            return
+        from bitgate.suite.pytest.abreast import Lanes, environments
+        from bitgate.suite.pytest.leases import Leases
+
+        own = environments(Leases(self.run.target), self.run.processes)
+        openings = [replace(self.run.opening, environment=environment) for environment in own]
+        self.lanes = Lanes(openings, self._expected, progress, self._write_box)
+        with as_pytest_error():
+            self.lanes.spawn()
+        self.lanes.come_up(self.run.first_families)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """With kernels in several processes, tests run as their verdicts come; else pytest goes through them."""
+        failed = session.testsfailed and not session.config.option.continue_on_collection_errors
+        if self.lanes is None or failed:
+            return None
+        with as_pytest_error():
+            self.lanes.start(self.run.opening)
+        items = session.items
+        probes = [item for item in items if (test := planned_test(item)) is not None and self.run.is_probe(test)]
+        self._run_tests(session, iter(probes))
+        others = set(probes)
+        self._run_tests(session, preparing(self.lanes.order([item for item in items if item not in others])))
+        return True
+
+    def _run_tests(self, session: pytest.Session, items: Iterator[pytest.Item]) -> None:
+        """As pytest's own loop: each test knows which comes next, whose fixtures it leaves alone."""
+        item = next(items, None)
+        while item is not None:
+            try:
+                with self.asking:  # a thread may have outlived its test
+                    following = next(items, None)
+            except KeyboardInterrupt:  # its own verdict is there
+                with interrupted_after(LAST_TEST_SECONDS):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                raise
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+            item = following
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+        test = planned_test(item)
+        self.item, self.next = item, nextitem
+        if test is None:
+            return (yield)
+        if not self.run.is_probe(test):
+            self.probe_gate.wait()
+        if not self.run.builds_ahead:
+            self._build(test)
+        self._note_under_way(item)
+        try:
+            with self.watchdog.watching(item.nodeid, self.run.patience(test)):
+                return (yield)
+        finally:
+            self._note_under_way()
+            self._asked.pop(item.nodeid, None)
+
+    def _note_under_way(self, *items: pytest.Item) -> None:
+        """The test that runs here, and that whose kernel has begun; of several processes each tells of its own."""
+        self.here = [item.nodeid for item in items]
+        self._write_box()
+
+    def _write_box(self) -> None:
+        with suppress(OSError):  # on a full disk the record says so
+            self.box.write([*self.here, *(self.lanes.under_way if self.lanes else ())])
+
+    def _build(self, planned: PlannedCase) -> None:
+        """Before the first case of the family, and not in its time. For a seeded defect before the first of each of its
+        groups: most are found by the first, and the others then need not be built."""
+        family, group = planned.key.kernel, planned.kernel.instance.group if quick_build() else ""
+        if (family, group) not in self.built:
+            self.built.add((family, group))
+            with as_pytest_error():
+                build(self.run, (family,), group)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        test = planned_test(item)
+        if test is not None and (call.when != "setup" or not report.passed):
+            try:
+                self._record(item, test, report)
+            except OSError as error:  # a verdict that cannot be recorded is none, and the next would fare no better
+                report.outcome, report.longrepr = "failed", str(error)
+                item.session.shouldstop = self.run.broken = str(error)
+                getattr(item.config, "workeroutput", {})[BROKEN] = str(error)
+        return report
+
+    def _record(self, item: pytest.Item, test: PlannedCase, report: pytest.TestReport) -> None:
+        """A verdict goes on the record with what the rest of its test found: the record and pytest never disagree. Each
+        once, also of a test that another plugin runs again; what fails behind it is added."""
+        verdicts = item.stash.setdefault(VERDICTS, [])
+        recorded = item.stash.get(RECORDED, 0)
+        fresh = verdicts[recorded:]
+        if report.failed and not fresh and report.when != "teardown":
+            reason = f"the test ended before a verdict: {_first_line(report)}"
+            fresh = [stand_in(self.run, test, item.nodeid, Outcome.INFRA, reason)]
+        elif report.failed and all(verdict.green for verdict in fresh or verdicts[-1:]):
+            name = item.name.partition("[")[0]
+            fresh[-1:] = [_contradicted(one, name, _first_line(report)) for one in fresh[-1:] or verdicts[-1:]]
+        verdicts[recorded:] = fresh
+        for verdict in fresh:
+            append(self.run.results, verdict)
+        item.stash[RECORDED] = len(verdicts)
+
+    def _hung(self, node_id: str) -> None:
+        """Nothing in this process can stop a kernel: record it, and end. xdist replaces a worker."""
+        test = self.run.tests[node_id]
+        stacks = self.run.folder / f"hung-{self.run.worker}.txt"
+        with stacks.open("w") as stream:
+            faulthandler.dump_traceback(stream)
+        reason = f"no verdict within {self.run.patience(test):g} s; {stacks} shows where every thread stood"
+        append(self.run.results, stand_in(self.run, test, node_id, Outcome.HUNG, reason))
+        self.box.clear()
+        if not self.run.is_worker:
+            self.run.ended = End.STOPPED
+            self.run.write_reports()
+        os._exit(HUNG_STATUS if self.run.is_worker else 1)
+
+
+def _judge_of(item: pytest.Item) -> Judge | None:
+    """The judge of a test that ``verified`` made; another test may name one that is not known before."""
+    return getattr(getattr(item, "function", None), "by", None)
+
+
+def _name_of(judge: Judge | None) -> str:
+    return f"{judge.__module__}:{judge.__qualname__}" if judge else ""
+
+
+def _in_words(verdict: Verdict) -> str:
+    """What a person needs of a red verdict."""
+    lines = [f"{verdict.outcome}: {verdict.human}", f"  kernel  {verdict.key.name}"]
+    said = sentence_of(verdict)
+    lines += [f"  {said}"] if said else []
+    lines += [f"    {cell}" for cell in cell_lines(verdict)]
+    lines += [f"  repro   {verdict.repro}"] if verdict.repro else []
+    lines += [f"  same as {verdict.foreign}"] if verdict.foreign else []
+    return "\n".join(lines)
+
+
+def _contradicted(verdict: Verdict, test: str, said: str) -> Verdict:
+    """Right bits, yet the test found fault: a wrong path, or the wrong clause."""
+    sentence = f"the verdict alone was {verdict.outcome}, but {test} failed: {said}"
+    diagnosis = Diagnosis(("other",), sentence)
+    return replace(verdict, outcome=Outcome.MISMATCH, expected=False, reason=sentence, diagnosis=diagnosis)
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(crash.message if crash else report.longrepr).strip()
+    return text.splitlines()[0] if text else "no message"

@@ -1,0 +1,254 @@
+"""One row of a case table: its fields checked against what each may hold, its lists kept as alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.checkout import relative
+from bitgate.core.errors import UsageError
+from bitgate.core.errors import near as near
+from bitgate.core.project import TIERS
+from bitgate.model import operations
+from bitgate.model.space.field_check import Check, as_list, numbers, texts
+from bitgate.numerics.fill import fill_names
+from bitgate.suite.vocabulary import LAYOUT_AXES, LENGTHS, STATED, TAIL_AXES, shape_check
+
+SMOKE, REGRESSION = TIERS
+NEVER = "never"
+"""Instead of a tier: a kind of target that a row is not for."""
+TARGET_KINDS = ("host", "gpu")
+INSTANCE_POLICIES = ("all", "one")
+
+# Axes whose alternatives are multiplied, in the order in which the products are listed.
+AXES = (
+    *("case", "pass", "shape", "dtypes"),
+    *(axis.name for axis in (*LAYOUT_AXES, *TAIL_AXES)),
+    *("fills", "seeds", "schedules"),
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a row stands: what every message about it begins with."""
+
+    path: Path
+    line: int
+    set_name: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: [[{self.set_name}]] '{self.name}'"
+
+    @property
+    def place(self) -> str:
+        """``file:line``, the file as its repository names it: dashboards place a failure by it."""
+        return f"{relative(self.path)}:{self.line}"
+
+
+class RowError(UsageError):
+    """A bad row: file, line, row name, field, what is wrong and what to do."""
+
+    def __init__(self, origin: Origin, field_name: str, problem: str) -> None:
+        super().__init__(f"{origin}: {field_name}: {problem}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A checked row. ``axes`` holds the alternatives of each axis, ``locked`` the steps of ``zip`` (axis -> value)."""
+
+    origin: Origin
+    why: str
+    axes: Mapping[str, tuple[Any, ...]]
+    locked: tuple[Mapping[str, Any], ...] = ({},)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ()
+    """Globs over ``family`` and ``family.instance``; none: every family of the pass that is not a reference."""
+    instances: str = "all"
+    """``all`` that support a case, or ``one`` a family, chosen by the case so that all get their turn."""
+    tier: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(TARGET_KINDS, REGRESSION))
+    """By target kind."""
+    smoke: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """What the smoke tier keeps of this row's product; regression runs all of it."""
+    pin: str = ""
+    refused: str = ""
+    dispatch: Mapping[str, Any] = field(default_factory=dict)
+    """What the DispatchRecord must say, written by hand."""
+    stated: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of the problems that the row says, such as gemms_count: checked when they are made."""
+    zero_result: bool = False
+    """The expected result may be zero in every cell, and that it is written is what the row holds."""
+
+    @property
+    def name(self) -> str:
+        return self.origin.name
+
+
+def make_row(fields: Mapping[str, Any], origin: Origin) -> Row:
+    """The row of a TOML table (defaults and includes already merged in). Raises RowError."""
+    for name in fields:
+        if name not in _CHECKS:
+            raise RowError(origin, name, f"no such field; {near(name, FIELDS)}")
+    checked: dict[str, Any] = {}
+    for name, value in fields.items():
+        try:
+            checked[name] = _CHECKS[name](value)
+        except ValueError as error:
+            raise RowError(origin, name, str(error)) from None
+    if not checked.get("why"):
+        raise RowError(origin, "why", "is missing; say in one sentence what this row would catch")
+    locked = checked.get("zip", ({},))
+    _check_shape(checked, locked, origin)
+    axes = {name: checked[name] for name in AXES if name in checked}
+    for lengths in LENGTHS:
+        if shapes := lengths.shapes(checked):
+            axes["shape"] = shapes
+    if both := sorted(set(axes) & set(locked[0])):
+        # A default is spread over every row; a zip of that axis is the more particular statement and wins.
+        axes = {name: values for name, values in axes.items() if name not in both}
+    return Row(
+        origin=origin,
+        why=checked["why"],
+        axes=axes,
+        locked=locked,
+        refused=checked.get("expect", ""),
+        stated={name: checked[name] for name in STATED if name in checked},
+        **{name: checked[name] for name in _AS_THEY_ARE if name in checked},
+    )
+
+
+_AS_THEY_ARE = ("options", "kernels", "instances", "tier", "smoke", "pin", "dispatch", "zero_result")
+
+
+def _check_shape(checked: Mapping[str, Any], locked: tuple[Mapping[str, Any], ...], origin: Origin) -> None:
+    given = {name: lengths for lengths in LENGTHS for name in lengths.checks if name in checked}
+    ways = [name for name in ("case", "shape") if name in checked or name in locked[0]]
+    ways += [f"{' '.join([*lengths.checks][:6])} ..." for lengths in dict.fromkeys(given.values())]
+    if len(ways) != 1:
+        said = f"given as {' and as '.join(ways)}" if ways else "is missing"
+        fields = " or ".join(" ".join(lengths.needed) for lengths in LENGTHS)
+        raise RowError(origin, "shape", f"{said}; give one of case, shape, or the fields {fields}")
+    for lengths in dict.fromkeys(given.values()):
+        if missing := [name for name in lengths.needed if name not in checked]:
+            raise RowError(origin, missing[0], f"is missing beside {', '.join(given)}")
+
+
+# ---------------------------------------------------------------------------------------- what a field may hold
+
+
+def _one_of(*known: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in known:
+            raise ValueError(f"{value!r} is not one of {', '.join(known)}")
+        return str(value)
+
+    return check
+
+
+def _sentence(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("give a sentence")
+    return value.strip()
+
+
+def _tier(value: Any) -> dict[str, str]:
+    """``"smoke"``, or by target kind ``{host = "never", gpu = "smoke"}``."""
+    if isinstance(value, dict):
+        if unknown := set(value) - set(TARGET_KINDS):
+            raise ValueError(f"{min(unknown)!r} is not one of {', '.join(TARGET_KINDS)}")
+        return {kind: _one_of(*TIERS, NEVER)(value.get(kind, REGRESSION)) for kind in TARGET_KINDS}
+    return dict.fromkeys(TARGET_KINDS, _one_of(*TIERS)(value))
+
+
+def _options(value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError("give a table such as { flat_path_gate = ['gemms_count', 'off'] }")
+    return {name: tuple(str(item) for item in as_list(values)) for name, values in sorted(value.items())}
+
+
+def _zip(value: Any) -> tuple[dict[str, Any], ...]:
+    """``{ dtypes = [a, b], layouts = [c, d] }`` -> ({dtypes: a, layouts: c}, {dtypes: b, layouts: d})."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a table of lists such as { dtypes = ['f16', 'f32'], layouts = ['nhwgc', 'gnhwc'] }")
+    if unknown := [name for name in value if name not in AXES]:
+        raise ValueError(f"{unknown[0]!r} is not an axis; known are {', '.join(AXES)}")
+    lists = {name: _CHECKS[name](values) for name, values in value.items()}
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"its lists differ in length: {', '.join(f'{n} has {c}' for n, c in lengths.items())}")
+    return tuple(dict(zip(lists, step, strict=True)) for step in zip(*lists.values(), strict=True))
+
+
+def _smoke(value: Any) -> dict[str, tuple[Any, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError("give a table of what smoke keeps, such as { layouts = 'nhwgc', instances = 'one' }")
+    kept: dict[str, tuple[Any, ...]] = {}
+    for name, values in value.items():
+        if name == "instances":
+            kept[name] = (_one_of(*INSTANCE_POLICIES)(values),)
+        elif name in AXES:
+            kept[name] = tuple(_CHECKS[name](values))
+        else:
+            raise ValueError(f"{name!r} is neither an axis nor instances; known are {', '.join(AXES)}")
+    return kept
+
+
+def _refused(value: Any) -> str:
+    if not isinstance(value, dict) or set(value) != {"refused"} or not isinstance(value["refused"], str):
+        raise ValueError("give { refused = 'clause' }, the clause by which the kernel must reject the problem")
+    return str(value["refused"])
+
+
+def _dispatch(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a table such as { path = 'grouped', gemms_count = 9, launches = 1 }")
+    return dict(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
+
+
+def _count(value: Any) -> int:
+    return numbers(1)(value)[0]
+
+
+_NAME = texts(r"\S.*", "a name")
+_CHECKS: dict[str, Check] = {
+    "name": _NAME,
+    "why": _sentence,
+    "case": texts(r"[a-z0-9_]+", "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28"),
+    "pass": lambda value: texts("|".join(operations()), f"one of {', '.join(operations())}")(value),
+    "shape": lambda value: shape_check()(value),
+    "dtypes": texts(r"[a-z0-9_]+", "f16 or bf16_f32_bf16"),
+    **{axis.name: axis.check for axis in (*LAYOUT_AXES, *TAIL_AXES)},
+    "fills": lambda value: texts("|".join(fill_names()), " or ".join(fill_names()))(value),
+    "seeds": numbers(0),
+    "schedules": texts(r"forward|reverse|lockstep|race|random:\d+", "forward, reverse, lockstep, random:7 or race"),
+    **{name: check for lengths in LENGTHS for name, check in lengths.checks.items()},
+    "options": _options,
+    "zip": _zip,
+    "kernels": texts(r"\S+", "grouped_bwd_data*"),
+    "instances": _one_of(*INSTANCE_POLICIES),
+    "tier": _tier,
+    "smoke": _smoke,
+    "pin": _sentence,
+    "expect": _refused,
+    "dispatch": _dispatch,
+    **dict.fromkeys(STATED, _count),
+    "zero_result": _boolean,
+}
+FIELDS: tuple[str, ...] = (*_CHECKS, "include")
+
+
+def name_of(fields: Mapping[str, Any], number: int) -> str:
+    """What to call a row in messages: its name, else its shape or case, else its place in the set."""
+    for key in ("name", "shape", "case"):
+        value = fields.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return f"number {number}"

@@ -1,0 +1,144 @@
+"""Case tables: TOML files whose arrays of tables are named sets of rows. ``docs/suites.md`` tells the format."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import TABLE as TABLE
+from bitgate.suite.row import Origin, Row, RowError, make_row, name_of, near
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_SET = "case"
+
+ABOUT = ("title", "source", "note")
+"""Texts at the top of a table that say what it is: for people, and for a sweep's tables and plots."""
+
+Part = tuple[Path, str, int]
+"""File, set and number, from 1, of a row as it is written."""
+
+
+def load_set(path: Path, set_name: str = DEFAULT_SET) -> tuple[Row, ...]:
+    """The rows of one set of a table, includes followed. Raises UsageError naming file, line, row and field."""
+    return tuple(make_row(fields, origin) for fields, origin, _ in _fields_of_set(path.resolve(), set_name, ()))
+
+
+def parts_of_set(path: Path, set_name: str) -> list[tuple[Origin, tuple[Part, ...]]]:
+    """Where each row of a set stands, and what it is made of: itself, and the rows that include it."""
+    return [(origin, parts) for _, origin, parts in _fields_of_set(path.resolve(), set_name, ())]
+
+
+def loads(path: Path) -> tuple[Path, ...]:
+    """The declarations that a table names in ``load``: the kernels that its rows are for."""
+    return _document(path.resolve())[3]
+
+
+def set_names(path: Path) -> tuple[str, ...]:
+    """The sets of a table, in the order in which they stand."""
+    return tuple(_document(path.resolve())[0])
+
+
+def about(path: Path) -> dict[str, str]:
+    """What a table says of itself: those of ABOUT that it states."""
+    return _document(path.resolve())[4]
+
+
+def _fields_of_set(
+    path: Path, set_name: str, within: tuple[str, ...]
+) -> list[tuple[dict[str, Any], Origin, tuple[Part, ...]]]:
+    sets, defaults, text, *_ = _document(path)
+    here = f"{path.name}#{set_name}"
+    if here in within:
+        raise UsageError(f"{path}: include goes in a circle: {' -> '.join((*within, here))}; remove one of them")
+    if set_name not in sets:
+        raise UsageError(f"{path}: has no [[{set_name}]]; {near(set_name, sets)}")
+    found: list[tuple[dict[str, Any], Origin, tuple[Part, ...]]] = []
+    for number, own in enumerate(sets[set_name], 1):
+        origin = Origin(path, _line(text, set_name, number), set_name, name_of(own, number))
+        part = (path, set_name, number)
+        if "include" not in own:
+            found.append(({**defaults, **own}, origin, (part,)))
+            continue
+        other, other_set = _included(own["include"], origin)
+        # An including row has the last word, but only on what it states itself: its file's defaults stay at home.
+        over = {name: value for name, value in own.items() if name not in ("include", "name")}
+        included = _fields_of_set(other, other_set, (*within, here))
+        found += [({**fields, **over}, row, (*parts, part)) for fields, row, parts in included]
+    return found
+
+
+def _included(value: Any, origin: Origin) -> tuple[Path, str]:
+    """``"other.toml#name"``, or ``"#name"`` for a set of the same file."""
+    match = re.fullmatch(r"([^#]*)(?:#(\w+))?", value) if isinstance(value, str) else None
+    if match is None or not value:
+        raise RowError(origin, "include", f"{value!r} is not like 'other.toml#set' or '#set'")
+    path = (origin.path.parent / match[1]).resolve() if match[1] else origin.path
+    if not path.is_file():
+        raise RowError(origin, "include", f"{path} does not exist; paths are relative to the including file")
+    return path, match[2] or DEFAULT_SET
+
+
+Document = tuple[dict[str, list[dict[str, Any]]], dict[str, Any], str, tuple[Path, ...], dict[str, str]]
+"""Sets, defaults, text, declarations of a table, and what it says of itself."""
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, stamp: int) -> Document:
+    try:
+        text = path.read_text()
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    defaults = document.pop("defaults", {})
+    if not isinstance(defaults, Mapping):
+        raise UsageError(f"{path}: defaults: write one table, [defaults], of fields that every row of the file has")
+    stated = [document.pop("load", None), dict(defaults).pop("load", None)]
+    load = tuple(place for value in stated if value is not None for place in _declarations(value, path))
+    said = {name: _text(name, document.pop(name), path) for name in ABOUT if name in document}
+    for name, rows in document.items():
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UsageError(f"{path}: '{name}' is not a set of rows; write [[{name}]] above each row, or [defaults]")
+    return document, {name: value for name, value in defaults.items() if name != "load"}, text, load, said
+
+
+def _text(name: str, value: Any, path: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{path}: {name}: give a text; the table says by it what it is")
+    return " ".join(value.split())
+
+
+def _declarations(value: Any, path: Path) -> list[Path]:
+    """Relative to the table. A folder stands for its declaration.py."""
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise UsageError(f"{path}: load: give a list of declarations, such as load = ['../my_kernel/declaration.py']")
+    places = [(path.parent / name).resolve() for name in names]
+    for place in places:
+        if not place.exists():
+            raise UsageError(f"{path}: load: {place} does not exist; declarations are named relative to the table")
+    return places
+
+
+def _document(path: Path) -> Document:
+    try:
+        return _read(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such case table; a suite is a folder with a {TABLE} and test modules") from None
+
+
+def _line(text: str, set_name: str, number: int) -> int:
+    """The line of the set's n-th header. TOML parsers do not tell it; headers stand on lines of their own."""
+    headers = re.finditer(rf"^[ \t]*\[\[[ \t]*\"?{re.escape(set_name)}\"?[ \t]*\]\]", text, re.MULTILINE)
+    for count, header in enumerate(headers, 1):
+        if count == number:
+            return text.count("\n", 0, header.start()) + 1
+    return 1

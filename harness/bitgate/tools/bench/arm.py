@@ -1,0 +1,45 @@
+"""What is timed beside what: a side is a choice of instances, options and sources; a contender one instance of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bitgate.kernel.resolved import Kernel
+from bitgate.model import Problem
+
+
+@dataclass(frozen=True)
+class Side:
+    """``kernel``: a glob over family.instance; None: every kernel that is no reference. ``tree``: the checkout whose
+    kernels are built; None: the project's own. ``build`` names it in the record (a commit)."""
+
+    name: str
+    kernel: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    tree: Path | None = None
+    build: str = ""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One instance of a side on one problem."""
+
+    side: Side
+    kernel: Kernel
+
+    @property
+    def words(self) -> str:
+        """``B: grouped_fwd.x32 flat_path_gate=off``"""
+        options = " ".join(f"{name}={value}" for name, value in self.kernel.options)
+        return " ".join(filter(None, [f"{self.side.name}:" if self.side.name else "", self.kernel.name, options]))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A problem of a sweep, under the name that people know it by."""
+
+    problem: Problem
+    name: str = ""
+    sweep: str = ""

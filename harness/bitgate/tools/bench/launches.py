@@ -1,0 +1,196 @@
+"""Launches in a row and how long they took: by device events, or on the host by a steady clock around the launches and
+the wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import cast as c_cast
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any, ClassVar
+
+from bitgate.kernel.abi import CBuffers, Status
+from bitgate.kernel.arguments import c_buffers
+from bitgate.kernel.runner import LibraryRunner, Runner
+from bitgate.model import Problem
+from bitgate.numerics import native
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import check, hip_error
+from bitgate.worker.mapped import mapped_runtimes
+
+_HIP = {
+    "set_bytes": "hipMemsetAsync",
+    "synchronize": "hipStreamSynchronize",
+    "record_event": "hipEventRecord",
+    "elapsed": "hipEventElapsedTime",
+    "query_event": "hipEventQuery",
+    "last_error": "hipGetLastError",
+}
+
+OVERWRITING = 0x5A
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds a launch: of the device, and of the thread that launches. ``queued``: the device began when all launches
+    were there."""
+
+    seconds: float
+    host_seconds: float
+    queued: bool = False
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Of one launch: device pointers by role, and (pointer, bytes) of the workspace."""
+
+    pointers: Mapping[str, int]
+    workspace: tuple[int, int]
+
+
+class _TimedCalls(Structure):
+    """``TimedCalls`` of exact/native/timed_calls.cpp."""
+
+    _fields_: ClassVar[Any] = [
+        *((name, c_void_p) for name in ("run", "problem")),
+        ("instance", c_char_p),
+        ("options", c_void_p),
+        ("sets", POINTER(POINTER(CBuffers))),
+        *((name, c_int64) for name in ("set_count", "first_set")),
+        *((name, c_void_p) for name in ("record", "stream", *_HIP, "begin", "end", "overwritten")),
+        ("overwritten_bytes", c_uint64),
+        *((name, c_double) for name in ("seconds", "host_seconds")),
+        *((name, c_int32) for name in ("status", "hip_error", "queued")),
+    ]
+
+
+class Clock:
+    """What times launches on one device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.by_events = device.host is None
+        """The host's launches run on the threads that would record the events: there a steady clock is as good."""
+
+    @property
+    def name(self) -> str:
+        return "device events" if self.by_events else "steady clock"
+
+    @cached_property
+    def events(self) -> tuple[int, int]:
+        """Begin and end; null where the time is not taken by events."""
+        if not self.by_events:
+            return 0, 0
+        first, second = (check(self.device.hip.hipEventCreate(), "hipEventCreate") for _ in range(2))
+        self._kept = first, second
+        return int(first), int(second)
+
+    @cached_property
+    def functions(self) -> Mapping[str, Any]:
+        """HIP's functions that C calls, of the runtime that this process has loaded."""
+        runtime = CDLL(str(mapped_runtimes()[0]))
+        return {name: getattr(runtime, hip) for name, hip in _HIP.items()}
+
+    def of_calls(
+        self,
+        runner: LibraryRunner,
+        problem: Problem,
+        sets: Sequence[Arguments],
+        launches: int,
+        first: int = 0,
+        overwritten: Buffer | None = None,
+        hold: Callable[[], None] | None = None,
+    ) -> Sample:
+        """The library called in a loop of C. ``sets`` take turns, beginning with number ``first``; ``overwritten`` is
+        written over before the first launch, ``hold`` keeps that back. KernelRefused, KernelFailed, or HipError."""
+        library = runner.library
+        with library.prepared(problem, runner.instance, runner.options) as run:
+            held = [c_buffers(run.problem.roles, one.pointers, one.workspace) for one in sets]
+            pointers = (POINTER(CBuffers) * len(held))(*(c_cast(byref(one), POINTER(CBuffers)) for one in held))
+            begin, end = self.events
+            calls = _TimedCalls(
+                run=c_cast(run.function, c_void_p),
+                problem=c_cast(run.problem.reference, c_void_p),
+                instance=run.instance,
+                options=c_cast(byref(run.options), c_void_p),
+                sets=pointers,
+                set_count=len(held),
+                first_set=first,
+                record=c_cast(byref(run.record), c_void_p),
+                stream=self.device.stream,
+                begin=begin or None,
+                end=end or None,
+                overwritten=overwritten.pointer if overwritten else None,
+                overwritten_bytes=overwritten.bytes if overwritten else 0,
+                queued=hold is not None,
+                **{name: c_cast(function, c_void_p) for name, function in self.functions.items()},
+            )
+            if hold is not None:
+                hold()
+            if not native.library()("bitgate_timed_calls")(byref(calls), launches):
+                if calls.status != Status.OK:
+                    raise library.failure(calls.status, run.record)
+                raise hip_error(calls.hip_error, "a timed launch")
+        return Sample(calls.seconds, calls.host_seconds, bool(calls.queued))
+
+    def of_launches(
+        self,
+        runner: Runner,
+        problem: Problem,
+        sets: Sequence[Arguments],
+        launches: int,
+        first: int = 0,
+        overwritten: Buffer | None = None,
+        hold: Callable[[], None] | None = None,
+    ) -> Sample:
+        """The same of any kernel, launched by Python: what Python takes between two launches is in ``host_seconds``,
+        and in ``seconds`` where the device waits for it."""
+        call, (begin, end), stream = self.functions, self.events, c_void_p(self.device.stream)
+        if hold is not None:
+            hold()
+        if overwritten is not None:
+            size = c_uint64(overwritten.bytes)
+            self._do("set_bytes", c_void_p(overwritten.pointer), OVERWRITING, size, stream)
+        if self.by_events:
+            self._do("record_event", c_void_p(begin), stream)
+        else:
+            self._do("synchronize", stream)
+        started = perf_counter()
+        for number in range(first, first + launches):
+            at = sets[number % len(sets)]
+            runner.launch(problem, at.pointers, at.workspace, self.device.stream)
+        launched = perf_counter()
+        queued = hold is not None and call["query_event"](c_void_p(begin)) != 0
+        if queued:
+            call["last_error"]()  # an event that is not ready counts as one
+        if self.by_events:
+            self._do("record_event", c_void_p(end), stream)
+        self._do("synchronize", stream)
+        total = perf_counter() - started
+        if self.by_events:
+            total = self._elapsed()
+        return Sample(total / launches, (launched - started) / launches, queued)
+
+    def between_events(self, work: Callable[[], None]) -> float:
+        """Seconds of the device; ``work`` queues what it is to do."""
+        (begin, end), stream = self.events, c_void_p(self.device.stream)
+        self._do("record_event", c_void_p(begin), stream)
+        work()
+        self._do("record_event", c_void_p(end), stream)
+        self._do("synchronize", stream)
+        return self._elapsed()
+
+    def _elapsed(self) -> float:
+        begin, end = self.events
+        milliseconds = c_float()
+        code = self.functions["elapsed"](byref(milliseconds), c_void_p(begin), c_void_p(end))
+        if code:
+            raise hip_error(code, _HIP["elapsed"])
+        return 1e-3 * milliseconds.value
+
+    def _do(self, name: str, *arguments: Any) -> None:
+        if code := self.functions[name](*arguments):
+            raise hip_error(code, _HIP[name])

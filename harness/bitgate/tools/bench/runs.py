@@ -1,0 +1,40 @@
+"""A number of runs of one case that has passed, as CK's examples time them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bitgate.results.record import Verdict
+from bitgate.tools.bench.arm import Contender, Shape, Side
+from bitgate.tools.bench.settings import Settings
+from bitgate.tools.bench.worker import Entrant
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Device seconds of each run; none if anything went wrong, and ``failure`` says what. ``includes``: what of a run
+    does not compute."""
+
+    seconds: tuple[float, ...] = ()
+    includes: tuple[str, ...] = ()
+    failure: str = ""
+
+
+def timed_runs(planned: PlannedCase, verdict: Verdict, process: CaseProcess, times: int) -> Runs:
+    """``times`` launches one by one, in the process that has verified the case, behind a warm-up; the result is looked
+    at behind each of them."""
+    settings = Settings(samples=times, batch_seconds=0.0, fill=planned.fill, seed=planned.seed)
+    entrant = Entrant(Contender(Side(""), planned.kernel), Shape(planned.problem), planned, process, settings)
+    entrant.verdict = verdict
+    entrant.open()
+    seconds: list[float] = []
+    while entrant.status is None and len(seconds) < times:
+        taken = entrant.sample()
+        if taken is not None:
+            seconds.append(taken)
+    entrant.finish()
+    if entrant.status is not None:
+        return Runs(failure=entrant.reason)
+    return Runs(tuple(seconds), tuple(entrant.facts.get("includes", ())))

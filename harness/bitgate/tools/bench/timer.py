@@ -1,0 +1,403 @@
+"""The child's side of a timing: kernels that were verified are launched here, in samples, and nothing is believed of a
+sample whose result is not the verified one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from random import Random
+from time import perf_counter
+from typing import Any
+
+from bitgate.kernel.abi import EventKind
+from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.dispatch import TRANSPOSES, DispatchRecord
+from bitgate.kernel.errors import KernelFailed, KernelRefused, LibraryError
+from bitgate.kernel.runner import LibraryRunner, Runner
+from bitgate.model import Problem
+from bitgate.numerics.fill import FillPlan, plan_fill
+from bitgate.results.record import UNKNOWN
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.errors import HipError
+from bitgate.tools.bench.buffer_set import PLACEMENT, HeldSet, differing, free_all, shortage
+from bitgate.tools.bench.caches import overwriting_bytes
+from bitgate.tools.bench.launches import Arguments, Clock, Sample
+from bitgate.tools.bench.queue_gate import Hold, most_queued
+from bitgate.tools.bench.settings import Settings
+from bitgate.verify.deadline import BUFFERS, LAUNCH, WARM_UP
+from bitgate.verify.launch_effects import after_launch, before_launch
+from bitgate.verify.on_device import Data
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.repeat import OTHER_SEED
+from bitgate.verify.running import How
+from bitgate.verify.server import from_json
+from bitgate.verify.session import Session, reference_kind
+
+GUEST = f"{__name__}:Timers"
+"""Asked through ``CaseProcess.call``."""
+
+CHECKED_LAUNCHES = 4
+"""Launches at the begin that are looked at one by one; fewer of a kernel that takes long."""
+CHECKED_SECONDS = 0.5
+
+LOOKED_BEHIND = 0.5
+"""The share of samples of several launches behind which one launch is looked at by itself."""
+
+MOST_LAUNCHES = 1000
+"""In one sample: a device's queue is not endless."""
+
+MORE_ATTEMPTS = 2
+"""A thread that was put aside may not have queued its launches in time."""
+
+CASTS = frozenset({"kernel_finish"})
+"""Launches that bring partial sums to the type of the result."""
+
+AGREEING = 3
+"""The last so many samples of a warm-up agree when it ends."""
+
+
+class Wrong(Exception):
+    """The result is not the verified one, or something else was written; the message says what."""
+
+
+class Short(Exception):
+    """There is no memory for its buffers."""
+
+
+class Timers:
+    """What is timed on one problem, by number; the buffers are shared by all whose data are the same."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._clock = Clock(session.device)
+        self._sets: list[tuple[Problem, FillPlan, list[HeldSet]]] = []
+        self._timed: list[Timed] = []
+        self._overwritten: Buffer | None = None
+        self._hold: Hold | None = None
+
+    def open(self, planned: dict[str, Any], settings: dict[str, Any], digest: str) -> dict[str, Any]:
+        """Prepare a case that has passed with this digest, empty if its bits decide nothing: the first launches are
+        looked at one by one, then it is warmed up. ``wrong``, ``failed`` or ``short`` of memory: it is not
+        to be timed, and why."""
+        case = from_json(planned, self._session.families)
+        stated = Settings(**settings)
+
+        def opened() -> dict[str, Any]:
+            buffers = self._held(case, stated), self._cold(stated)
+            timed = Timed(self._session, self._clock, case, stated, digest, *buffers, self._holding(stated))
+            timed.begin()
+            self._timed.append(timed)
+            return {"number": len(self._timed) - 1, **timed.facts}
+
+        return _told(self._session, opened)
+
+    def build(self, planned: dict[str, Any]) -> str:
+        """What the case's kernel is built of today, as its row's fingerprint says it."""
+        case = from_json(planned, self._session.families)
+        try:
+            self._session.runner(case.kernel)
+        except (BuildError, LibraryError):
+            return UNKNOWN
+        return self._session.fingerprint(case.kernel)["build"]
+
+    def sample(self, number: int, batch: int = 0) -> dict[str, Any]:
+        """A ``Sample``'s fields, of ``batch`` launches if that is stated; or ``wrong``, or ``failed``."""
+
+        def sampled() -> dict[str, Any]:
+            timed = self._timed[number]
+            timed.batch = batch or timed.batch
+            return vars(timed.sample())
+
+        return _told(self._session, sampled)
+
+    def finish(self, number: int) -> dict[str, Any]:
+        """One launch more, when all samples are taken, and some on other data."""
+
+        def finished() -> dict[str, Any]:
+            timed = self._timed[number]
+            timed.launch_checked()
+            if timed.digest and not shortage(timed.case.problem, self._session.device, 1):
+                timed.launch_on_others(self._data(timed.case, timed.case.seed + OTHER_SEED))
+            return {}
+
+        return _told(self._session, finished)
+
+    def close(self) -> None:
+        """Give everything back."""
+        for _, _, sets in self._sets:
+            free_all(sets)
+        self._sets, self._timed = [], []
+        if self._overwritten is not None:
+            self._overwritten.free()
+            self._overwritten = None
+
+    def _held(self, case: PlannedCase, settings: Settings) -> list[HeldSet]:
+        problem = case.problem
+        plan = self._plan(case, case.seed)
+        self._session.stage(BUFFERS)
+        for other, filled, known in self._sets:
+            if (other, filled) == (problem, plan):
+                return known
+        wanted = max(1, settings.rotate)
+        if words := shortage(problem, self._session.device, wanted):
+            raise Short(words)
+        data = self._data(case, case.seed)
+        sets: list[HeldSet] = []
+        try:
+            for _ in range(wanted):
+                sets.append(HeldSet(self._session.device, self._session.tools, problem, data))
+        except BaseException:
+            free_all(sets)
+            raise
+        self._sets.append((problem, plan, sets))
+        return sets
+
+    def _holding(self, settings: Settings) -> Hold | None:
+        if not settings.queued:
+            return None
+        if self._hold is None:
+            self._hold = Hold(self._session.device_tools, self._clock.between_events)
+        return self._hold
+
+    def _plan(self, case: PlannedCase, seed: int) -> FillPlan:
+        contract = case.kernel.instance.accumulation_for(case.problem)
+        return plan_fill(case.problem, contract, case.fill, seed)
+
+    def _data(self, case: PlannedCase, seed: int) -> Data:
+        tools, tensors, plan = self._session.tools, case.problem.tensors, self._plan(case, seed)
+        if all(tools.can_fill(tensors[name], own) for name, own in plan.tensors):
+            return Data(plan)
+        return Data(plan, self._session.inputs(case.problem, case.kernel.instance, case.fill, seed).tensors)
+
+    def _cold(self, settings: Settings) -> Buffer | None:
+        if settings.cold and self._overwritten is None:
+            size = overwriting_bytes(self._session.device)
+            self._overwritten = self._session.device.alloc(size, name="overwritten", placement=PLACEMENT)
+        return self._overwritten if settings.cold else None
+
+
+@dataclass(eq=False)
+class Timed:
+    """One verified case that is launched again and again."""
+
+    session: Session
+    clock: Clock
+    case: PlannedCase
+    settings: Settings
+    digest: str
+    sets: list[HeldSet]
+    overwritten: Buffer | None
+    hold: Hold | None
+
+    def __post_init__(self) -> None:
+        self.runner: Runner = self.session.runner(self.case.kernel)
+        self.workspace = self.runner.workspace(self.case.problem)
+        self.is_native = isinstance(self.runner, LibraryRunner)
+        self.batch = self.most = 1
+        self.fastest = 0.0
+        self.launched = 0
+        self.record: DispatchRecord | None = None
+        self.seconds = self.host_seconds = 0.0
+        self._digest_here = ""
+        self.draw = Random(self.settings.seed)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a row says of how it was timed."""
+        return {
+            "seconds": self.seconds,
+            "fastest": self.fastest,
+            "most": self.most,
+            "launches": self.record.launches if self.record else 0,
+            "includes": list(_beside(self.record)) if self.record else [],
+            "settings": {
+                "batch": self.batch,
+                "loop": "C" if self.is_native else "Python",
+                "clock": self.clock.name,
+                "overwritten_bytes": self.overwritten.bytes if self.overwritten else 0,
+                "compared": "digest" if self.digest else "reference",
+            },
+        }
+
+    def begin(self) -> None:
+        started = perf_counter()
+        self.session.stage(LAUNCH)
+        for _ in range(CHECKED_LAUNCHES):
+            self.launch_checked()
+            if perf_counter() - started > CHECKED_SECONDS:
+                break
+        self.session.stage(WARM_UP)
+        self._warm_up()
+
+    def launch_checked(self, keeps: bool = False) -> None:
+        """One launch into blank outputs, or into such that have a part of the result still. Wrong if anything but the
+        verified result comes of it."""
+        held = self._next()
+        if keeps:
+            held.blank_part(self.draw)
+        else:
+            held.blank()
+        self.record = self._launch(held)
+        self._check(held)
+
+    def launch_on_others(self, others: Data) -> None:
+        """In buffers that it has worked in, and in fresh ones. Wrong if the results differ: what remembers data by
+        their addresses need not compute, and is as right as it is fast while these stay the same."""
+        held = self._next()
+        own = held.data
+        try:
+            held.fill(others)
+            here = self._digest_in(held)
+        finally:
+            held.fill(own)
+        fresh = HeldSet(self.session.device, self.session.tools, self.case.problem, others)
+        try:
+            there = {self._digest_in(fresh) for _ in range(2)}
+        finally:
+            fresh.free()
+        if len(there) == 1 and here not in there:
+            raise Wrong(
+                f"{self._ordinal}: on other data in the buffers of the timing the result's digest is {here}, in fresh"
+                f" ones {there.pop()}: it remembers data or results by their addresses"
+            )
+
+    def _digest_in(self, held: HeldSet) -> str:
+        held.blank()
+        self._launch(held)
+        return held.look(self.workspace).digest
+
+    def _launch(self, held: HeldSet) -> DispatchRecord:
+        """Once, to its end."""
+        arguments, device = held.arguments(self.workspace), self.session.device
+        self._arrange()
+        record = self.runner.launch(self.case.problem, arguments.pointers, arguments.workspace, device.stream)
+        device.wait()
+        self.launched += 1
+        return record
+
+    def sample(self) -> Sample:
+        """As ``_sample``; again, where launches were to be queued and were not in time."""
+        taken = self._sample()
+        for _ in range(MORE_ATTEMPTS if self.hold is not None else 0):
+            if taken.queued:
+                break
+            taken = self._sample()
+        return taken
+
+    def _sample(self) -> Sample:
+        """``batch`` launches between two looks at the clock. Wrong if any set of buffers is not as it must be.
+
+        A launch that finds the result of the one before in its outputs may do nothing and not be seen: so, at random,
+        one more goes into outputs of which a part is blank, which no clock sees.
+        """
+        end = self.launched + self.batch
+        used = [self.sets[number % len(self.sets)] for number in range(max(self.launched, end - len(self.sets)), end)]
+        for held in used:
+            held.blank()
+        mark = before_launch(self.session.device)
+        taken = self._take(self.batch)
+        left = after_launch(self.session.device, mark, {})
+        if harm := left.damage or left.crash:  # work that no clock saw, say
+            raise Wrong(f"{self._ordinal}: {harm}")
+        for held in used:
+            self._check(held)
+        if self.batch > len(self.sets) and self.draw.random() < LOOKED_BEHIND:
+            self.launch_checked(keeps=True)
+        return taken
+
+    def _warm_up(self) -> None:
+        """Until the last samples agree; then a sample has as many launches as it should."""
+        settings, until = self.settings, perf_counter() + self.settings.warm_up_seconds
+        seconds: list[float] = []
+        most = MOST_LAUNCHES if self.hold is None else most_queued(self.record)
+        self.most = 1 if self.case.problem.in_place or self.overwritten is not None else most
+        while True:
+            taken = self.sample()
+            seconds.append(taken.seconds)
+            self.fastest = min(seconds)
+            wanted = ceil(settings.batch_seconds / max(taken.seconds, 1e-9))
+            batch = max(1, min(self.most, wanted))
+            last = seconds[-AGREEING:]
+            grown = batch > 2 * self.batch
+            if not grown and len(last) == AGREEING and max(last) <= (1 + settings.warm_up) * min(last):
+                return
+            if perf_counter() >= until and not grown:
+                return
+            self.batch = batch
+
+    def _take(self, launches: int) -> Sample:
+        self._arrange()
+        sets: list[Arguments] = [held.arguments(self.workspace) for held in self.sets]
+        problem, first = self.case.problem, self.launched
+        self.launched += launches
+        hold = None if self.hold is None else partial(self.hold.begin, launches, self.host_seconds)
+        if isinstance(self.runner, LibraryRunner):
+            taken = self.clock.of_calls(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        else:
+            taken = self.clock.of_launches(self.runner, problem, sets, launches, first, self.overwritten, hold)
+        self.seconds, self.host_seconds = taken.seconds, taken.host_seconds
+        return taken
+
+    def _next(self) -> HeldSet:
+        return self.sets[self.launched % len(self.sets)]
+
+    def _arrange(self) -> None:
+        How(PLACEMENT, "forward" if self.session.device.host is not None else "").arrange(self.session.device)
+
+    def _check(self, held: HeldSet) -> None:
+        seen = held.look(self.workspace)
+        if seen.damage:
+            raise Wrong(f"{self._ordinal}: {seen.damage}")
+        if self.digest:
+            if seen.digest != self.digest:
+                raise Wrong(f"{self._ordinal}: the result's digest is {seen.digest}, verified was {self.digest}")
+        elif seen.digest != self._digest_here:  # the same bits as before need no second look
+            self._compare(held)
+            self._digest_here = seen.digest
+
+    def _compare(self, held: HeldSet) -> None:
+        case, session = self.case, self.session
+        problem, instance = case.problem, case.kernel.instance
+        inputs = session.inputs(problem, instance, case.fill, case.seed)
+        kind = reference_kind(problem, inputs.certificate.holds, case.kernel.family.is_reference)
+        reference = session.reference(problem, instance, case.fill, case.seed, kind)
+        for role, found in held.results().items():
+            judge = reference.judges.get(role)
+            if judge is not None:
+                wrong = int(judge.outside(found.logical).sum())
+            else:
+                wrong = differing(found, reference.tensors[role])
+            if wrong:
+                raise Wrong(f"{self._ordinal}: {wrong} cells of {role} are not within their bounds any more")
+
+    @property
+    def _ordinal(self) -> str:
+        return f"after launch {self.launched} of the timing"
+
+
+def _beside(record: DispatchRecord) -> list[str]:
+    """What of a launch does not compute: fills, copies, transposes, casts."""
+    found: dict[str, int] = {}
+    for event in record.events:
+        is_fill = event.kind is EventKind.MEMSET or event.name.startswith(("fill", "zero_fill"))
+        if is_fill or event.kind is EventKind.COPY or event.name in TRANSPOSES | CASTS:
+            found[event.name] = found.get(event.name, 0) + 1
+    return [name if count == 1 else f"{count} x {name}" for name, count in found.items()]
+
+
+def _told(session: Session, work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    try:
+        return dict(work())
+    except Wrong as error:
+        return {"wrong": str(error)}
+    except Short as error:
+        return {"short": str(error)}
+    except KernelRefused as error:
+        return {"failed": f"refused to run: {error.refusal.clause}: {error.refusal.text}"}
+    except (HipError, KernelFailed) as error:
+        if isinstance(error, HipError) and error.name == "hipErrorOutOfMemory":
+            return {"short": str(error)}
+        fault = session.device.fault()
+        return {"failed": fault.text if fault is not None else str(error)}

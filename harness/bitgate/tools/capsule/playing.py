@@ -1,0 +1,140 @@
+"""Runs the steps of a capsule on a device: memsets and copies by HIP, kernels by what the platform starts them with."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_void_p
+from dataclasses import dataclass
+from typing import Protocol
+
+from bitgate.core.errors import UsageError
+from bitgate.kernel.abi import CLaunch, EventKind
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.kernel.runner import Conduct
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import check, hip_error
+from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.manifest import BufferSpec, Kernarg, KernelStep, MemsetStep, Step
+from bitgate.tools.capsule.memory import Bytes, address_of, upload
+from bitgate.verify.compare_outputs import Judgement, Question, harmed, judged
+from bitgate.verify.running import How, run_prepared
+
+
+class Player(Protocol):
+    """Starts a kernel with the bytes of its argument segment, every pointer in its place, on a HIP stream."""
+
+    def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Playback:
+    """Steps as work for a device, in order on its stream. ``after`` is called with each kernel once it has ended."""
+
+    device: Device
+    player: Player
+    steps: Sequence[Step]
+    family: KernelFamily
+    conduct: Conduct
+    after: Callable[[KernelStep], None] | None = None
+
+    def start(self, buffers: Mapping[str, Buffer], stream: int) -> None:
+        hip = self.device.hip
+        for step in self.steps:
+            if isinstance(step, KernelStep):
+                self.player.launch(step, relocated(step.kernarg, buffers), stream)
+                if self.after is not None:
+                    self.device.synchronize()
+                    self.after(step)
+            elif isinstance(step, MemsetStep):
+                to = address_of(step.destination, buffers)
+                check(hip.hipMemsetAsync(to, step.value, step.bytes, stream), "hipMemsetAsync")
+            else:
+                to, source = address_of(step.destination, buffers), address_of(step.source, buffers)
+                kind = hip.hipMemcpyKind.hipMemcpyDeviceToDevice
+                check(hip.hipMemcpyAsync(to, source, step.bytes, kind, stream), "hipMemcpyAsync")
+
+
+def play(playback: Playback, specs: Sequence[BufferSpec], images: Mapping[str, Bytes], question: Question) -> Judgement:
+    """The steps on fresh memory, and the judgement of what they leave. HipError if there is no memory left."""
+    device = playback.device
+    how = How("right", "forward" if device.host is not None else "")
+    reference = question.reference
+    run = run_prepared(
+        device,
+        playback,
+        lambda buffers: upload(buffers, specs, images),
+        question.inputs,
+        reference.tensors,
+        how,
+    )
+    reference.settle(run)
+    return harmed(run) or judged(question, [run])
+
+
+def relocated(kernarg: Kernarg, buffers: Mapping[str, Buffer]) -> bytes:
+    """The argument segment with the addresses that the buffers have now."""
+    data = kernarg.data
+    for pointer in kernarg.pointers:
+        if pointer.target is not None:
+            struct.pack_into("<Q", data, pointer.offset, address_of(pointer.target, buffers))
+    return bytes(data)
+
+
+MAX_KERNARG_BYTES = 4096
+"""kernels/include/bitgate/launch.hpp holds every kernel to it."""
+
+_RELAUNCH = re.compile(r"_ZN7bitgate6detail8relaunchI\w+EEiPK14bitgate_launchPKhPv")
+
+
+def is_launcher(symbol: str) -> bool:
+    """Is it ``bitgate::detail::relaunch`` of some kernel's parameters?"""
+    return _RELAUNCH.fullmatch(symbol) is not None
+
+
+def is_kernel(symbol: str) -> bool:
+    """Might it be a kernel? All of them are C++ functions; the library's C interface and its launchers are none."""
+    return re.fullmatch(r"_Z\w+", symbol) is not None and not symbol.startswith("_ZN7bitgate6detail")
+
+
+_LAUNCHER = CFUNCTYPE(c_int32, POINTER(CLaunch), c_char_p, c_void_p)
+
+
+class LibraryPlayer:
+    """Kernels that are functions of a library: on the host, and where the CUDA runtime registered them.
+
+    UsageError for a kernel that the library does not have, and for a launcher that is none: the names come from a file.
+    """
+
+    def __init__(self, symbols: LibrarySymbols) -> None:
+        self._symbols = symbols
+
+    def launch(self, step: KernelStep, kernargs: bytes, stream: int) -> None:
+        for name, fits in ((step.launcher, is_launcher(step.launcher)), (step.symbol, is_kernel(step.symbol))):
+            if not fits:
+                raise UsageError(f"{name[:200]!r} is no kernel's launcher of {self._symbols.path.name}, nor a kernel")
+        # A launcher reads as many bytes as its kernel takes, whatever a manifest says.
+        explicit = kernargs[: step.kernarg.explicit_bytes].ljust(MAX_KERNARG_BYTES, b"\0")
+        event = CLaunch(
+            kind=EventKind.KERNEL,
+            wave_size=step.wave_size,
+            name=step.name.encode()[:159],
+            grid=step.grid,
+            block=step.block,
+            lds_bytes=step.lds_dynamic,
+            kernarg_bytes=step.kernarg.explicit_bytes,
+            function=self._address(step.symbol),
+        )
+        code = _LAUNCHER(self._address(step.launcher))(event, explicit, stream)
+        if code:
+            raise hip_error(code, step.name)
+
+    def _address(self, symbol: str) -> int:
+        address = self._symbols.address(symbol)
+        if address is None:
+            raise UsageError(
+                f"{self._symbols.path.name} has no {symbol}: the kernels have changed since, write the capsule again"
+            )
+        return address

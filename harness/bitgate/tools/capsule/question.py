@@ -1,0 +1,85 @@
+"""What the results of a capsule are held to, out of its files alone: nothing of its case is computed again."""
+
+from __future__ import annotations
+
+from bitgate.core.errors import UsageError
+from bitgate.model import Problem, ProblemError, parse_case_id
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.digest import digest
+from bitgate.tools.capsule.folder import Capsule
+from bitgate.tools.capsule.manifest import BufferSpec, ExpectedResult
+from bitgate.tools.capsule.memory import Bytes, as_bytes, image, tensor_of
+from bitgate.tools.capsule.tolerance import restored
+from bitgate.verify.bounds import Judge
+from bitgate.verify.compare_outputs import Question
+from bitgate.verify.session import Reference
+
+
+def question_of(capsule: Capsule) -> Question:
+    """UsageError unless every tensor of the case has its buffer, and every output what is expected of it."""
+    manifest = capsule.manifest
+    try:
+        problem = parse_case_id(manifest.case)
+    except ProblemError as error:
+        raise UsageError(f"{capsule.folder}: {error}") from None
+    stated = {expected.buffer: expected for expected in manifest.expected}
+    if set(stated) != set(problem.outputs):
+        written, wanted = ", ".join(problem.outputs), ", ".join(stated)
+        raise UsageError(f"{capsule.folder}: the case writes {written}, the capsule expects {wanted}")
+    tensors: dict[str, HostTensor] = {}
+    judges: dict[str, Judge] = {}
+    for role in problem.outputs:
+        _spec_of(capsule, problem, role)
+        tensors[role] = _expected(capsule, problem, stated[role])
+        judge = restored(stated[role].tolerance, tensors[role], capsule.array)
+        if judge is not None:
+            judges[role] = judge
+    reference = Reference(tensors, manifest.expected[0].reference, manifest.digest, judges)
+    return Question(problem, _inputs(capsule, problem), reference, None)
+
+
+def images_of(capsule: Capsule) -> dict[str, Bytes]:
+    """What each buffer holds before the first step."""
+    return {spec.name: _image(capsule, spec) for spec in capsule.manifest.buffers}
+
+
+def _expected(capsule: Capsule, problem: Problem, expected: ExpectedResult) -> HostTensor:
+    found = _tensor(capsule, problem, expected.buffer, as_bytes(capsule.array(expected.content)))
+    if expected.tolerance is None and digest(found) != expected.digest:
+        raise UsageError(
+            f"{capsule.folder / expected.content.file} does not have the digest that the manifest states"
+            f" ({expected.digest}): write the capsule again"
+        )
+    return found
+
+
+def _inputs(capsule: Capsule, problem: Problem) -> dict[str, HostTensor]:
+    """An input that lies in the result's buffer is what that begins with."""
+    read = [name for name in problem.tensors if name not in problem.outputs]
+    return {name: _tensor(capsule, problem, name, _image(capsule, _spec_of(capsule, problem, name))) for name in read}
+
+
+def _spec_of(capsule: Capsule, problem: Problem, name: str) -> BufferSpec:
+    """Of the buffer in which a tensor of the case lies."""
+    own = capsule.manifest.buffer(name)
+    shares = own is None and name in problem.in_place
+    spec = capsule.manifest.buffer(problem.result) if shares else own
+    role = "output" if shares or name in problem.outputs else "input"
+    if spec is None:
+        raise UsageError(f"{capsule.folder}: the case's tensor {name} has no buffer")
+    if spec.role != role or spec.bytes != problem.tensors[name].bytes:
+        raise UsageError(
+            f"{capsule.folder}: buffer {spec.name} ({spec.role}, {spec.bytes} bytes) is not the case's tensor {name}"
+            f" ({role}, {problem.tensors[name].bytes} bytes)"
+        )
+    return spec
+
+
+def _tensor(capsule: Capsule, problem: Problem, name: str, data: Bytes) -> HostTensor:
+    if data.nbytes != problem.tensors[name].bytes:
+        raise UsageError(f"{capsule.folder}: the case has no tensor {name} of {data.nbytes} bytes")
+    return tensor_of(problem.tensors[name], data)
+
+
+def _image(capsule: Capsule, spec: BufferSpec) -> Bytes:
+    return image(spec, capsule.contents.get(spec.name))

@@ -1,0 +1,184 @@
+"""Runs a case once on the host platform and keeps what its launches were, with the addresses told apart."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from bitgate.kernel.abi import EventKind
+from bitgate.kernel.build.code_object import KernelCode
+from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
+from bitgate.kernel.errors import KernelFailed
+from bitgate.kernel.library import KernelLibrary
+from bitgate.model import Problem
+from bitgate.runtime.buffers import Buffer
+from bitgate.runtime.device import Device
+from bitgate.runtime.errors import HipError
+from bitgate.tools.capsule.device_code import DeviceCode, DeviceUnit
+from bitgate.tools.capsule.errors import CapsuleDefect
+from bitgate.tools.capsule.hidden import hidden_argument
+from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.manifest import (
+    ArgumentSpec,
+    CopyStep,
+    Kernarg,
+    KernelStep,
+    MemsetStep,
+    Place,
+    Pointer,
+    Resources,
+    Step,
+)
+from bitgate.tools.capsule.matching import check
+from bitgate.tools.capsule.memory import place_of
+from bitgate.verify.running import WORKSPACE, pointers_of
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A step as the capsule has it, and for a kernel what it was made of."""
+
+    step: Step
+    launch: LaunchEvent
+    kernel: KernelCode | None
+    unit: DeviceUnit | None
+
+
+@contextmanager
+def waves_of(device: Device, lanes: int) -> Iterator[None]:
+    """The host's default wave size, for instances that run on waves of any."""
+    assert device.host is not None
+    before = device.attributes.wave_size
+    device.host.set_wave_size(lanes)
+    try:
+        yield
+    finally:
+        device.host.set_wave_size(before)
+
+
+def record(
+    device: Device,
+    library: KernelLibrary,
+    problem: Problem,
+    instance: str,
+    options: dict[str, str],
+    buffers: Mapping[str, Buffer],
+    workspace_bytes: int,
+    code: DeviceCode,
+) -> list[Recorded]:
+    """The case's steps. CapsuleDefect for a launch that cannot be told in a capsule."""
+    found = dispatched(device, library, problem, instance, options, buffers, workspace_bytes)
+    symbols = LibrarySymbols(library.path)
+    return [_recorded(event, symbols, buffers, code) for event in found.events]
+
+
+def dispatched(
+    device: Device,
+    library: KernelLibrary,
+    problem: Problem,
+    instance: str,
+    options: dict[str, str],
+    buffers: Mapping[str, Buffer],
+    workspace_bytes: int,
+) -> DispatchRecord:
+    """What the case launches. CapsuleDefect if that is not known to the last launch."""
+    pointers = pointers_of(problem, buffers)
+    workspace = (pointers.pop(WORKSPACE, 0), workspace_bytes)
+    try:
+        found = library.run(problem, instance, options, pointers, workspace, device.stream)
+    except KernelFailed as error:
+        raise CapsuleDefect(f"the launches cannot be recorded: {error}") from None
+    try:
+        device.synchronize()
+    except HipError:
+        device.clear_fault()  # what was launched is on record; replaying it tells the fault again
+    if found.lost_events:
+        raise CapsuleDefect(f"{found.lost_events} launches did not fit into the dispatch record")
+    return found
+
+
+def _recorded(event: LaunchEvent, symbols: LibrarySymbols, buffers: Mapping[str, Buffer], code: DeviceCode) -> Recorded:
+    if event.kind is EventKind.MEMSET:
+        to = placed(buffers, event.address, event.name)
+        return Recorded(MemsetStep(event.name, to, event.source & 0xFF, event.bytes), event, None, None)
+    if event.kind is EventKind.COPY:
+        to, source = (placed(buffers, address, event.name) for address in (event.address, event.source))
+        return Recorded(CopyStep(event.name, to, source, event.bytes), event, None, None)
+    unit, kernel = code.kernel(symbols.names(event.function))
+    check(event, kernel, code.target)
+    step = KernelStep(
+        name=event.name,
+        code_object=f"{unit.name}.co",
+        symbol=kernel.symbol,
+        descriptor=kernel.descriptor,
+        grid=event.grid,
+        grid_threads=(
+            event.grid[0] * event.block[0],
+            event.grid[1] * event.block[1],
+            event.grid[2] * event.block[2],
+        ),
+        block=event.block,
+        wave_size=kernel.wavefront,
+        lds_dynamic=event.lds_bytes,
+        lds_static=kernel.lds,
+        kernarg=_kernarg(event, kernel, buffers),
+        resources=Resources(kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.scratch, kernel.max_workgroup),
+        launcher=symbols.names(event.launcher)[0],
+    )
+    return Recorded(step, event, kernel, unit)
+
+
+def _kernarg(event: LaunchEvent, kernel: KernelCode, buffers: Mapping[str, Buffer]) -> Kernarg:
+    data, places = argument_places(event, buffers)
+    data = data.ljust(kernel.kernarg_bytes, b"\0")
+    pointers = [Pointer(offset, target) for offset, target in places.items()]
+    hidden = tuple(hidden_argument(argument, event) for argument in kernel.arguments if argument.is_hidden)
+    for argument in hidden:
+        value = (argument.value or 0).to_bytes(argument.size, "little")
+        data[argument.offset : argument.offset + argument.size] = value
+    return Kernarg(
+        bytes=len(data),
+        explicit_bytes=kernel.explicit_bytes,
+        alignment=kernel.kernarg_alignment,
+        hex=data.hex(),
+        arguments=tuple(ArgumentSpec(a.offset, a.size, a.kind) for a in kernel.explicit),
+        pointers=tuple(pointers),
+        hidden=hidden,
+    )
+
+
+def argument_places(event: LaunchEvent, buffers: Mapping[str, Buffer]) -> tuple[bytearray, dict[int, Place | None]]:
+    """A launch's explicit arguments with zeros for pointers, and by offset where each pointer goes (None: null)."""
+    if event.args and not event.kernargs:
+        raise CapsuleDefect(f"{event.name}: its arguments did not fit into the dispatch record")
+    data, places = bytearray(event.kernargs), {}
+    for number, (offset, size, is_pointer) in enumerate(event.args):
+        if not is_pointer:
+            _refuse_addresses(bytes(data[offset : offset + size]), f"{event.name}: argument {number}", buffers)
+            continue
+        (address,) = struct.unpack_from("<Q", data, offset)
+        places[offset] = placed(buffers, address, f"{event.name}: argument {number}") if address else None
+        data[offset : offset + 8] = bytes(8)
+    return data, places
+
+
+def placed(buffers: Mapping[str, Buffer], address: int, what: str) -> Place:
+    """Where an address of a launch lies. CapsuleDefect if that is none of the case's buffers."""
+    place = place_of(address, buffers)
+    if place is None:
+        raise CapsuleDefect(f"{what} points into none of the case's buffers: pass such memory as workspace")
+    return place
+
+
+def _refuse_addresses(value: bytes, what: str, buffers: Mapping[str, Buffer]) -> None:
+    """A pointer inside of a struct cannot be relocated; the rules of a kernel forbid it."""
+    for at in range(0, len(value) - 7, 4):
+        (word,) = struct.unpack_from("<Q", value, at)
+        place = place_of(word, buffers)
+        if place is not None:
+            raise CapsuleDefect(
+                f"{what} holds the address of buffer {place.buffer} at byte {at}: a pointer must be an argument of"
+                " its own"
+            )

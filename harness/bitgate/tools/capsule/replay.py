@@ -1,0 +1,68 @@
+"""Runs a capsule on a device that is here: the code object on its own GPU, the library's kernels elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project
+from bitgate.core.target_id import runs_on
+from bitgate.kernel.declaration import wave_sizes
+from bitgate.kernel.resolved import kernel_called
+from bitgate.kernel.runner import Conduct
+from bitgate.runtime.targets import Target, named, present
+from bitgate.tools.capsule.folder import Capsule
+from bitgate.tools.capsule.library_symbols import LibrarySymbols
+from bitgate.tools.capsule.manifest import Manifest
+from bitgate.tools.capsule.modules import ModulePlayer
+from bitgate.tools.capsule.playing import LibraryPlayer, Playback, Player, play
+from bitgate.tools.capsule.question import images_of, question_of
+from bitgate.verify.compare_outputs import Judgement
+from bitgate.verify.session import Session
+from bitgate.worker.mapped import mapped_runtimes
+
+
+@dataclass(frozen=True)
+class Replayed:
+    target: Target
+    answer: Judgement
+
+
+def replay(capsule: Capsule, target: str | None = None, project: Project | None = None) -> Replayed:
+    """The verdict of a capsule on a target; by default its own if that is here, else the host.
+
+    UsageError if the target is not here, has other waves, or the library no longer has the kernels.
+    """
+    manifest = capsule.manifest
+    where = _target(manifest, target)
+    if manifest.wave_size not in wave_sizes(where.name):
+        raise UsageError(
+            f"{where.name} has no waves of {manifest.wave_size} lanes, as the capsule's kernels need: replay it on host"
+        )
+    question = question_of(capsule)
+    images = images_of(capsule)
+    session = Session(where, project=project)
+    kernel = kernel_called(session.families, manifest.family, manifest.instance)
+    question = replace(question, tile=kernel.instance.tile, rules=session.rules)
+
+    def played(player: Player, conduct: Conduct) -> Replayed:
+        playback = Playback(session.device, player, manifest.steps, kernel.family, conduct)
+        return Replayed(where, play(playback, manifest.buffers, images, question))
+
+    if where.platform == "amd":
+        _ = session.device  # the runtime that modules are loaded by
+        with ModulePlayer(mapped_runtimes()[0], capsule.folder) as modules:
+            return played(modules, Conduct())
+    library = session.library(manifest.family)
+    return played(LibraryPlayer(LibrarySymbols(library.path)), library.conduct)
+
+
+def _target(manifest: Manifest, name: str | None) -> Target:
+    """AMD's own code object runs where its target says only."""
+    if name is None:
+        here = [target for target in present() if not target.obstacle and runs_on(manifest.target, target.name)]
+        return replace(here[0], name=manifest.target) if here else named("host")
+    target = named(name)
+    if target.platform == "amd" and not runs_on(manifest.target, target.name):
+        raise UsageError(f"the capsule's code is for {manifest.target}, not {name}: write one for {name}")
+    return target

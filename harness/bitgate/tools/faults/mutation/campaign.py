@@ -1,0 +1,129 @@
+"""A draw of mutants, tried on the cases of the families that they are in: family by family, a library each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.tools.faults.mutation import library
+from bitgate.tools.faults.mutation.baseline import plain_verdicts, watched
+from bitgate.tools.faults.mutation.lanes import Question, drive, open_lanes
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.record import Known
+from bitgate.tools.faults.mutation.sources import Population, of_family
+from bitgate.tools.faults.mutation.trial import Fate, MutantTrial, trial
+from bitgate.verify.process import Opening
+
+Say = Callable[[str], None]
+
+_BEST_FIRST = (Fate.KILLED, Fate.TIMEOUT, Fate.SURVIVED, Fate.NOT_REACHED, Fate.NOT_COMPILABLE)
+"""Of a mutant in several families: one kill is enough."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """``questions`` by family; ``limit``: the most seconds of a case with a mutant on; ``jobs`` mutants at a time."""
+
+    builder: Builder
+    families: Mapping[str, KernelFamily]
+    questions: Mapping[str, Sequence[Question]]
+    opening: Opening
+    limit: float
+    jobs: int
+    say: Say
+
+
+@dataclass
+class Score:
+    """What became of a draw; each mutant once."""
+
+    trials: list[MutantTrial] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counter[Fate]:
+        return Counter(trial.fate for trial in self.trials)
+
+    @property
+    def killed(self) -> int:
+        return sum(trial.fate.is_kill for trial in self.trials)
+
+    @property
+    def counted(self) -> int:
+        return sum(trial.fate.counts for trial in self.trials)
+
+    @property
+    def value(self) -> float | None:
+        """Killed of those that a case reached, 0 to 1; None if none was."""
+        return self.killed / self.counted if self.counted else None
+
+    @property
+    def survivors(self) -> list[MutantTrial]:
+        return [trial for trial in self.trials if trial.fate is Fate.SURVIVED]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "faults": [trial.as_json() for trial in self.trials],
+            "score": None if self.value is None else round(self.value, 4),
+            "counts": {fate.value: self.counts[fate] for fate in Fate},
+        }
+
+
+def run(
+    bench: Bench, drawn: Sequence[Mutant], pool: Population, known: Known, done: Callable[[MutantTrial], None]
+) -> Score:
+    """Try what is not ``known``; ``done`` hears of each trial at once. UsageError if a library of mutants is not, with
+    none of them on, what the plain one is."""
+    tried: dict[Mutant, list[MutantTrial]] = {mutant: [] for mutant in drawn}
+    for (mutant, _), old in known.items():
+        tried[mutant].append(old)
+    for name, family in bench.families.items():
+        mutants = [
+            mutant
+            for mutant in of_family(drawn, name, pool.families)
+            if (mutant, name) not in known and not any(one.fate.is_kill for one in tried[mutant])
+        ]
+        if not mutants:
+            continue
+        for one in _tried(bench, family, mutants, pool.paths):
+            tried[one.mutant].append(one)
+            done(one)
+    return Score([best(trials) for trials in tried.values() if trials])
+
+
+def _tried(
+    bench: Bench, family: KernelFamily, mutants: Sequence[Mutant], paths: Mapping[str, Path]
+) -> Iterator[MutantTrial]:
+    name, say = family.name, bench.say
+    bench.builder.family(family)
+    questions = bench.questions[name]
+    say(f"{name}: {len(questions)} cases as the sources are")
+    plain = plain_verdicts(questions, bench.opening, bench.jobs, say)
+    if len(plain) < len(questions):
+        say(f"{name}: {len(questions) - len(plain)} cases are not green without a mutant, and are left out")
+    if not plain:
+        return
+    with tempfile.TemporaryDirectory(prefix="bitgate-mutants-", ignore_cleanup_errors=True) as folder:
+        built = library.build(bench.builder, family, mutants, paths, Path(folder), say)
+        yield from (MutantTrial(mutant, name, Fate.NOT_COMPILABLE) for mutant in built.not_compilable)
+        if not built.mutants:
+            return
+        with open_lanes(bench.opening, bench.jobs, built.overlay, say) as lanes:
+            say(f"{name}: the same cases by the library of {len(built.mutants)} mutants, none of them on")
+            sound = watched(lanes, plain, name, say)
+            reaching = {n: [case for case in sound if n in case.reached] for n in built.mutants}
+            jobs = (
+                partial(trial, number=n, mutant=mutant, family=name, reaching=reaching[n], limit=bench.limit)
+                for n, mutant in built.mutants.items()
+            )
+            yield from drive(lanes, jobs)
+
+
+def best(trials: Iterable[MutantTrial]) -> MutantTrial:
+    return min(trials, key=lambda one: _BEST_FIRST.index(one.fate))

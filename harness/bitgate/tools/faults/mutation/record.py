@@ -1,0 +1,66 @@
+"""Trials of mutants on file, a line each as soon as it is known, so that a run that was cut short goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from bitgate.core.errors import UsageError
+from bitgate.core.untrusted import Count, Seconds, Short, Text
+from bitgate.results.record import append_line
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
+from bitgate.tools.faults.trial_record import OfRun, lines_of
+
+Known = dict[tuple[Mutant, str], MutantTrial]
+"""By mutant and family."""
+
+
+class MutantRecord:
+    """The file, of one tier, target and commit; it need not be there yet."""
+
+    def __init__(self, path: Path, tier: str, target: str, commit: str) -> None:
+        self.path = path
+        self._of = (tier, target, commit)
+
+    def known(self, mutants: Sequence[Mutant]) -> Known:
+        """What the file says of these. UsageError for a file that is none, or of another run."""
+        if not self.path.exists():
+            return {}
+        by_digest = {mutant.digest: mutant for mutant in mutants}
+        found: Known = {}
+        for line in lines_of(self.path, _Line, "bitgate faults mutate --record", self._of):
+            if (mutant := by_digest.get(line.mutant)) is not None:
+                found[mutant, line.family] = line.trial(mutant, self.path)
+        return found
+
+    def add(self, trial: MutantTrial) -> None:
+        """OSError where it cannot be written."""
+        tier, target, commit = self._of
+        of = {"mutant": trial.mutant.digest, "tier": tier, "target": target, "commit": commit}
+        append_line(self.path, json.dumps({**of, **trial.as_json()}).encode() + b"\n")
+
+
+class _Line(OfRun):
+    mutant: Short
+    family: Short
+    fate: Short
+    cases: Count
+    by: Short
+    verdict: Short
+    kinds: list[Short]
+    sentence: Text
+    seconds: Seconds
+
+    def trial(self, mutant: Mutant, path: Path) -> MutantTrial:
+        try:
+            fate = Fate(self.fate)
+        except ValueError:
+            raise UsageError(
+                f"{path}: fate '{self.fate}' is none of {', '.join(fate.value for fate in Fate)}"
+            ) from None
+        kinds = tuple(self.kinds)
+        return MutantTrial(
+            mutant, self.family, fate, self.cases, self.by, self.verdict, kinds, self.sentence, self.seconds
+        )

@@ -1,0 +1,91 @@
+"""The mutant schema of a source: all of its mutants in one text, each behind a switch that is read when it is reached.
+
+    a < b    becomes    (BITGATE_MUTANT(17) ? (a <= b) : (a < b))
+
+Lines stay where they are, so that what a compiler says of the schema can be looked up in the source. Where the compiler
+evaluates an expression itself, the schema is what the source says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from bitgate.tools.faults.mutation.mutant import Mutant
+
+OFF, WATCHING = 0, -1
+"""What the switch is set to where no mutant is on; WATCHING also notes which places are reached."""
+
+SWITCH, REACHED = "bitgate_mutant", "bitgate_mutants_reached"
+"""What a library of mutants exports: an int, and a byte for each mutant from 1 on."""
+
+MOST = 1 << 15
+"""Mutants of a library."""
+
+PREFACE = f"""\
+#ifndef BITGATE_MUTANT
+#define BITGATE_MUTANT(number) (bitgate_mutants::is_on(number))
+extern "C" {{
+__attribute__((visibility("default"))) inline int {SWITCH} = {OFF};
+__attribute__((visibility("default"))) inline unsigned char {REACHED}[{MOST}] = {{}};
+}}
+namespace bitgate_mutants {{
+inline constexpr bool is_on(int number) {{
+  if (__builtin_is_constant_evaluated())
+    return false;
+  const int now = {SWITCH};
+  if (now == {WATCHING})
+    __atomic_store_n(&{REACHED}[number], 1, __ATOMIC_RELAXED);
+  return now == number;
+}}
+}} // namespace bitgate_mutants
+#endif
+"""
+
+
+def schema_of(text: str, file: str, mutants: Mapping[int, Mutant]) -> str:
+    """The source with its ``mutants``, by number, behind the switch."""
+    return f'{PREFACE}#line 1 "{file}"\n{behind_switch(text, mutants)}'
+
+
+def behind_switch(text: str, mutants: Mapping[int, Mutant]) -> str:
+    source = text.encode()
+    numbered = sorted(mutants.items(), key=lambda item: (item[1].start, -item[1].end, item[0]))
+    spans = [
+        (start, end, list(group))
+        for (start, end), group in groupby(numbered, lambda item: (item[1].start, item[1].end))
+    ]
+    return _Render(source, spans).between(0, len(source))
+
+
+Span = tuple[int, int, Sequence[tuple[int, Mutant]]]
+
+
+class _Render:
+    """Spans come outer ones first; they are nodes of a tree, so that none overlaps another in part."""
+
+    def __init__(self, source: bytes, spans: Sequence[Span]) -> None:
+        self._source, self._spans, self._next = source, spans, 0
+
+    def between(self, start: int, end: int) -> str:
+        parts, at = [], start
+        while self._next < len(self._spans) and self._spans[self._next][1] <= end:
+            begin, last, mutants = self._spans[self._next]
+            self._next += 1
+            parts += [self._slice(at, begin), _choice(mutants, self.between(begin, last))]
+            at = last
+        return "".join([*parts, self._slice(at, end)])
+
+    def _slice(self, start: int, end: int) -> str:
+        return self._source[start:end].decode(errors="replace")
+
+
+def _choice(mutants: Iterable[tuple[int, Mutant]], original: str) -> str:
+    kept = list(mutants)
+    if all(not mutant.mutated for _, mutant in kept):  # a statement that is left out
+        return f"{{ if (!BITGATE_MUTANT({kept[0][0]})) {original} }}"
+    is_condition = any(mutant.operator in ("bounds", "negation", "logical") for _, mutant in kept)
+    text = f"static_cast<bool>({original})" if is_condition else f"({original})"
+    for number, mutant in reversed(kept):
+        text = f"(BITGATE_MUTANT({number}) ? ({mutant.mutated}) : {text})"
+    return text

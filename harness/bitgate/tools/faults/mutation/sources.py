@@ -1,0 +1,88 @@
+"""The mutants of kernel families: of the files that they are made of, in the lines that are compiled for the host."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from bitgate.core.errors import UsageError
+from bitgate.core.project import Project, own_kernels
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.build.includes import Includes
+from bitgate.kernel.build.questions import compiled_lines
+from bitgate.kernel.declaration import KernelFamily
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.operators import mutants_of
+
+
+@dataclass
+class Population:
+    """All mutants, by families that compile their place; the paths of their files; what was left out, by why."""
+
+    families: dict[Mutant, list[str]] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def drawn(self, sample: int, seed: int) -> list[Mutant]:
+        """``sample`` of them, in the order of their places; all, if there are not more."""
+        every = sorted(self.families)
+        return sorted(random.Random(seed).sample(every, min(sample, len(every))))
+
+
+def population(
+    builder: Builder, families: Iterable[KernelFamily], project: Project, files: str, operators: Sequence[str]
+) -> Population:
+    """Of the files (a glob; empty: all but those of the interface) and operators (none: all) that are asked for.
+    UsageError if there is none."""
+    lines: dict[Path, set[int]] = {}
+    reached: dict[Path, list[tuple[str, set[int]]]] = {}
+    for family in families:
+        for path, compiled in compiled_lines(builder, family).items():
+            if _is_mutable(path, family, project):
+                lines.setdefault(path, set()).update(compiled)
+                reached.setdefault(path, []).append((family.name, compiled))
+    interface, found = _interface(), Population()
+    for path in sorted(lines):
+        name = _name(path, project)
+        if not (fnmatchcase(name, files) if files else path not in interface):
+            continue
+        of_file = mutants_of(path.read_text(), name, lines[path])
+        found.left_out += of_file.left_out
+        found.paths[name] = path
+        for mutant in of_file.mutants:
+            if not operators or mutant.operator in operators:
+                found.families[mutant] = [family for family, compiled in reached[path] if mutant.line in compiled]
+    if not found.families:
+        known = ", ".join(_name(path, project) for path in sorted(lines)[:5]) or "none"
+        raise UsageError(f"no such mutant in {f'--file {files}' if files else 'the sources'}: there are {known} ...")
+    return found
+
+
+def of_family(mutants: Sequence[Mutant], family: str, families: Mapping[Mutant, Sequence[str]]) -> list[Mutant]:
+    return [mutant for mutant in mutants if family in families[mutant]]
+
+
+def _interface() -> frozenset[Path]:
+    """What a library says and is told through the C ABI: tests of bitgate itself are for that, not cases."""
+    headers = own_kernels() / "include" / "bitgate"
+    return Includes().closure([headers / "library.hpp", headers / "record.hpp"], headers)
+
+
+def _is_mutable(path: Path, family: KernelFamily, project: Project) -> bool:
+    """An owner's kernels are mutated in the owner's files, bitgate's in their folder and in headers they share."""
+    if not path.is_file():
+        return False
+    if family.folder.is_relative_to(own_kernels()):
+        return path.is_relative_to(family.folder) or path.is_relative_to(own_kernels() / "include")
+    return path.is_relative_to(family.folder) or (path.is_relative_to(project.root) and not project.is_ours)
+
+
+def _name(path: Path, project: Project) -> str:
+    for root in (project.root, own_kernels().parent):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return path.as_posix()

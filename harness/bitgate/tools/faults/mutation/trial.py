@@ -1,0 +1,138 @@
+"""The trial of a mutant: which of the cases that reach its place turns red, if any does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from time import monotonic
+from typing import Any
+
+from bitgate.results.record import Outcome, Verdict
+from bitgate.tools.faults.mutation.lanes import Lane, Question
+from bitgate.tools.faults.mutation.mutant import Mutant
+from bitgate.tools.faults.mutation.schema import OFF
+
+LEAST_SECONDS, TIMES_AS_LONG = 10.0, 30.0
+"""What a case may take with a mutant: machines are shared, and so are their clocks."""
+
+
+class Fate(str, Enum):
+    KILLED = "killed"
+    TIMEOUT = "timeout"
+    """Killed by a case that did not end."""
+    SURVIVED = "survived"
+    NOT_REACHED = "not reached"
+    """No case executes its place, or the compiler has evaluated it."""
+    NOT_COMPILABLE = "not compilable"
+
+    @property
+    def is_kill(self) -> bool:
+        return self in (Fate.KILLED, Fate.TIMEOUT)
+
+    @property
+    def counts(self) -> bool:
+        """Is it a part of the score?"""
+        return self.is_kill or self is Fate.SURVIVED
+
+
+@dataclass(frozen=True)
+class MutantTrial:
+    """``by``: the test that killed it. ``cases``: how many reached its place."""
+
+    mutant: Mutant
+    family: str
+    fate: Fate
+    cases: int = 0
+    by: str = ""
+    verdict: str = ""
+    kinds: tuple[str, ...] = ()
+    sentence: str = ""
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        mutant = self.mutant
+        return {
+            "name": mutant.name,
+            "killed": self.fate.is_kill,
+            "by": self.by,
+            "verdict": self.verdict,
+            "diagnosis": next(iter(self.kinds), ""),
+            "seconds": round(self.seconds, 3),
+            "fate": self.fate.value,
+            "family": self.family,
+            "file": mutant.file,
+            "line": mutant.line,
+            "column": mutant.column,
+            "operator": mutant.operator,
+            "original": mutant.original,
+            "mutated": mutant.mutated,
+            "cases": self.cases,
+            "kinds": list(self.kinds),
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A case that is green without a mutant: how long it takes, and the mutants that it reaches."""
+
+    question: Question
+    verdict: Verdict
+    seconds: float
+    reached: frozenset[int] = field(default_factory=frozenset)
+
+    def bounded(self, limit: float) -> Question:
+        seconds = min(limit, max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds))
+        return Question(self.question.planned, self.question.by, seconds)
+
+
+def trial(
+    lane: Lane, number: int, mutant: Mutant, family: str, reaching: Sequence[Sound], limit: float
+) -> Generator[Question, Verdict, MutantTrial]:
+    """Cases from the shortest on, until one is red. One that is red where other mutants ran before must be green there
+    without this one, or red in a new process."""
+    begun = monotonic()
+    fate, red = (Fate.SURVIVED if reaching else Fate.NOT_REACHED), None
+    for case in sorted(reaching, key=lambda sound: sound.seconds):
+        question = case.bounded(limit)
+        lane.turn(question.planned, number)
+        process, was_shared = lane.process.number, lane.is_shared
+        verdict = yield question
+        if _is_red(verdict) and was_shared and not (yield from _is_sound(lane, question, process)):
+            lane.renew()
+            lane.turn(question.planned, number)
+            verdict = yield question
+        if _is_red(verdict):
+            red, fate = verdict, Fate.TIMEOUT if _is_late(verdict) else Fate.KILLED
+            break
+    diagnosis = red.diagnosis if red else None
+    return MutantTrial(
+        mutant,
+        family,
+        fate,
+        cases=len(reaching),
+        by=(red.test or red.key.case) if red else "",
+        verdict=red.outcome.value if red else "",
+        kinds=diagnosis.kinds if diagnosis else (),
+        sentence=(diagnosis.sentence if diagnosis else red.reason) if red else "",
+        seconds=monotonic() - begun,
+    )
+
+
+def _is_sound(lane: Lane, question: Question, process: int) -> Generator[Question, Verdict, bool]:
+    """Does the process still stand, and give a green verdict with no mutant on?"""
+    if lane.process.number != process:
+        return False
+    lane.turn(question.planned, OFF)
+    verdict = yield question
+    return verdict.green and lane.process.number == process
+
+
+def _is_red(verdict: Verdict) -> bool:
+    """A machine that breaks says nothing of a mutant."""
+    return not verdict.green and not verdict.outcome.is_unanswered
+
+
+def _is_late(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.HUNG or "it spins" in verdict.reason

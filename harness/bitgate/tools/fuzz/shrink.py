@@ -1,0 +1,104 @@
+"""From a failing case to the smallest one that fails alike, and to its nearest passing neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import perf_counter
+
+from bitgate.core.errors import UsageError
+from bitgate.kernel.declared import harness_refusal
+from bitgate.model import Problem
+from bitgate.model.descent import descend
+from bitgate.results.record import Outcome, Verdict
+from bitgate.tools.fuzz.failure import Found, Neighbour, Shrunk, is_failure, signature
+from bitgate.tools.fuzz.smaller import change, smaller
+from bitgate.verify.planned import PlannedCase
+
+Judge = Callable[[PlannedCase], Verdict]
+
+MANY_NEIGHBOURS = 400_000_000
+"""Operations beyond which a neighbour is too dear to be tried."""
+
+
+class Shrinker:
+    """One shrink: verdicts of cases, none asked for twice, until ``seconds`` are up."""
+
+    def __init__(self, judge: Judge, found: Found, seconds: float = 60.0) -> None:
+        self._judge = judge
+        self._found = found
+        self._wanted = signature(found.verdict)[0], signature(found.verdict)[1] == "support"
+        self._begin = perf_counter()
+        self._end = self._begin + seconds
+        self._known: dict[PlannedCase, Verdict | None] = {}
+        self.tried = 0
+
+    def run(self) -> Shrunk:
+        found = descend(
+            self._found.planned,
+            smaller,
+            self._fails_alike,
+            change=change,
+            is_over=lambda: perf_counter() >= self._end,
+        )
+        verdict = self._known.get(found.best) or self._found.verdict
+        neighbours = tuple(sorted(self._neighbours(found.best), key=lambda neighbour: neighbour.distance))
+        seconds = perf_counter() - self._begin
+        return Shrunk(self._found, found.best, verdict, neighbours, found.minimal, self.tried, seconds)
+
+    def _fails_alike(self, candidate: PlannedCase) -> bool:
+        verdict = self._verdict(candidate)
+        return verdict is not None and is_failure(verdict) and self._alike(verdict)
+
+    def _alike(self, verdict: Verdict) -> bool:
+        """The kind of diagnosis may change as the problem shrinks; outcome or disagreement may not."""
+        outcome, kind = signature(verdict)
+        return (outcome, kind == "support") == self._wanted
+
+    def _verdict(self, planned: PlannedCase) -> Verdict | None:
+        """None where it is nobody's business: the kernel does not take the problem, and rightly so."""
+        if planned not in self._known:
+            self._known[planned] = self._ask(planned)
+        return self._known[planned]
+
+    def _ask(self, planned: PlannedCase) -> Verdict | None:
+        kernel = planned.kernel
+        if planned.problem.dtypes.canonical not in kernel.instance.dtypes:
+            return None
+        if harness_refusal(kernel.family, kernel.instance, planned.problem) is not None:
+            return None
+        refusal = kernel.refusal(planned.problem)
+        if refusal is not None and not self._wanted[1]:
+            return None
+        refused = "" if refusal is None else refusal.clause
+        self.tried += 1
+        try:
+            return self._judge(replace(planned, refused=refused))
+        except UsageError:
+            return None  # a reference that cannot be had for these types or data
+
+    def _neighbours(self, planned: PlannedCase) -> Iterator[Neighbour]:
+        """For each quantity its nearest value that passes, if there is one."""
+        until = max(self._end, perf_counter() + 0.2 * (self._end - self._begin))
+        done: set[str] = set()
+        nearby = planned.problem.operation.space.nearby(planned.problem)
+        for near in sorted(nearby, key=lambda near: near.distance):
+            quantity, problem = near.quantity, near.problem
+            if quantity in done or problem.flops > MANY_NEIGHBOURS or perf_counter() >= until:
+                continue
+            for other in self._instances(planned, problem):
+                verdict = self._verdict(other)
+                if verdict is None:
+                    continue
+                if verdict.outcome is Outcome.PASS or (self._wanted[1] and verdict.green):
+                    done.add(quantity)
+                    yield Neighbour(quantity, near.old, near.new, near.distance, other)
+                break
+
+    def _instances(self, planned: PlannedCase, problem: Problem) -> Iterator[PlannedCase]:
+        """The same instance; for other types the ones of theirs."""
+        if problem.dtypes == planned.problem.dtypes:
+            yield replace(planned, problem=problem)
+            return
+        for instance in planned.kernel.family.instances:
+            yield replace(planned, problem=problem, kernel=replace(planned.kernel, instance=instance))

@@ -1,0 +1,100 @@
+"""What a fuzzing run leaves behind, so that another one goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.tools.fuzz.worker import Tally
+
+SCHEMA = 1
+
+
+@dataclass
+class CampaignState:
+    """``unfinished``: rounds that were begun, with the case to go on at. ``failures`` as ``Shrunk.as_json`` writes."""
+
+    seed: int
+    kernel: str | None
+    target: str
+    next_round: int = 0
+    unfinished: dict[int, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    tally: Tally = field(default_factory=Tally)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+    def take_round(self) -> tuple[int, int]:
+        """The next round to run and the case to begin at."""
+        if self.unfinished:
+            number = min(self.unfinished)
+            return number, self.unfinished.pop(number)
+        self.next_round += 1
+        return self.next_round - 1, 0
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "kernel": self.kernel,
+            "target": self.target,
+            "rounds": self.next_round - len(self.unfinished),
+            "seconds": round(self.seconds, 3),
+            "problems": self.tally.problems,
+            "verdicts": self.tally.verdicts,
+            "compared": self.tally.compared,
+            "outcomes": dict(self.tally.outcomes),
+            "instances": dict(self.tally.instances),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write the whole file or none of it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        document = {
+            "schema": SCHEMA,
+            "seed": self.seed,
+            "kernel": self.kernel,
+            "target": self.target,
+            "next_round": self.next_round,
+            "unfinished": [[number, case] for number, case in sorted(self.unfinished.items())],
+            "seconds": self.seconds,
+            "tally": dict(vars(self.tally)),
+            "failures": self.failures,
+        }
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.write_text(json.dumps(document) + "\n")
+        draft.replace(path)
+
+
+def read_state(path: Path, seed: int, kernel: str | None, target: str) -> CampaignState:
+    """The state of an earlier run of the same question. UsageError if there is none, or it was another question."""
+    try:
+        document = json.loads(path.read_text())
+        if document["schema"] != SCHEMA:
+            raise UsageError(f"{path}: written by another version of bitgate; start anew, without --resume")
+        asked = (document["seed"], document["kernel"], document["target"])
+        if asked != (seed, kernel, target):
+            raise UsageError(
+                f"{path}: was left by --seed {asked[0]} --kernel {asked[1] or '*'} on {asked[2]}: ask for the same,"
+                " or start anew without --resume"
+            )
+        tally: dict[str, Any] = document["tally"]
+        for name in ("outcomes", "instances"):
+            tally[name] = Counter(tally[name])
+        return CampaignState(
+            seed,
+            kernel,
+            target,
+            document["next_round"],
+            dict(document["unfinished"]),
+            document["seconds"],
+            Tally(**tally),
+            document["failures"],
+        )
+    except FileNotFoundError:
+        raise UsageError(f"{path}: nothing to resume; leave --resume out") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: not the state of a fuzzing run ({error}); start anew without --resume") from None

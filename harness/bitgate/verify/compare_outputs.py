@@ -1,0 +1,191 @@
+"""Are the bits that runs left right, and if not, what is wrong? Of a case's launches and of a capsule's alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.bits import Array, bits_of
+from bitgate.numerics.factors import factors
+from bitgate.results.record import Diagnosis, Outcome
+from bitgate.verify.compare import Comparison, compare
+from bitgate.verify.diagnose import Rule, Scene, diagnose
+from bitgate.verify.poison import poison_bits
+from bitgate.verify.running import LaunchResult
+from bitgate.verify.session import Reference
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What the outputs of runs are held to, and what is known of how they come about."""
+
+    problem: Problem
+    inputs: Mapping[str, HostTensor]
+    reference: Reference
+    tile: tuple[int, int, int] | None
+    rules: Sequence[Rule] = ()
+    """An owner's, for the diagnosis."""
+
+    def left(self, run: LaunchResult, role: str) -> Array:
+        """An output in logical order: the reference's cells where the run left the same."""
+        return run.results.get(role, self.reference.tensors[role]).logical
+
+    def comparison(self, run: LaunchResult, role: str) -> Comparison:
+        """Of an output; where something else than bits decides, by that."""
+        result, judge = self.left(run, role), self.reference.judges.get(role)
+        outside = None if judge is None else judge.outside(result)
+        return compare(result, self.reference.tensors[role].logical, outside)
+
+    def wrong(self, run: LaunchResult) -> list[str]:
+        """The outputs that a run has wrong, once its judges have settled it (``Reference.settle``)."""
+        return [role for role in self.problem.outputs if role in run.results]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """``run`` and ``role`` say which output of which run the diagnosis is about. ``digest`` is of what was left; empty
+    if the run was harmed, or if bits decide of no output."""
+
+    outcome: Outcome
+    run: LaunchResult
+    reason: str = ""
+    digest: str = ""
+    diagnosis: Diagnosis | None = None
+    role: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.outcome}: {self.reason}" if self.reason else str(self.outcome)
+
+
+def harmed(run: LaunchResult) -> Judgement | None:
+    """The judgement of a run that wrote what is not its own, or that crashed, as the device tells it; None: neither."""
+    outcome = Outcome.CORRUPTED if run.damage else Outcome.CRASHED
+    sentence = run.damage or run.crash
+    return Judgement(outcome, run, sentence, diagnosis=explained(run, sentence)) if sentence else None
+
+
+def judged(
+    question: Question, runs: Sequence[LaunchResult], foresee: Callable[[Judgement], None] | None = None
+) -> Judgement:
+    """PASS, MISMATCH, or NONDETERMINISTIC where two runs differ and bits decide. None of the runs was harmed.
+
+    ``foresee`` hears of a judgement that is not PASS before its diagnosis is made, which may take longer.
+    """
+    differ = _differing(question, runs)
+    role = differ or next((role for run in runs for role in question.wrong(run)), "")
+    run = next((run for run in runs if role in run.results), runs[0])
+    digest = question.reference.digest_with(question.problem, run.results)
+    if not role:
+        return Judgement(Outcome.PASS, run, digest=digest)
+    other = next(one for one in runs if one is not run) if differ else None
+    outcome = Outcome.NONDETERMINISTIC if differ else Outcome.MISMATCH
+    comparison = question.comparison(run, role)
+    if foresee is not None:
+        name = question.problem.operation.insight.names(question.problem)[role]
+        foresee(_undiagnosed(outcome, run, role, comparison, digest, name))
+    diagnosis = _diagnosis(question, run, role, other, comparison)
+    return Judgement(outcome, run, diagnosis.sentence, digest, diagnosis, role)
+
+
+def _undiagnosed(
+    outcome: Outcome, run: LaunchResult, role: str, comparison: Comparison, digest: str, name: str
+) -> Judgement:
+    """What is known without a diagnosis of an output that people call by this name."""
+    sentence = f"{comparison.count} of {comparison.total} cells of {name} are wrong"
+    evidence = {"run": run.how.words, "first_wrong_cells": comparison.rows()}
+    return Judgement(outcome, run, sentence, digest, Diagnosis(("other",), sentence, evidence), role)
+
+
+def _differing(question: Question, runs: Sequence[LaunchResult]) -> str:
+    """The first output in which two launches differ where bits decide; empty if there is none."""
+    if len(runs) < 2:
+        return ""
+    first, second = runs[:2]
+    for role in question.problem.outputs:
+        is_asked = role not in question.reference.judges and (role in first.results or role in second.results)
+        if is_asked and not compare(question.left(first, role), _beside(question, first, second, role)).equal:
+            return role
+    return ""
+
+
+def _beside(question: Question, run: LaunchResult, other: LaunchResult, role: str) -> Array:
+    """What the other run left, as far as its difference is no matter of poison: two launches begin with two poisons.
+    Cells that nobody wrote in either, and cells that are NaN with the first poison and wrong with the second, have one
+    cause, which is no race."""
+    here, there = question.left(run, role), question.left(other, role)
+    if run.how.poison == other.how.poison:
+        return there
+    reference = question.reference.tensors[role]
+    dtype = reference.tensor.dtype
+    own = dtype.bits.type
+    same = (bits_of(here) == own(poison_bits(dtype, run.how.poison))) & (
+        bits_of(there) == own(poison_bits(dtype, other.how.poison))
+    )
+    if dtype.is_float:
+        expected = reference.logical
+        first, second = (here, there) if run.how.poison == 0 else (there, here)
+        read = np.isnan(first) & ~np.isnan(expected) & (bits_of(second) != bits_of(expected))
+        same |= read
+    return np.where(same, here, there)
+
+
+def _diagnosis(
+    question: Question, run: LaunchResult, role: str, other: LaunchResult | None, comparison: Comparison
+) -> Diagnosis:
+    """Of one output of a run; ``other`` is the run that it differs from."""
+    dtype = question.reference.tensors[role].tensor.dtype
+    scene = Scene.thinned(
+        question.problem,
+        comparison.result,
+        comparison.reference,
+        output=role,
+        outside=comparison.mask,
+        poison=poison_bits(dtype, run.how.poison),
+        inputs={name: host.logical for name, host in factors(question.problem, dict(question.inputs)).items()},
+        tile=question.tile,
+        other_run=None if other is None else _beside(question, run, other, role),
+        runs=(run.how.words, "" if other is None else other.how.words),
+    )
+    diagnosis = diagnose(scene, question.rules)
+    evidence = {
+        **diagnosis.evidence,
+        **_of_several(question, run, role),
+        "run": run.how.words,
+        "largest_difference": str(comparison.largest_difference),
+        "first_wrong_cells": comparison.rows(),
+    }
+    return replace(diagnosis, evidence=evidence)
+
+
+def _of_several(question: Question, run: LaunchResult, role: str) -> dict[str, Any]:
+    """Which output is looked at, and which others are wrong; nothing where there is only one."""
+    if len(question.problem.outputs) == 1:
+        return {}
+    others = [name for name in question.wrong(run) if name != role]
+    return {"output": role} | ({"wrong_too": others} if others else {})
+
+
+def explained(run: LaunchResult, sentence: str) -> Diagnosis:
+    """The diagnosis of a run that the device itself explains."""
+    evidence: dict[str, object] = {"run": run.how.words}
+    if run.changes:
+        evidence["process"] = run.changes
+    if run.fault is not None:
+        fault = run.fault
+        evidence["fault"] = {
+            "kind": fault.kind,
+            "kernel": fault.kernel,
+            "block": list(fault.block),
+            "thread": list(fault.thread),
+            "buffer": fault.buffer,
+            "offset": fault.offset,
+            "size": fault.buffer_size,
+        }
+    kind = "race" if run.fault is not None and run.fault.kind == "race" else "other"
+    return Diagnosis((kind,), sentence, evidence)

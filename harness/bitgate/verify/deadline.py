@@ -1,0 +1,54 @@
+"""How long a caller waits for a verdict, whatever the case may take, and what the case was at when he had waited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from bitgate.worker.child import Asked
+
+DATA = "given its data"
+REFERENCE = "waiting for its reference"
+LAUNCH = "running"
+LOOK = "compared"
+BUFFERS = "given its buffers"
+WARM_UP = "warmed up"
+"""What a kernel is, or was, at some time."""
+
+
+@dataclass(eq=False)
+class Patience:
+    """``seconds`` of a caller. One launch that takes ``launch`` seconds hangs; one that is under way when the time is
+    up is waited for until it has taken ``more`` seconds."""
+
+    seconds: float
+    launch: float = 0.0
+    more: float = 0.0
+    stage: str = ""
+    """What the case is at."""
+    is_over: bool = False
+    """The case was ended because the time was up."""
+    _since: float = field(default_factory=monotonic)
+    _asked: Asked | None = None
+    _due: float = 0.0
+
+    def begins(self, asked: Asked) -> None:
+        """The case has begun."""
+        self._asked, self._due, self._since = asked, asked.deadline, monotonic()
+
+    def hears(self, stage: str) -> None:
+        """The case is at something else."""
+        self.stage, self._since = stage, monotonic()
+        if self._asked is not None:
+            until = self._since + self.more if stage == LAUNCH else 0.0
+            self._asked.deadline = max(self._due, until)
+
+    @property
+    def for_seconds(self) -> float:
+        """That the case has been at it."""
+        return monotonic() - self._since
+
+    @property
+    def hangs(self) -> bool:
+        """Is a launch under way that should have ended?"""
+        return self.stage == LAUNCH and self.for_seconds >= self.launch

@@ -1,0 +1,164 @@
+"""From launches to a verdict: are the bits right, is what ran what was needed, and if not, what is wrong?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bitgate.model import Problem
+from bitgate.model.host_tensor import HostTensor
+from bitgate.numerics.certificate import NO_PRODUCT, ZERO_RESULT, blind, has_products
+from bitgate.numerics.digest import digest_of_zeros
+from bitgate.results.record import Diagnosis, Outcome, Verdict
+from bitgate.verify.bounds import Bounds, Judge
+from bitgate.verify.compare_outputs import Judgement, Question, explained, harmed, judged
+from bitgate.verify.device_check import DeviceCheck
+from bitgate.verify.dispatch_check import dispatch_disagreement
+from bitgate.verify.evidence import Evidence
+from bitgate.verify.poison import poison_bits
+from bitgate.verify.running import LaunchResult
+from bitgate.verify.stored import REFRESH
+from bitgate.verify.verdict import verdict_of
+from bitgate.verify.view import view_of
+
+LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
+ALL_NAN = "the expected result is NaN in every cell: a kernel that computes nothing may give that"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """The verdict of a case whose launches have ended."""
+    harm = harmed(evidence.runs[-1])
+    if harm is not None:
+        verdict = verdict_of(evidence, harm.outcome, harm.reason, harm.diagnosis)
+        return replace(verdict, view=_view(evidence, harm.run))
+    if evidence.reference is not None and evidence.reference.kind == "none":
+        return _uncompared(evidence)
+    question = question_of(evidence)
+    found = None if question is None else judged(question, evidence.runs, partial(_foresee, evidence))
+    if found is None or found.outcome is Outcome.PASS:
+        return _weighed(evidence, check_dispatch(evidence))
+    verdict = verdict_of(evidence, found.outcome, found.reason, found.diagnosis, found.run.results)
+    return replace(verdict, view=_view(evidence, found.run, found.role))
+
+
+def _foresee(evidence: Evidence, known: Judgement) -> None:
+    verdict = verdict_of(evidence, known.outcome, known.reason, known.diagnosis)
+    evidence.session.foresee(replace(verdict, digest=known.digest))
+
+
+def question_of(evidence: Evidence) -> Question | None:
+    """What its results are held to; None where they have not left the device."""
+    if evidence.inputs is None or evidence.reference is None:
+        return None
+    problem, inputs = evidence.planned.problem, evidence.inputs.tensors
+    return Question(problem, inputs, evidence.reference, evidence.planned.kernel.instance.tile, evidence.session.rules)
+
+
+def _weighed(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """The verdict, unless it is a PASS that a kernel which only clears its result has as well."""
+    why = _nothing_shown(evidence) if verdict.outcome is Outcome.PASS else ""
+    if not why:
+        return verdict
+    certificate = None if verdict.certificate is None else blind(verdict.certificate, why)
+    verdict = replace(verdict, certificate=certificate)
+    if evidence.planned.zero_result:
+        return verdict
+    is_loose = evidence.reference is not None and bool(evidence.reference.judges)
+    if is_loose and evidence.planned.suite:  # a suite is not to believe that it holds real numbers to something
+        return replace(verdict, outcome=Outcome.NOT_RUN, reason=f"nothing was compared: {why}", digest="")
+    return replace(verdict, shows=False, reason=why)
+
+
+def _nothing_shown(evidence: Evidence) -> str:
+    """Why right bits say nothing of what the kernel sums; empty if they do."""
+    problem, reference = evidence.planned.problem, evidence.reference
+    if not has_products(problem):
+        return NO_PRODUCT
+    if reference is None:
+        digest = "" if evidence.device_check is None else evidence.device_check.last.digest
+        return ZERO_RESULT if digest and digest == digest_of_zeros(problem) else ""
+    # Of several outputs one that tells something is enough: an index that is 0 in every row is not the case's fault.
+    reasons = [_clear(problem, tensor, reference.judges.get(role)) for role, tensor in reference.tensors.items()]
+    return reasons[0] if all(reasons) else ""
+
+
+def _clear(problem: Problem, tensor: HostTensor, judge: Judge | None) -> str:
+    """Why a kernel that only clears an output has it right; empty if it has not."""
+    if isinstance(judge, Bounds):
+        return LOOSE if judge.is_loose else ""
+    # Where there is a form NaN is the data's; elsewhere it may as well be the reference's own mistake.
+    is_stated = problem.operation.exactness.form(problem) is None
+    if is_stated and tensor.tensor.dtype.is_float and np.isnan(tensor.logical).all():
+        return ALL_NAN
+    return "" if tensor.logical.any() else ZERO_RESULT
+
+
+def _uncompared(evidence: Evidence) -> Verdict:
+    """What ran is what was predicted, and wrote nothing that is not its own; of its bits nothing is known."""
+    verdict = check_dispatch(evidence)
+    if verdict.outcome is not Outcome.PASS:
+        return verdict
+    reason = "it ran, and nothing was compared: no reference was asked for"
+    return replace(verdict_of(evidence, Outcome.NOT_RUN, reason), expected=True)
+
+
+def check_dispatch(evidence: Evidence) -> Verdict:
+    """The bits are right: is what ran what the problem needs?"""
+    record = evidence.runs[0].record
+    assert record is not None
+    planned = evidence.planned
+    # A naive kernel has one thread a cell, no sub-GEMMs.
+    decomposes = planned.kernel.is_production and not planned.kernel.family.is_reference
+    reason = dispatch_disagreement(planned.problem, record, planned.predicted, decomposes)
+    if not reason:
+        return verdict_of(evidence, Outcome.PASS)
+    diagnosis = Diagnosis(("other",), reason, {"dispatch": record.summary()})
+    return verdict_of(evidence, Outcome.MISMATCH, reason, diagnosis)
+
+
+def _view(evidence: Evidence, run: LaunchResult, role: str = "") -> dict[str, Any]:
+    """Which cells are wrong of an output of a run, by default the first that is; nothing where none is."""
+    question = question_of(evidence)
+    if question is None or not run.results:
+        return {}
+    role = role or question.wrong(run)[0]
+    comparison = question.comparison(run, role)
+    if comparison.equal:
+        return {}
+    problem, dtype = question.problem, question.reference.tensors[role].tensor.dtype
+    letters = problem.operation.insight.letters(problem, role)
+    view = view_of(comparison.result, comparison.mask, poison_bits(dtype), letters, question.tile)
+    return view | ({"output": role} if len(problem.outputs) > 1 else {})
+
+
+def contradiction(evidence: Evidence, seen: DeviceCheck) -> Verdict:
+    """The short way saw something wrong, the long way nothing: either what the short way went by is wrong, or the
+    kernel does not do the same twice."""
+    stored = seen.route.stored
+    reference = evidence.reference
+    if stored is not None and reference is not None and stored.digest != reference.digest:
+        reason = (
+            f"the stored digest is not the reference's: {stored.path} says {stored.digest}, the {reference.kind}"
+            f" reference gives {reference.digest}; {REFRESH}"
+        )
+        return verdict_of(evidence, Outcome.INFRA, reason)
+    again = "launches on uploaded data, later, found nothing wrong"
+    if seen.last.damage:
+        sentence = f"{seen.last.damage}; {again}"
+        return verdict_of(evidence, Outcome.CORRUPTED, sentence, explained(seen.last, sentence))
+    sentence = f"{seen.disagreement}; {again}"
+    diagnosis = Diagnosis(("race",), sentence, {"run": seen.last.how.words})
+    return verdict_of(evidence, Outcome.NONDETERMINISTIC, sentence, diagnosis)
+
+
+def undiagnosed(evidence: Evidence, seen: DeviceCheck, shortage: str) -> Verdict:
+    """What can be said of a wrong result that is too large to be looked at."""
+    last = seen.last
+    shown = {"run": last.how.words, "not_diagnosed": shortage, "first_wrong_cells": list(last.cells)}
+    if last.differences is not None:
+        shown["largest_difference"] = str(last.differences.largest)
+    outcome = Outcome.CORRUPTED if last.damage else Outcome.MISMATCH
+    return verdict_of(evidence, outcome, seen.disagreement, Diagnosis(("other",), seen.disagreement, shown))

@@ -1,0 +1,139 @@
+"""What the wrong cells have in common, as kinds from a closed vocabulary and as one sentence.
+
+A cause (why) leads the sentence, then the place (which cells), then what stands in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bitgate.model import Problem
+from bitgate.model.finding import Finding, Role, Rule
+from bitgate.results.record import KINDS, Diagnosis
+from bitgate.verify.diagnose.limit import OverTime, rule_seconds, within
+from bitgate.verify.diagnose.never_written import never_written
+from bitgate.verify.diagnose.overflow import overflow
+from bitgate.verify.diagnose.poison import poison
+from bitgate.verify.diagnose.race import race
+from bitgate.verify.diagnose.receptive_field import receptive_field
+from bitgate.verify.diagnose.rounding import rounding
+from bitgate.verify.diagnose.scene import Scene
+from bitgate.verify.diagnose.shifted import shifted
+from bitgate.verify.diagnose.zero import zero
+
+FIRST: tuple[Rule, ...] = (race, receptive_field)
+"""Rules of any operation that are asked before its own."""
+RULES: tuple[Rule, ...] = (never_written, shifted, rounding, poison, overflow, zero)
+"""Those that are asked behind them."""
+EVIDENCE_BYTES = 2800
+"""With the first wrong cells, which the spine adds, 4 KB."""
+TELLING = 0.8
+"""Score of a content that all wrong cells share, or that no correct kernel gives."""
+
+
+def diagnose(scene: Scene[Problem], more: Sequence[Rule] = ()) -> Diagnosis:
+    """The Diagnosis of a result that differs from its reference. Raises ValueError if nothing is wrong.
+
+    ``more`` are an owner's rules, which go before ours where both know the same.
+
+    A rule that fails, or that does not end, takes nothing but its own finding with it: evidence["failed_rules"] says
+    which, and why; of one that did not end the sentence tells, too.
+    """
+    if scene.count == 0 and scene.other_run is None:
+        raise ValueError("nothing is wrong: there is nothing to diagnose")
+    findings: list[Finding] = []
+    failed: dict[str, str] = {}
+    late: list[str] = []
+    for rule in (*more, *_rules(scene)) if scene.count else _rules(scene):
+        name = getattr(rule, "__name__", repr(rule))
+        try:
+            with np.errstate(all="ignore"):  # wrong results hold NaN and infinities of every kind
+                finding = within(rule_seconds(), partial(_asked, rule, scene))
+        except OverTime as error:
+            failed[name] = str(error)
+            late.append(f"the rule {name} {error}")
+            continue
+        except (Exception, SystemExit) as error:
+            failed[name] = f"{type(error).__name__}: {error}"[:200]
+            continue
+        if finding is not None:
+            findings.append(finding)
+    findings.sort(key=lambda finding: (finding.role, -finding.score))
+    reported: list[Finding] = []
+    for finding in findings:
+        # Beside a cause, what stands in a part of the cells is noise.
+        noise = finding.role is Role.CONTENT and finding.score < TELLING and reported and reported[0].role is Role.CAUSE
+        if not noise and not any(finding.kind in earlier.implies for earlier in reported):
+            reported.append(finding)
+    kinds = tuple(dict.fromkeys(finding.kind for finding in reported)) or ("other",)
+    evidence = _evidence(scene, reported) | ({"failed_rules": failed} if failed else {})
+    return Diagnosis(kinds, "; ".join([_named(scene, _sentence(scene, reported)), *late]), evidence)
+
+
+def _asked(rule: Rule, scene: Scene[Problem]) -> Finding | None:
+    """Its finding. Kinds are a closed vocabulary, which dashboards go by."""
+    finding = rule(scene)
+    if finding is not None and finding.kind not in KINDS:
+        raise ValueError(f"'{finding.kind}' is none of {', '.join(KINDS)}")
+    return finding
+
+
+def _rules(scene: Scene[Problem]) -> tuple[Rule, ...]:
+    """The rules in the order in which equally certain findings are reported. Only a race has anything to say of a run
+    that is right."""
+    return (*FIRST, *scene.problem.operation.insight.rules, *RULES) if scene.count else (race,)
+
+
+def _named(scene: Scene[Problem], sentence: str) -> str:
+    """The sentence with the output that it is about, where there are several: a cause may speak of cells alone."""
+    several = len(scene.problem.outputs) > 1
+    return f"{scene.tensor_name}: {sentence}" if several and f" of {scene.tensor_name} " not in sentence else sentence
+
+
+def _sentence(scene: Scene[Problem], reported: list[Finding]) -> str:
+    causes = [finding for finding in reported if finding.role is Role.CAUSE]
+    where = [finding for finding in reported if finding.role is Role.PLACE]
+    places = [finding.text for finding in where]
+    contents = [finding.text for finding in reported if finding.role is Role.CONTENT]
+    looked_at = "" if scene.channels is None else f" (of {scene.result.size} looked at)"
+    share = f"{scene.count} of {scene.result.size} cells of {scene.tensor_name} are wrong{looked_at}"
+    if causes:
+        sentence = causes[0].text
+        if causes[0].names_cells:
+            # A group or image is all that can narrow them further.
+            return sentence + ("; " + ", ".join(places) if places else "")
+        if scene.count:
+            sentence += f"; {share}"
+        sentence = ", ".join([sentence, *places])
+    else:
+        reported_along = [finding.along for finding in where if finding.along is not None]
+        if len(reported_along) == len(where):
+            places += _box(scene, "".join(reported_along))
+        sentence = ", ".join([share, *(places or ["spread over the whole tensor"])])
+    return "; ".join([sentence, *contents])
+
+
+def _box(scene: Scene[Problem], reported: str) -> list[str]:
+    """The box around the wrong cells, along the axes that no finding has reported."""
+    box = []
+    for axis, letter in enumerate(scene.letters):
+        hit = scene.wrong_along(axis).nonzero()[0]
+        if hit[-1] - hit[0] + 1 < scene.result.shape[axis] and letter not in reported:
+            first, last = (scene.true_index(axis, int(end)) for end in (hit[0], hit[-1]))
+            box.append(f"{letter} {first}" if first == last else f"{letter} {first} to {last}")
+    return ["within " + ", ".join(box)] if box else []
+
+
+def _evidence(scene: Scene[Problem], reported: list[Finding]) -> dict[str, Any]:
+    """Evidence by kind; what does not fit into EVIDENCE_BYTES is left out, the least telling first."""
+    evidence: dict[str, Any] = {"cells": {"wrong": scene.count, "of": scene.result.size}}
+    for finding in reported:
+        candidate = {**evidence, finding.kind: {**evidence.get(finding.kind, {}), **finding.evidence}}
+        if len(json.dumps(candidate)) <= EVIDENCE_BYTES:
+            evidence = candidate
+    return evidence

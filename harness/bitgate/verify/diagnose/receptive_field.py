@@ -1,0 +1,191 @@
+"""On one-hot data: which element reached a cell that it should not, or did not reach one of its receptive field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitgate.model import Problem
+from bitgate.model.finding import Finding, Role
+from bitgate.numerics.bits import Array
+from bitgate.numerics.blocks import blocks
+from bitgate.numerics.one_hot import Index, product_of_ones
+from bitgate.verify.diagnose.holders import holders
+from bitgate.verify.diagnose.scene import Scene, holds_bits
+
+CELLS = 2048
+"""Wrong cells that are looked at."""
+EXAMPLES = 8
+
+
+@dataclass(frozen=True)
+class _Wrong:
+    """A wrong cell. ``one`` is the one-hot element that shares its indices. ``due`` is the element of the other operand
+    that it should hold, None outside the receptive field; ``held`` the one whose value it does hold, if only one has
+    it. ``silent``: zero, or memory that nobody wrote."""
+
+    cell: Index
+    one: Index
+    due: Index | None
+    held: Index | None
+    value: float
+    silent: bool
+
+
+def receptive_field(scene: Scene[Problem]) -> Finding | None:
+    """Of operations that have a form: it says which elements meet."""
+    ones = _one_hot(scene.problem, scene.inputs)
+    if ones is None:
+        return None
+    wrong = _look(scene, ones)
+    groups = {
+        "reached": [one for one in wrong if one.due is None],
+        "missed": [one for one in wrong if one.due is not None and one.silent],
+        "mixed_up": [one for one in wrong if one.due is not None and not one.silent],
+    }
+    words = _Words(scene.problem, ones.hot)
+    texts = [_SAY[kind](words, cells[0]) + _more(cells) for kind, cells in groups.items() if cells]
+    evidence = {kind: [list(one.cell) for one in cells[:EXAMPLES]] for kind, cells in groups.items() if cells}
+    return Finding("receptive_field", Role.CAUSE, 1.0, "; ".join(texts), evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ones:
+    """The ones of the one-hot operand ``hot``: their places, a row each, by the indices that they share with the
+    result; these are along ``axes`` of the operand, of these lengths."""
+
+    hot: str
+    axes: Index
+    lengths: Index
+    places: NDArray[np.intp]
+
+    def of(self, shared: Sequence[int]) -> Index:
+        return _index(self.places[_numbers(np.array([shared], np.intp), self.lengths)[0]])
+
+
+def _one_hot(problem: Problem, inputs: Mapping[str, Array]) -> _Ones | None:
+    """None for other data, and where elements meet no others."""
+    exactness = problem.operation.exactness
+    if not inputs or exactness.form(problem) is None or len(exactness.operands(problem)) < 2:
+        return None
+    for name in exactness.operands(problem):
+        tensor, axes = inputs[name], exactness.shared_axes(problem, name)
+        lengths = tuple(tensor.shape[axis] for axis in axes)
+        count = prod(lengths)
+        places = _places(tensor, count) if count < tensor.size else None
+        if places is None:
+            continue
+        shared = _numbers(places[:, list(axes)], lengths)
+        order = np.argsort(shared)
+        if (shared[order] == np.arange(count)).all() and bool((tensor[tuple(places.T)] == 1).all()):
+            return _Ones(name, axes, lengths, places[order])
+    return None
+
+
+def _places(tensor: Array, count: int) -> NDArray[np.intp] | None:
+    """Where a tensor is not zero, a row each, if that is so of this many cells. The first block tells of most data that
+    it is so of more."""
+    found: list[NDArray[np.intp]] = []
+    for block in blocks(tensor.shape):
+        hit = tensor[block] != 0
+        count -= int(np.count_nonzero(hit))
+        if count < 0:
+            return None
+        origin = [part.start for part in block] + [0] * (tensor.ndim - len(block))
+        found.append(np.argwhere(hit) + origin)
+    return np.concatenate(found) if count == 0 and found else None
+
+
+def _numbers(rows: NDArray[np.intp], lengths: Index) -> NDArray[np.intp]:
+    """Rows of indices as numbers, in row-major order."""
+    numbers = np.zeros(len(rows), np.intp)
+    for column, length in zip(rows.T, lengths, strict=True):
+        numbers = numbers * length + column
+    return numbers
+
+
+def _look(scene: Scene[Problem], ones: _Ones) -> list[_Wrong]:
+    problem, hot = scene.problem, ones.hot
+    exactness = problem.operation.exactness
+    form = exactness.form(problem)
+    assert form is not None
+    places = list(scene.sample(CELLS))
+    cells = [scene.true_cell(place) for place in places]
+    values = [
+        _sum(problem, scene.inputs, cell, float(scene.result[place])) for cell, place in zip(cells, places, strict=True)
+    ]
+    silent = [
+        value == 0 or bool(holds_bits(scene.result[place].reshape(1), scene.poison)[0])
+        for value, place in zip(values, places, strict=True)
+    ]
+    other = next(name for name in exactness.operands(problem) if name != hot)
+    told = {value for value, is_silent in zip(values, silent, strict=True) if not is_silent}
+    held = holders(np.asarray(scene.inputs[other]), told)
+    shared = [form.axes[problem.result].index(form.axes[hot][axis]) for axis in ones.axes]
+    wrong = []
+    for cell, value, is_silent in zip(cells, values, silent, strict=True):
+        one = ones.of([cell[axis] for axis in shared])
+        due = exactness.met(problem, hot, one, cell)
+        wrong.append(_Wrong(cell, one, due, None if is_silent else held.get(value), value, is_silent))
+    return wrong
+
+
+def _index(row: NDArray[np.intp]) -> Index:
+    return tuple(int(i) for i in row)
+
+
+def _sum(problem: Problem, inputs: Mapping[str, Array], cell: Index, value: float) -> float:
+    """What a cell summed, before its element-wise operation and without those of the operands."""
+    op = problem.operation.exactness.epilogue(problem)
+    d0 = float(inputs["d0"][cell]) if op.num_d else 0.0
+    return (value - (op.beta or 1.0) * d0) / op.alpha / product_of_ones(problem)
+
+
+@dataclass(frozen=True)
+class _Words:
+    problem: Problem
+    hot: str
+
+    def name(self, tensor: str, index: Index) -> str:
+        return f"{self.problem.operation.insight.names(self.problem)[tensor]}({','.join(map(str, index))})"
+
+    def other(self, index: Index) -> str:
+        """An element of the other operand; of a filter also its tap and channel, as people speak of them."""
+        tensor = next(name for name in self.problem.operation.exactness.operands(self.problem) if name != self.hot)
+        tap = f", tap ({','.join(map(str, index[3:]))})" if tensor == "wei" and index[3:] else ""
+        return self.name(tensor, index) + tap
+
+    def reached(self, wrong: _Wrong) -> str:
+        through = f" through {self.other(wrong.held)}" if wrong.held else f" (it holds {wrong.value:g})"
+        return f"{self._one(wrong)} reached {self._cell(wrong)}{through}, outside its receptive field"
+
+    def missed(self, wrong: _Wrong) -> str:
+        assert wrong.due is not None
+        what = "0" if wrong.value == 0 else "what nobody wrote"
+        return f"{self._one(wrong)} did not reach {self._cell(wrong)} through {self.other(wrong.due)}: it holds {what}"
+
+    def mixed_up(self, wrong: _Wrong) -> str:
+        assert wrong.due is not None
+        holds = self.other(wrong.held) if wrong.held else f"{wrong.value:g}"
+        return f"{self._one(wrong)} reached {self._cell(wrong)} through {holds} instead of {self.other(wrong.due)}"
+
+    def _one(self, wrong: _Wrong) -> str:
+        return self.name(self.hot, wrong.one)
+
+    def _cell(self, wrong: _Wrong) -> str:
+        return self.name(self.problem.result, wrong.cell)
+
+
+_SAY: dict[str, Callable[[_Words, _Wrong], str]] = {
+    "reached": _Words.reached,
+    "missed": _Words.missed,
+    "mixed_up": _Words.mixed_up,
+}
+
+
+def _more(cells: Sequence[_Wrong]) -> str:
+    return f" (and {len(cells) - 1} more like it)" if len(cells) > 1 else ""

@@ -1,0 +1,35 @@
+"""What kernels print, as far as it is passed on: one that prints without end does not fill the disk of whoever keeps
+its log."""
+
+from __future__ import annotations
+
+import sys
+
+from bitgate.worker.child import Output
+
+MOST = 1 << 20
+"""Bytes of one case."""
+
+
+def to_stderr(data: bytes) -> None:
+    """What kernels print is not on stdout, where answers of commands are."""
+    sys.stderr.write(data.decode(errors="replace"))
+    sys.stderr.flush()
+
+
+class Printed:
+    """Passes on what a case prints, to a limit."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._left = MOST
+
+    def __call__(self, data: bytes) -> None:
+        if self._left > 0:
+            self._output(data[: self._left])
+            if len(data) >= self._left:
+                self._output(f"\n... more than {MOST} bytes of one case: the rest is left out\n".encode())
+        self._left -= len(data)
+
+    def next_case(self) -> None:
+        self._left = MOST

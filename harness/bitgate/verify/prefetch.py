@@ -1,0 +1,31 @@
+"""A case that a child has begun, or will, before its verdict is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from bitgate.verify.planned import PlannedCase
+from bitgate.verify.server import to_json
+from bitgate.worker.child import Asked
+
+
+@dataclass
+class Ahead:
+    """``prepare``: the question before it, by which its library is loaded, as long as that has no answer."""
+
+    planned: PlannedCase
+    by: str
+    asked: Asked
+    prepare: Asked | None = None
+    started: float = field(default_factory=perf_counter)
+
+    def is_of(self, planned: PlannedCase, by: str) -> bool:
+        return self.by == by and (self.planned is planned or to_json(self.planned) == to_json(planned))
+
+    def starts(self) -> None:
+        """Nothing is before it any more: from now on its time counts."""
+        self.started = perf_counter()
+        self.asked.starts()
+        if self.prepare is not None:
+            self.prepare.starts()

@@ -1,0 +1,73 @@
+"""A runner that an owner's ``opens`` gives: what its Python raises is its kernel's failure, no defect of bitgate."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bitgate.core.errors import UsageError
+from bitgate.kernel.declaration import Instance, KernelFamily, Refusal
+from bitgate.kernel.dispatch import DispatchRecord
+from bitgate.kernel.errors import KernelFailed, KernelRaised, KernelRefused, LibraryError
+from bitgate.kernel.resolved import Kernel
+from bitgate.kernel.runner import Capability, Conduct, Runner
+from bitgate.runtime.errors import HipError
+
+
+def opened(kernel: Kernel) -> Runner:
+    """LibraryError if it cannot be opened."""
+    family, instance = kernel.family, kernel.instance
+    assert family.opens is not None
+    try:
+        with _told_of(family):
+            return OpenedRunner(family.opens(family, instance, dict(kernel.options)))
+    except KernelFailed as error:
+        raise LibraryError(f"{kernel.name}: opens: {error}") from None
+
+
+class OpenedRunner:
+    """``inner`` by another name; its errors are those that ``Runner`` speaks of."""
+
+    def __init__(self, inner: Runner) -> None:
+        self.inner = inner
+        self.family: KernelFamily = inner.family
+        self.instance: Instance = inner.instance
+        self.capabilities: frozenset[Capability] = inner.capabilities
+        self.conduct: Conduct = inner.conduct
+
+    @property
+    def content_key(self) -> str:
+        return self.inner.content_key
+
+    def supports(self, problem: Any) -> Refusal | None:
+        with _told_of(self.family):
+            return self.inner.supports(problem)
+
+    def workspace(self, problem: Any) -> int:
+        with _told_of(self.family):
+            return self.inner.workspace(problem)
+
+    def launch(
+        self, problem: Any, buffers: Mapping[str, int], workspace: tuple[int, int], stream: int
+    ) -> DispatchRecord:
+        with _told_of(self.family):
+            return self.inner.launch(problem, buffers, workspace, stream)
+
+
+@contextmanager
+def _told_of(family: KernelFamily) -> Iterator[None]:
+    try:
+        yield
+    except (KernelFailed, KernelRefused, HipError, UsageError, MemoryError):
+        raise
+    except Exception as error:
+        raise KernelRaised(f"{_place(error, family.folder)}{type(error).__name__}: {error}") from error
+
+
+def _place(error: Exception, folder: Path) -> str:
+    """The last line of the owner's own code that it came through."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder)]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""

@@ -1,0 +1,36 @@
+"""Where a supervised child begins: ``python -c ... MODULE:FUNCTION QUESTIONS ANSWERS``. Standard library only.
+
+The function is called with the channel and answers until there are no more questions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+
+from bitgate.worker.channel import Channel
+
+STACKS = signal.SIGUSR1
+"""Asks a child that is late where it stands: the stacks of its threads go to its stderr."""
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def main() -> None:
+    """Never returns: a library's exit handlers and destructors have no say in how the child ends."""
+    name, questions, answers = sys.argv[1:]
+    channel = Channel(int(questions), int(answers))
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a parent that is killed takes its child along
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a kernel daemonises stays in sight
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, which then ends this one
+    faulthandler.register(STACKS, file=sys.stderr, all_threads=True, chain=False)
+    module, _, function = name.partition(":")
+    getattr(importlib.import_module(module), function)(channel)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,33 @@
+"""Makes the helper modules beside the tests importable, builds the museum's libraries, and opens it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitgate.kernel.build.builder import Builder
+from bitgate.kernel.registry import load_family
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """Before the first visit: no exhibit's seconds are to go to the compiler."""
+    from tests.adversarial_kernels.catalogue import EXHIBITS
+
+    builder = Builder("host")
+    builder.runtime()
+    builder.native()
+    for declaration in sorted({exhibit.declaration for exhibit in EXHIBITS}):
+        builder.family(load_family(declaration))
+
+
+@pytest.fixture
+def visit(tmp_path: Path) -> Any:
+    from tests.adversarial_kernels.visit import Visit
+
+    return Visit(tmp_path)

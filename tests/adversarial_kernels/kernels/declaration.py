@@ -1,0 +1,71 @@
+"""The museum's family: an instance for each exhibit of exhibits.toml that is no library of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bitgate.kernel.declaration import Dispatch, Instance, KernelFamily, Refusal
+from bitgate.model import F32_ACCUMULATION
+from bitgate.ops.convolution import ConvProblem
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HERE = Path(__file__).resolve().parent
+TABLE = tomllib.loads((HERE.parent / "exhibits.toml").read_text())
+HEALTHY = "healthy"
+
+WORKSPACE = {"writes_past_its_workspace": 256}
+"""What these exhibits are right to ask for, in bytes."""
+
+
+def supports(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Refusal | None:
+    """1x1 filters with stride 1 and no padding; nothing but f32, no operation on the result, no split."""
+    if str(problem.dtypes) != "f32":
+        return Refusal("dtypes", f"{problem.dtypes} is not f32 throughout")
+    if problem.split_k not in (1, -1):
+        return Refusal("split_k", f"split_k = {problem.split_k}: the reduction is not split")
+    if problem.op.name != "pass":
+        return Refusal("op", f"{problem.op.name}: the result takes no element-wise operation")
+    if {*problem.filter, *problem.stride} != {1} or {*problem.left_pad, *problem.right_pad} != {0}:
+        return Refusal("pointwise", "only a 1x1 filter with stride 1 and no padding")
+    return None
+
+
+def dispatch(problem: ConvProblem, instance: Instance, options: Mapping[str, str]) -> Dispatch | None:
+    """One launch, which writes every cell."""
+    workspace = WORKSPACE.get(instance.name, 0)
+    facts = {"gemms_count": 1, "buckets": 1}
+    return Dispatch(path="pointwise", launches=1, workspace_bytes=workspace, facts=facts)
+
+
+def _instance(name: str) -> Instance:
+    return Instance(
+        name=name,
+        group="museum",
+        dtypes=("f32",),
+        layouts=("nhwgc",),
+        ndims=(2,),
+        accumulation=F32_ACCUMULATION,
+        vector=(1, 1, 1),
+        block_size=64,
+    )
+
+
+# The healthy one comes last, so that it is verified right behind the exhibit whose case it shares.
+_own = (exhibit["name"] for hall in TABLE.values() for exhibit in hall if "load" not in exhibit)
+
+FAMILY = KernelFamily(
+    name="museum",
+    operations=("fwd",),
+    sources=("healthy.hip.cpp", "museum.hip.cpp"),
+    folder=HERE,
+    platforms=("host", "amd", "nvidia"),
+    instances=(*map(_instance, _own), _instance(HEALTHY)),
+    supports=supports,
+    dispatch=dispatch,
+)

@@ -1,0 +1,190 @@
+"""A visit of the museum: a suite in which exhibits hang between healthy kernels, run as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.adversarial_kernels.catalogue import DECLARATION, HEALTHY, Exhibit, shape
+
+from bitgate.core import paths
+from bitgate.results.plan import Plan
+from bitgate.results.record import Verdict, read
+
+DEADLINE = 2
+"""Seconds that a case may take."""
+
+SECONDS = 240
+"""Seconds after which a whole run hangs."""
+
+TOKEN = "BITGATE_MUSEUM_VISIT"
+"""A variable of every process of a visit: by it they are found again, whatever group or session they went to."""
+
+BITGATE = (sys.executable, "-c", "from bitgate.cli.main import main; main()")
+PLAIN = (sys.executable, "-m", "pytest", "-p", "bitgate.pytest_plugin", "-p", "no:cacheprovider")
+COMMANDS = {
+    "two workers": (*BITGATE, "run", "suites", "-n", "2"),
+    "no workers": (*BITGATE, "run", "suites", "-n", "0"),
+    "plain pytest": (*PLAIN, "suites"),
+}
+"""The three ways to run a suite."""
+
+MODULE = """
+from bitgate.suite.pytest import verified
+
+test_exhibit = verified("museum")
+"""
+
+ROW = """
+[[case]]
+name = "{name}"
+shape = "{shape}"
+kernels = {kernels}
+why = "{why}"
+"""
+DEFAULTS = '[defaults]\npass = "fwd"\ndtypes = "f32"\nlayouts = "nhwgc"\ntier = "smoke"\n'
+
+
+@dataclass
+class Ended:
+    """How a command ended. ``left`` are processes of it that were still there, which are gone by now."""
+
+    code: int
+    output: str
+    errors: str
+    left: list[str]
+
+    @property
+    def said(self) -> str:
+        return self.output + self.errors
+
+
+@dataclass
+class Visit:
+    folder: Path
+    exhibits: Sequence[Exhibit] = ()
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    target: str = "host"
+
+    def write(self, exhibits: Sequence[Exhibit]) -> Visit:
+        """A suite of these: first a healthy kernel by itself, then every exhibit with a healthy one right behind it, on
+        the same problem, so that the two meet in one worker."""
+        self.exhibits = exhibits
+        suite = self.folder / "suites" / "museum"
+        suite.mkdir(parents=True, exist_ok=True)
+        rows = [ROW.format(name="entrance", shape=shape(0), kernels=[HEALTHY], why="a museum of none is healthy")]
+        for exhibit in exhibits:
+            why = exhibit.does.replace('"', "'")
+            kernels = [exhibit.kernel, HEALTHY]
+            rows.append(ROW.format(name=exhibit.name, shape=exhibit.shape, kernels=kernels, why=why))
+        (suite / "cases.toml").write_text(DEFAULTS + "".join(rows))
+        (suite / "test_museum_suite.py").write_text(MODULE)
+        return self
+
+    def run(self, mode: str, *more: str) -> Ended:
+        loads = [DECLARATION, *(exhibit.declaration for exhibit in self.exhibits if exhibit.load)]
+        given = [f"--load={path}" for path in loads]
+        return self.call(*COMMANDS[mode], f"--target={self.target}", f"--case-timeout={DEADLINE}", *given, *more)
+
+    def call(self, *command: str) -> Ended:
+        """In a session of its own, with its output in files: whoever is left behind holds neither us nor a pipe."""
+        files = [self.folder / "output", self.folder / "errors"]
+        with files[0].open("wb") as output, files[1].open("wb") as errors:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            code = -1
+        left = self._end_what_is_left()
+        process.wait()
+        return Ended(code, *(file.read_text(errors="replace") for file in files), left)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BITGATE_T"))}
+        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+        out = str(self.folder / "out")
+        return inherited | {"PYTHONPATH": path, "BITGATE_OUT": out, TOKEN: self.token, "PYTHONFAULTHANDLER": ""}
+
+    def _end_what_is_left(self) -> list[str]:
+        """Processes that outlive their run by more than a moment."""
+        deadline = time.monotonic() + 1
+        while (left := self._processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+        return [_words(process) for process in left]
+
+    def _processes(self) -> list[int]:
+        mark = f"{TOKEN}={self.token}".encode()
+        return [process for process in map(int, _numbers()) if mark in _bytes(process, "environ").split(b"\0")]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        path = self.folder / "out" / self.target / "results.jsonl"
+        return list(read(path)) if path.exists() else []
+
+    @property
+    def planned(self) -> set[str]:
+        path = self.folder / "out" / self.target / "plan.json"
+        return {item.test for item in Plan.read(path).cases} if path.exists() else set()
+
+    @property
+    def differences(self) -> list[str]:
+        """Every exhibit whose verdict is not that of the table, and every healthy kernel that was harmed."""
+        found = {
+            (verdict.key.case, f"{verdict.key.kernel}.{verdict.key.instance}"): verdict for verdict in self.verdicts
+        }
+        wrong = []
+        for exhibit in self.exhibits:
+            verdict = found.get((_id(exhibit), exhibit.kernel))
+            wrong.append(exhibit.difference(*_ending(verdict)))
+            neighbour = found.get((_id(exhibit), HEALTHY))
+            outcome, reason = _ending(neighbour)
+            wrong.append("" if outcome == "PASS" else f"the neighbour of {exhibit.name}: {outcome}: {reason}")
+        return [text for text in wrong if text]
+
+
+def _ending(verdict: Verdict | None) -> tuple[str, str]:
+    if verdict is None:
+        return "nothing", ""
+    sentence = verdict.diagnosis.sentence if verdict.diagnosis else ""
+    return verdict.outcome.value, verdict.reason if sentence in verdict.reason else f"{verdict.reason}; {sentence}"
+
+
+def _id(exhibit: Exhibit) -> str:
+    from bitgate.interop import problems_of
+    from bitgate.model import case_id
+
+    (problem,) = problems_of(exhibit.case)
+    return case_id(problem)
+
+
+def _numbers() -> list[str]:
+    return [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+
+
+def _bytes(process: int, file: str) -> bytes:
+    try:
+        return Path(f"/proc/{process}/{file}").read_bytes()
+    except OSError:  # gone by now, or not ours
+        return b""
+
+
+def _words(process: int) -> str:
+    return _bytes(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")[:200]
